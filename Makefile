@@ -1,0 +1,53 @@
+# Two commands to know: `make demo` shows evalkit at work, `make test` runs the whole suite.
+# They need git, make and Python 3.11 or newer with venv; everything else comes from requirements.lock.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := demo
+
+PYTHON ?= python3
+BIN := .venv/bin
+SERVE ?= 1
+OUTPUT ?= output
+
+.PHONY: demo test check bench stress lock clean
+
+# Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
+.venv/.demo: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "evalkit needs Python 3.11 or newer; name it: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dask]'
+	touch $@
+
+.venv/.test: .venv/.demo
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dask,dev]'
+	touch $@
+
+demo: .venv/.demo
+	$(BIN)/evalkit samples .demo
+	$(BIN)/evalkit run .demo --output $(OUTPUT) --classifications .demo/classifications --production .demo/production.csv
+	$(BIN)/python -m evalkit.samples .demo $(OUTPUT)
+
+check: .venv/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: .venv/.test
+	$(BIN)/python -m pytest
+
+bench: .venv/.test
+	$(BIN)/python tests/benchmarks/bench.py
+
+stress: .venv/.test
+	$(BIN)/python -m pytest -m stress --timeout 3600 tests/stress
+
+# Pin the newest versions that fit pyproject.toml; names and versions only.
+lock: .venv/.test
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade --no-header \
+	  --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+
+clean:
+	rm -rf .venv .demo .bench

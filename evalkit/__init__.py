@@ -1,0 +1,48 @@
+"""evalkit: may an AI's reading of a document be trusted? The public names, loaded when they are first used."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalkit.batch import DocumentSummary, RunSummary, aevaluate, arun, evaluate, run
+    from evalkit.documents import DocumentBundle
+    from evalkit.errors import EvalkitError
+    from evalkit.issue import Issue, IssueSeverity
+    from evalkit.review import SMEReviewHelper, view
+
+__all__ = [
+    "DocumentBundle",
+    "DocumentSummary",
+    "EvalkitError",
+    "Issue",
+    "IssueSeverity",
+    "RunSummary",
+    "SMEReviewHelper",
+    "aevaluate",
+    "arun",
+    "evaluate",
+    "run",
+    "view",
+]
+
+_HOME = {
+    "DocumentBundle": "evalkit.documents",
+    "EvalkitError": "evalkit.errors",
+    "Issue": "evalkit.issue",
+    "IssueSeverity": "evalkit.issue",
+    "SMEReviewHelper": "evalkit.review",
+    "view": "evalkit.review",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # `evalkit --help` must not load PyMuPDF, pandas or a database: each name brings only what it needs.
+    if name not in __all__:
+        raise AttributeError(f"module 'evalkit' has no attribute {name!r}")
+    value = getattr(import_module(_HOME.get(name, "evalkit.batch")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,93 @@
+"""What others said about the documents: production's labels, and classifications to be verified."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalkit.batch.identity import Source
+from evalkit.classification.orchestrator import Unparseable
+from evalkit.errors import UsageError
+
+_COLUMNS = ("dominant_type", "confidence", "segments")
+
+
+@dataclass(frozen=True)
+class ProductionLabels:
+    """Production's label of each document, by ``doc_id`` or by file name."""
+
+    rows: Mapping[str, Mapping[str, Any]]
+
+    def label(self, source: Source) -> Mapping[str, Any] | None:
+        """The label of a document; None without a row."""
+        return self.rows.get(source.doc_id) or self.rows.get(source.path.name)
+
+
+def read_production(path: Path) -> ProductionLabels:
+    """Labels from a CSV or JSON file. UsageError naming the file and what is wrong with it.
+
+    Columns: ``doc_id`` or ``filename``, ``dominant_type``, and optionally ``confidence`` and ``segments``. JSON is a
+    list of such objects.
+    """
+    try:
+        text = path.read_text("utf-8-sig")
+        rows = json.loads(text) if path.suffix.lower() == ".json" else list(csv.DictReader(text.splitlines()))
+    except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
+        raise _wrong(path, f"it cannot be read ({type(error).__name__})") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise _wrong(path, "it is not a list of rows")
+    labels = {}
+    for number, row in enumerate(rows, 1):
+        key = row.get("doc_id") or row.get("filename")
+        if not isinstance(key, str) or not isinstance(row.get("dominant_type"), str) or not row["dominant_type"]:
+            raise _wrong(path, f"row {number} has no doc_id or filename, or no dominant_type")
+        labels[key] = {name: row[name] for name in _COLUMNS if row.get(name) not in (None, "")}
+    if not labels:
+        raise _wrong(path, "it has no rows")
+    return ProductionLabels(labels)
+
+
+def _wrong(path: Path, what: str) -> UsageError:
+    return UsageError(
+        f"production labels {path}: {what}",
+        code="PRODUCTION-LABELS",
+        remedy="It needs the columns doc_id or filename, and dominant_type.",
+    )
+
+
+def read_classifications(folder: Path, sources: Iterable[Source]) -> tuple[dict[str, Any], list[UsageError]]:
+    """The supplied classifications by doc_id, and a problem for each file that belongs to no document.
+
+    Files are named ``{doc_id}.json``. One that is not JSON becomes ``Unparseable``, so that its document escalates
+    instead of being classified by somebody else. UsageError where the folder is not there.
+    """
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder} is not a folder of classifications",
+            code="CLASSIFICATIONS",
+            remedy="Name a folder with {doc_id}.json files.",
+        )
+    wanted = {source.doc_id for source in sources}
+    supplied: dict[str, Any] = {}
+    problems = []
+    for path in sorted(folder.glob("*.json")):
+        if path.stem not in wanted:
+            problems.append(
+                UsageError(
+                    f"{path} belongs to no document of this run",
+                    code="CLASSIFICATIONS-UNKNOWN",
+                    remedy="Name it after the document's doc_id, or leave it out.",
+                )
+            )
+            continue
+        try:
+            value = json.loads(path.read_text("utf-8-sig"))
+            # null would read as "nothing was supplied", and somebody else's answer would be asked for
+            supplied[path.stem] = Unparseable("the file says null") if value is None else value
+        except (OSError, ValueError, RecursionError) as error:
+            supplied[path.stem] = Unparseable(f"the file is not readable JSON ({type(error).__name__})")
+    return supplied, problems

@@ -1,0 +1,62 @@
+"""Reading PDFs in processes of their own: MuPDF is not thread-safe, and a file that kills it must not end the run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from loky import ProcessPoolExecutor, get_reusable_executor
+from loky.process_executor import BrokenProcessPool
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.ingest import read
+from evalkit.errors import DocumentError
+
+_IDLE = 30
+"""Seconds after which a reading process without work ends; a run that begins earlier need not start new ones."""
+
+
+class Readers:
+    """A pool of reading processes."""
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+
+    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> DocumentBundle:
+        """The bundle of a PDF. DocumentError, also where the file ends the process that reads it."""
+        try:
+            return await _read_in(self._pool(), path, doc_id, timestamp)
+        except BrokenProcessPool:
+            # All files that were being read fail together; read alone, only the guilty one fails again.
+            return await _read_alone(path, doc_id, timestamp)
+
+    def _pool(self) -> ProcessPoolExecutor:
+        return get_reusable_executor(max_workers=self._workers, timeout=_IDLE)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:  # interrupted: what is being read is not wanted any more
+            self._pool().shutdown(kill_workers=True)
+
+
+async def _read_alone(path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
+    with ProcessPoolExecutor(max_workers=1) as pool:
+        try:
+            return await _read_in(pool, path, doc_id, timestamp)
+        except BrokenProcessPool as error:
+            raise DocumentError(
+                f"{path.name} ended the process that read it",
+                code="READER-CRASHED",
+                remedy="Print it to a new PDF and run that one.",
+            ) from error
+
+
+async def _read_in(pool: ProcessPoolExecutor, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
+    bundle: DocumentBundle = await asyncio.wrap_future(pool.submit(read, path, doc_id=doc_id, timestamp=timestamp))
+    return bundle

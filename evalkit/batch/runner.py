@@ -1,0 +1,544 @@
+"""Documents in, verified decisions out.
+
+What is finished stays finished: a document's files are written first and its row of the index last, so a killed run
+does again only what was under way. A document whose fingerprint is unchanged is neither read nor asked about again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import ValidationError
+
+from evalkit.batch.audit import AuditPlan
+from evalkit.batch.identity import Source, find, stem_of
+from evalkit.batch.labels import ProductionLabels, read_classifications, read_production
+from evalkit.batch.reading import Readers
+from evalkit.classification.lexicon import lexicon
+from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
+from evalkit.classification.result import SCHEMA_VERSION, DocumentFailure, DocumentResult, Failure
+from evalkit.classification.schema import type_definitions
+from evalkit.classification.v3_traps import shipped_traps
+from evalkit.classification.v5_arbiter import Decision, count
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.ingest import read, reader_version
+from evalkit.errors import DocumentError, EvalkitError, NotFound, StoreError
+from evalkit.llm.embedded import EmbeddedModel
+from evalkit.llm.prompts import prompt_versions
+from evalkit.review.ground_truth import accept_silver, withdraw_silver
+from evalkit.review.packet import SMEPacketGenerator, publish, withdraw
+from evalkit.settings import Settings
+from evalkit.store import Files, Index, bundle_name, digest, result_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+
+#: Documents under way at once, per reading process: enough that none waits for the others' writing.
+_IN_FLIGHT = 3
+
+
+@dataclass(frozen=True)
+class DocumentSummary:
+    """What became of one document."""
+
+    doc_id: str
+    pdf_filename: str
+    pages: int | None
+    decision: str | None
+    """AUTO_ACCEPT, ESCALATE_TO_SME; None where it failed."""
+    decision_rule: str | None
+    dominant_type: str | None
+    blocker: int
+    major: int
+    minor: int
+    """Open issues."""
+    attempts: int
+    evidence_quality_score: float | None
+    calls: int
+    """Questions that a model was asked."""
+    resumed: bool
+    """Finished by an earlier run; nothing was done now."""
+    error: str | None = None
+    """Why it failed, and the remedy."""
+
+
+_ISSUE_COLUMNS = (
+    "issue_id",
+    "agent",
+    "severity",
+    "code",
+    "message",
+    "location",
+    "segment_index",
+    "page",
+    "quote",
+    "verdict",
+    "status",
+)
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What became of a run."""
+
+    documents: tuple[DocumentSummary, ...]
+    """Sorted by path, as they were found."""
+    problems: tuple[str, ...]
+    """What else was wrong with the input: one line each."""
+    copies: tuple[str, ...]
+    """Files that are another document's bytes again: one line each."""
+    output: str
+    seconds: float
+
+    @property
+    def failed(self) -> list[DocumentSummary]:
+        """The documents without a decision."""
+        return [document for document in self.documents if document.error]
+
+    @property
+    def exit_status(self) -> int:
+        """0: all done; 1: something failed, and is named."""
+        return 1 if self.failed or self.problems else 0
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per document, columns as the fields of :class:`DocumentSummary`."""
+        import pandas as pd
+
+        columns = list(DocumentSummary.__dataclass_fields__)
+        return pd.DataFrame([vars(document) for document in self.documents], columns=columns)
+
+    def issues_frame(self) -> pd.DataFrame:
+        """One row per issue of these documents, read from their results: doc_id and the issue's main fields."""
+        import pandas as pd
+
+        files = Files(self.output)
+        results = [files.read(result_name(one.doc_id)) for one in self.documents if one.decision]
+        rows = [{"doc_id": result["doc_id"]} | issue for result in results for issue in result["issues"]]
+        return pd.DataFrame(rows, columns=["doc_id", *_ISSUE_COLUMNS])
+
+
+Progress = Callable[[DocumentSummary, int, int], None]
+"""Called after each document: what became of it, how many are done, how many there are."""
+
+
+def run(
+    paths: Iterable[Path | str],
+    *,
+    output: Path | str | None = None,
+    model: str | None = None,
+    production: Path | str | None = None,
+    classifications: Path | str | None = None,
+    workers: int | None = None,
+    fresh: bool = False,
+    on_progress: Progress | None = None,
+    settings: Settings | None = None,
+) -> RunSummary:
+    """Read, classify, verify and decide PDFs and folders of PDFs; write bundles, results, packets, ground truth.
+
+    Works inside Jupyter too. Documents that fail are named in the summary; the others are finished.
+
+    Args:
+        paths: PDF files, and folders that are searched.
+        output: the folder to write to.
+        model: who classifies and answers the verifiers' questions.
+        production: CSV or JSON with the production classifier's labels.
+        classifications: folder with ``{doc_id}.json``: answers of another system, to be verified instead of asking.
+        workers: processes that read PDFs; 0 is one per core.
+        fresh: do everything again, also what an earlier run finished.
+        on_progress: called after each document.
+        settings: instead of the environment and ``evalkit.toml``.
+
+    Raises:
+        UsageError: nothing could be begun.
+    """
+    return _in_a_thread(
+        arun(
+            paths,
+            output=output,
+            model=model,
+            production=production,
+            classifications=classifications,
+            workers=workers,
+            fresh=fresh,
+            on_progress=on_progress,
+            settings=settings,
+        )
+    )
+
+
+async def arun(
+    paths: Iterable[Path | str],
+    *,
+    output: Path | str | None = None,
+    model: str | None = None,
+    production: Path | str | None = None,
+    classifications: Path | str | None = None,
+    workers: int | None = None,
+    fresh: bool = False,
+    on_progress: Progress | None = None,
+    settings: Settings | None = None,
+) -> RunSummary:
+    """The asynchronous twin of :func:`run`."""
+    began = time.monotonic()
+    given = settings or _settings(output, model, workers)
+    folder = Path(settings.output if settings and output is None else output or given.output)
+    files = Files(folder)
+    with files.run_lock():
+        index = Index(folder)
+        try:
+            known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
+            found = find(paths, {sha256: row["doc_id"] for sha256, row in known.items()})
+            labels = read_production(Path(production)) if production is not None else None
+            supplied, unknown = (
+                read_classifications(Path(classifications), found.sources) if classifications is not None else ({}, [])
+            )
+            batch = _Batch(given, files, index, {row["doc_id"]: row for row in known.values()}, labels, supplied, fresh)
+            documents = await batch.process(found.sources, on_progress)
+        finally:
+            index.close()
+    return RunSummary(
+        documents=tuple(documents),
+        problems=tuple(str(problem) for problem in [*found.problems, *unknown]),
+        copies=tuple(f"{path} is the same document as {doc_id}" for path, doc_id in found.copies),
+        output=str(folder),
+        seconds=round(time.monotonic() - began, 3),
+    )
+
+
+def evaluate(
+    path: Path | str,
+    *,
+    classification: Mapping[str, Any] | None = None,
+    model: str | None = None,
+    settings: Settings | None = None,
+) -> DocumentResult:
+    """Read, classify, verify and decide one PDF; nothing is written. DocumentError where it cannot be read.
+
+    ``classification`` is an answer of another system, to be verified instead of asking.
+    """
+    return _in_a_thread(aevaluate(path, classification=classification, model=model, settings=settings))
+
+
+async def aevaluate(
+    path: Path | str,
+    *,
+    classification: Mapping[str, Any] | None = None,
+    model: str | None = None,
+    settings: Settings | None = None,
+) -> DocumentResult:
+    """The asynchronous twin of :func:`evaluate`."""
+    given = settings or _settings(None, model, None)
+    started = _now()
+    where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
+    bundle = await asyncio.to_thread(read, where, doc_id=stem_of(path), timestamp=started)
+    outcome = await _orchestrator(given).evaluate(bundle, classification)
+    print_ = fingerprint(bundle.sha256, given, classification)
+    return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": _now()})
+
+
+def _settings(output: Path | str | None, model: str | None, workers: int | None) -> Settings:
+    models = {"default": model} if model is not None else None
+    return Settings.load(output=None if output is None else str(output), models=models, workers=workers)
+
+
+def _orchestrator(settings: Settings) -> RetryOrchestrator:
+    return RetryOrchestrator(
+        EmbeddedModel(), lossless_repair=settings.lossless_repair, on_agent_failure=settings.on_agent_failure
+    )
+
+
+@cache
+def versions() -> dict[str, Any]:
+    """Of everything that makes a result: code, tables, prompts."""
+    return {
+        "evalkit": version("evalkit"),
+        "types": type_definitions()["version"],
+        "lexicon": lexicon().version,
+        "traps": shipped_traps().version,
+        "tables_sha256": digest([type_definitions(), shipped_traps().model_dump(mode="json")]),
+        "prompts": prompt_versions(),
+    }
+
+
+def fingerprint(sha256: str, settings: Settings, supplied: Any) -> str:
+    """Of all that makes a document's result; workers, output and production's labels are none of it."""
+    return digest(
+        {
+            "sha256": sha256,
+            "reader": reader_version(),
+            "models": settings.models.model_dump(),
+            "lossless_repair": settings.lossless_repair,
+            "on_agent_failure": settings.on_agent_failure,
+            "versions": versions(),
+            "supplied": None if supplied is None else digest(_json_of(supplied)),
+        }
+    )
+
+
+def _json_of(supplied: Any) -> Any:
+    return {"unparseable": supplied.reason} if isinstance(supplied, Unparseable) else supplied
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _result(
+    bundle: DocumentBundle, outcome: Outcome, settings: Settings, print_: str, times: dict[str, Any]
+) -> DocumentResult:
+    return DocumentResult(
+        doc_id=bundle.doc_id,
+        sha256=bundle.sha256,
+        fingerprint=print_,
+        decision=outcome.verdict.decision,
+        decision_rule=outcome.verdict.rule,
+        decision_reason=outcome.verdict.reason,
+        classification=outcome.classification,
+        issues=outcome.issues,
+        attempts=outcome.attempts,
+        evidence_quality_score=outcome.evidence_quality_score,
+        grounded_ratio=outcome.grounded_ratio,
+        usage=outcome.usage,
+        model=settings.models.default,
+        reader=bundle.reader,
+        versions=versions(),
+        times=times,
+    )
+
+
+class _Batch:
+    """One run over its documents."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        files: Files,
+        index: Index,
+        known: Mapping[str, Mapping[str, Any]],
+        labels: ProductionLabels | None,
+        supplied: Mapping[str, Any],
+        fresh: bool,
+    ) -> None:
+        self._settings = settings
+        self._files = files
+        self._index = index
+        self._known = known
+        self._labels = labels
+        self._supplied = supplied
+        self._fresh = fresh
+        self._orchestrator = _orchestrator(settings)
+        self._audit = AuditPlan(
+            settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
+        )
+        self._audits_done = sum(row["review_reason"] == "audit" for row in index.cases("completed"))
+
+    async def process(self, sources: tuple[Source, ...], on_progress: Progress | None) -> list[DocumentSummary]:
+        workers = self._settings.workers or os.cpu_count() or 1
+        gate = asyncio.Semaphore(workers * _IN_FLIGHT)
+        done = 0
+
+        async def one(source: Source, readers: Readers) -> DocumentSummary:
+            nonlocal done
+            async with gate:
+                summary = await self._document(source, readers)
+            done += 1
+            if on_progress:
+                on_progress(summary, done, len(sources))
+            return summary
+
+        with Readers(workers) as readers:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one(source, readers)) for source in sources]
+        return [task.result() for task in tasks]
+
+    async def _document(self, source: Source, readers: Readers) -> DocumentSummary:
+        """One document, whatever happens to it."""
+        try:
+            if source.fault or source.sha256 is None:
+                raise source.fault or DocumentError(
+                    f"{source.path.name} has no bytes", code="READER-UNREADABLE", remedy="Check the file."
+                )
+            supplied = self._supplied.get(source.doc_id)
+            print_ = fingerprint(source.sha256, self._settings, supplied)
+            if not self._fresh and (finished := self._finished(source, print_)):
+                return finished
+            return await self._decide(source, readers, supplied, print_)
+        except DocumentError as error:
+            return self._failed(source, error)
+        except StoreError as error:
+            return _failure_summary(source, error)
+
+    def _finished(self, source: Source, print_: str) -> DocumentSummary | None:
+        """The summary of what an earlier run finished, if all that made it is the same."""
+        row = self._known.get(source.doc_id)
+        if row is None or row["fingerprint"] != print_ or row["file_path"] != str(source.path):
+            return None
+        try:
+            stored = self._files.read(result_name(source.doc_id), schema_version=SCHEMA_VERSION)
+            if "error" in stored:
+                failure = DocumentFailure.model_validate(stored)
+                return _failure_summary(source, failure.error, resumed=True)
+            result = DocumentResult.model_validate(stored)
+            bundle = self._stored_bundle(source)
+        except (NotFound, ValidationError):
+            return None
+        if bundle is None:
+            return None
+        if self._labels is not None:
+            self._publish(result, bundle, source)
+        return _summary(result, source, bundle, resumed=True)
+
+    def _stored_bundle(self, source: Source) -> DocumentBundle | None:
+        """The bundle that an earlier run read from the same bytes with the same reader, if any."""
+        try:
+            bundle = DocumentBundle.model_validate(self._files.read(bundle_name(source.doc_id)))
+        except (NotFound, ValidationError):
+            return None
+        same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader_version(), str(source.path))
+        return bundle if same else None
+
+    async def _decide(self, source: Source, readers: Readers, supplied: Any, print_: str) -> DocumentSummary:
+        started = _now()
+        bundle = None if self._fresh else self._stored_bundle(source)
+        if bundle is None:
+            bundle = await readers.read(source.path, doc_id=source.doc_id, timestamp=started)
+            if bundle.sha256 != source.sha256:
+                raise DocumentError(
+                    f"{source.path.name} changed while it was being read",
+                    code="READER-CHANGED",
+                    remedy="Run it again when nobody writes to it.",
+                )
+            self._files.write(bundle_name(source.doc_id), bundle.model_dump(mode="json"), compact=True)
+        outcome = await self._orchestrator.evaluate(bundle, supplied)
+        result = _result(bundle, outcome, self._settings, print_, {"started_at": started, "finished_at": _now()})
+        self._files.write(result_name(source.doc_id), result.model_dump(mode="json"))
+        self._publish(result, bundle, source)
+        self._enter(source, print_, result.decision.value, None)
+        return _summary(result, source, bundle, resumed=False)
+
+    def _publish(self, result: DocumentResult, bundle: DocumentBundle, source: Source) -> None:
+        """Ground truth and packet, or their withdrawal, as the decision asks."""
+        label = self._labels.label(source) if self._labels else None
+        packet = partial(
+            SMEPacketGenerator().packet, result, bundle, production=label, created_at=result.times["finished_at"]
+        )
+        if result.decision is Decision.AUTO_ACCEPT:
+            share = self._audit.share(self._audits_done)
+            accept_silver(self._files, result, accepted_at=result.times["finished_at"], inclusion_probability=share)
+            if self._audit.draws(result.sha256, share):
+                publish(self._files, self._index, packet(review_reason="audit", inclusion_probability=share))
+            else:
+                withdraw(self._files, self._index, result.doc_id)
+        else:
+            withdraw_silver(self._files, result.doc_id)
+            publish(self._files, self._index, packet(review_reason="escalated", inclusion_probability=1.0))
+
+    def _failed(self, source: Source, error: DocumentError) -> DocumentSummary:
+        """A document that cannot be read leaves a result that says so, and nothing of an earlier reading."""
+        print_ = fingerprint(source.sha256, self._settings, None) if source.sha256 else None
+        failure = DocumentFailure(
+            doc_id=source.doc_id,
+            error=Failure(code=error.code, message=error.message, remedy=error.remedy),
+            sha256=source.sha256,
+            fingerprint=print_,
+        )
+        try:
+            self._files.write(result_name(source.doc_id), failure.model_dump(mode="json"))
+            self._files.remove(bundle_name(source.doc_id))
+            withdraw_silver(self._files, source.doc_id)
+            withdraw(self._files, self._index, source.doc_id)
+            self._enter(source, print_, None, error.code)
+        except StoreError as store_error:
+            return _failure_summary(source, store_error)
+        return _failure_summary(source, error)
+
+    def _enter(self, source: Source, print_: str | None, decision: str | None, error_code: str | None) -> None:
+        self._index.put_document(
+            {
+                "doc_id": source.doc_id,
+                "sha256": source.sha256,
+                "file_path": str(source.path),
+                "processed_at": _now(),
+                "fingerprint": print_,
+                "decision": decision,
+                "error_code": error_code,
+                "replaced": False,
+            }
+        )
+
+
+def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, *, resumed: bool) -> DocumentSummary:
+    counts = count(result.issues)
+    answer = result.classification
+    return DocumentSummary(
+        doc_id=result.doc_id,
+        pdf_filename=source.path.name,
+        pages=bundle.total_pages,
+        decision=result.decision.value,
+        decision_rule=result.decision_rule,
+        dominant_type=answer.dominant_type_overall if answer else None,
+        blocker=counts.blocker,
+        major=counts.major,
+        minor=counts.minor,
+        attempts=len(result.attempts),
+        evidence_quality_score=result.evidence_quality_score,
+        calls=0 if resumed else result.usage.calls,
+        resumed=resumed,
+    )
+
+
+def _failure_summary(source: Source, error: EvalkitError | Failure, *, resumed: bool = False) -> DocumentSummary:
+    return DocumentSummary(
+        doc_id=source.doc_id,
+        pdf_filename=source.path.name,
+        pages=None,
+        decision=None,
+        decision_rule=None,
+        dominant_type=None,
+        blocker=0,
+        major=0,
+        minor=0,
+        attempts=0,
+        evidence_quality_score=None,
+        calls=0,
+        resumed=resumed,
+        error=f"{error.message}. {error.remedy}",
+    )
+
+
+def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on an event loop of its own, in a thread of its own: Jupyter's loop is running already."""
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(work)
+    thread = threading.Thread(target=_run_to_end, args=(loop, task), name="evalkit", daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.2)  # in slices: an interrupt reaches the main thread only between them
+    except KeyboardInterrupt:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        raise
+    return task.result()
+
+
+def _run_to_end(loop: asyncio.AbstractEventLoop, task: Awaitable[Any]) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(asyncio.wait([task]))  # type: ignore[type-var]
+    finally:
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()

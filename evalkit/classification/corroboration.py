@@ -1,0 +1,193 @@
+"""What the text itself looks like, by other features than the classifier's words.
+
+The embedded model's second opinion. It looks at the form of what stands there: variant notation, measurements in
+three dimensions, result rows with reference ranges, doses, vital signs, lines to fill in. It shares no list with the
+lexicon, or it would agree with each of its mistakes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from evalkit.classification.findings import Finding, primary_types
+from evalkit.classification.schema import (
+    ClassificationOutput,
+    DocumentType,
+    Evidence,
+    PresenceLevel,
+)
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.issue import IssueSeverity
+
+MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
+NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A form that text of one type has."""
+
+    kind: DocumentType
+    name: str
+    """As the expert reads it, in the plural."""
+    pattern: re.Pattern[str]
+    weight: float
+
+
+def _sign(kind: DocumentType, name: str, pattern: str, weight: float = 1.0, flags: int = re.IGNORECASE) -> Sign:
+    return Sign(kind, name, re.compile(pattern, flags | re.MULTILINE), weight)
+
+
+_NUMBER = r"\d+(?:[.,]\d+)?"
+
+# fmt: off
+SIGNS = (
+    _sign(GENOMIC, "variants in HGVS notation", r"\b[cgmnp]\.\(?(?:\d+|[A-Z][a-z]{2}\d+|[A-Z]\d+)[\w>_*+=()-]*", 2.0, 0),
+    _sign(GENOMIC, "reference sequences", r"\b(?:NM|NP|NC|NG|ENST|LRG)_?\d{3,}(?:\.\d+)?\b|\brs\d{4,}\b", 2.0, 0),
+    _sign(GENOMIC, "allele fractions or zygosity", r"\b(?:heterozygous|homozygous|hemizygous|VAF|allele (?:fraction|frequency))\b", 1.5),
+    _sign(GENOMIC, "variant classifications", r"\b(?:likely )?pathogenic\b|\bvariants? of (?:uncertain|unknown) (?:clinical )?significance\b|\bVUS\b", 1.0),
+    _sign(GENOMIC, "sequencing measures", r"\b(?:read depth|mean coverage|\d+x coverage|mutations?/m(?:ega)?b|tumou?r mutational burden|microsatellite|copy number)\b", 1.5),
+    _sign(GENOMIC, "karyotypes or loci", r"\b4[5-7],X[XY]\b|\b(?:\d{1,2}|X)[pq]\d{1,2}(?:\.\d+)?\b|\bchr(?:\d{1,2}|X|Y)\b", 1.5, 0),
+    _sign(PATHOLOGY, "measurements in three dimensions", rf"{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*cm", 0.5),
+    _sign(PATHOLOGY, "block or cassette codes", r"\b(?:cassettes?|blocks?|submitted (?:entirely|in toto|in [A-Z0-9])|representative sections?|serially sectioned|in formalin)\b", 2.0),
+    _sign(PATHOLOGY, "stages or grades read from tissue", r"\bp?T[0-4][a-c]?,?\s*p?N[0-3X]|\bgleason\b|\bnottingham\b|\bhistologic(?:al)? (?:grade|type)\b", 1.5),
+    _sign(PATHOLOGY, "margins and invasion", r"\bmargins?\b[^.\n]{0,40}\b(?:negative|positive|free|uninvolved|involved)\b|\b(?:lympho)?vascular invasion\b|\bperineural invasion\b", 1.5),
+    _sign(PATHOLOGY, "stains", r"\b(?:H&E|hematoxylin|immunohistochem\w+|immunostain\w*|cytokeratin|Ki-?67|p63|CK\d+)\b", 1.0),
+    _sign(PATHOLOGY, "descriptions of cells", r"\b(?:nuclei|nuclear|mitos[ei]s|mitotic|stroma|glandular|epithelium|lymphocytes|cytoplasm)\b", 0.7),
+    _sign(RADIOLOGY, "techniques of imaging", r"\b(?:axial|sagittal|coronal)\b|\b(?:with|without) (?:intravenous |iv )?contrast\b|\bAP (?:and|&) lateral\b|\b[2-5] views?\b|\bT[12][- ]weighted\b|\btransducer\b|\btransvaginal\b", 1.5),
+    _sign(RADIOLOGY, "doses of tracer or ray", rf"{_NUMBER}\s*(?:mCi|MBq|mGy|mSv|kVp)\b", 2.0, 0),
+    _sign(RADIOLOGY, "densities and signals", r"\b(?:attenuation|hyper-?intens\w+|hypo-?intens\w+|echogenic\w*|hypoechoic|radiolucen\w+|opacit(?:y|ies)|enhancement|signal intensity|uptake)\b", 1.2),
+    _sign(RADIOLOGY, "normal organs listed", r"\b(?:liver|spleen|kidneys?|pancreas|heart|lungs?|ventricles|aorta|gallbladder|mediastin\w+)\b[^.\n]{0,60}\b(?:normal|unremarkable|clear|within normal limits|patent)\b", 1.0),
+    _sign(RADIOLOGY, "absent findings of imaging", r"\bno (?:evidence of |acute |focal )*(?:fracture|pneumothorax|effusion|hemorrhage|infiltrate|mass effect|midline shift|consolidation|hydronephrosis|adenopathy)", 1.0),
+    _sign(NOTE, "vital signs", r"\b(?:BP|blood pressure)\b\W{0,4}(?:is |of |was )?\d{2,3}/\d{2,3}|\b(?:pulse|heart rate|temperature|respirations)\b\W{0,3}(?:is |of |was )?\d{2,3}", 1.5),
+    _sign(NOTE, "doses", rf"\b{_NUMBER}\s*(?:mg|mcg|units?)\b[^.\n]{{0,25}}\b(?:daily|bid|tid|qid|q\.?d\.?|b\.i\.d|p\.?o\.?|qhs|nightly|twice|every|once|as needed|prn)\b", 1.2),
+    _sign(NOTE, "a patient's story", r"\b(?:patient|he|she|mother|father)\s+(?:\w+\s+)?(?:denies|reports?|states?|presents?|presented|complains?|notes|was seen|returns|admits|is here)\b", 1.2),
+    _sign(NOTE, "ages in words", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7),
+    _sign(NOTE, "what the writer does next", r"\b(?:I|we)\s+(?:\w+\s+)?(?:discussed|recommend\w*|examined|reviewed|will|have|believe|advised|explained|think|saw)\b", 1.0),
+    _sign(NOTE, "follow-up plans", r"\bfollow[- ]?up\b[^.\n]{0,40}\b(?:in|with|week|month|day)|\b(?:plan|assessment)\s*:", 1.0),
+    _sign(NOTE, "histories and examinations", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
+    _sign(NOTE, "steps of an operation", r"\b(?:prepped and draped|incision|anesthesia|estimated blood loss|was (?:closed|sutured|irrigated|intubated|extubated))\b", 1.2),
+    _sign(NOTE, "letters", r"^\s*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5),
+    _sign(OTHER, "result rows with reference ranges", rf"(?<![\d.]){_NUMBER}\s*[HL*]?\s+(?:[A-Za-z%/^µμ0-9³]*\s+)?(?:{_NUMBER}\s*[-–]\s*{_NUMBER}|[<>]\s*{_NUMBER})", 1.2),
+    _sign(OTHER, "routine analytes with values", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
+    _sign(OTHER, "lines to fill in", r"_{4,}|\.{8,}|☐|□|❑|\[\s?\]|\(\s{1,3}\)", 1.2),
+    _sign(OTHER, "consent and release wording", r"\bI (?:hereby |also |further )?(?:authorize|consent|understand|agree|acknowledge|request)\b|\bsignature of\b|\brevoke\b|\blegal (?:guardian|representative)\b", 1.5),
+    _sign(OTHER, "prescription wording", r"\b(?:refills?|dispense|disp)\b\W{0,3}#?\d+|^\s*sig\s*:|\bRx\b", 1.5),
+    _sign(OTHER, "fax and billing wording", r"\bnumber of pages\b|\bpages? including\b|\bconfidentiality notice\b|\bpolicy (?:number|holder)\b|\bsubscriber\b|^\s*(?:to|from|attn)\s*:", 1.0),
+)
+# fmt: on
+
+CAP = 4
+"""A sign counts at most so often: one repeated form cannot decide."""
+
+CARRIES = 2.0
+"""From this strength on the text carries a label."""
+
+OVERRULES = 3.0
+"""From this strength on another type speaks against a label that the text does not carry."""
+
+MARGIN = 3.0
+"""How many times stronger the other type must be."""
+
+
+def strengths(text: str) -> dict[DocumentType, float]:
+    """How strongly the form of the text speaks for each type, from 0."""
+    totals = dict.fromkeys(DocumentType, 0.0)
+    for sign in SIGNS:
+        found = sum(1 for _, _ in zip(sign.pattern.finditer(text), range(CAP), strict=False))
+        totals[sign.kind] += found * sign.weight
+    return totals
+
+
+def carries(kind: DocumentType, pages: Iterable[Page]) -> bool:
+    """Whether the pages have the form of that type."""
+    return strengths(_text(pages))[kind] >= CARRIES
+
+
+def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """V2's question: segments whose text has the form of another type than the one claimed as PRIMARY."""
+    for segment, kind in primary_types(answer):
+        pages = list(bundle.between(segment.start_page, segment.end_page))
+        found = strengths(_text(pages))
+        strongest = max(found, key=lambda other: found[other])
+        if strongest is kind or found[strongest] < max(OVERRULES, MARGIN * found[kind]):
+            continue
+        sign, page, quote = _example(strongest, pages)
+        what = "routine lab values" if "analytes" in sign.name else sign.name
+        yield Finding(
+            reasoning=f"The text has {sign.name}, the form of {strongest.value}; forms of {kind.value} are rare or "
+            "missing.",
+            severity=MAJOR,
+            message=f"Segment {segment.segment_index} text contains {what} inconsistent with "
+            f"{kind.value} PRIMARY classification",
+            segment_index=segment.segment_index,
+            document_type=kind.value,
+            page=page.page_num,
+            quote=quote,
+            suggested_fix=f"Check whether the segment is {strongest.value}",
+        )
+
+
+def _example(kind: DocumentType, pages: Sequence[Page]) -> tuple[Sign, Page, str]:
+    """The weightiest sign of the type, and the first words that show it."""
+    text = _text(pages)
+    signs = [sign for sign in SIGNS if sign.kind is kind and sign.pattern.search(text)]
+    for sign in sorted(signs, key=lambda sign: -sign.weight * min(len(sign.pattern.findall(text)), CAP)):
+        for page in pages:
+            if match := sign.pattern.search(page.text):
+                return sign, page, match.group().strip()
+    raise ValueError("no sign of that type stands on one page")
+
+
+_GENERIC = re.compile(
+    r"\b(?:see|refer to|please (?:see|find|note)|as (?:noted|above|described|discussed)|attached|enclosed|"
+    r"report (?:to )?follows?|results? (?:are |is )?(?:attached|enclosed|pending|available|below)|see (?:page|next|over))\b",
+    re.IGNORECASE,
+)
+_CONFIDENT = 0.7
+
+
+def weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """V4's question: types claimed as PRIMARY that rest on quotes which could stand in any document."""
+    del bundle  # whether a quote stands in the document is computed elsewhere; here only its weight is judged
+    for segment in answer.segments:
+        for presence in segment.segment_composition:
+            if presence.presence_level is not PresenceLevel.PRIMARY:
+                continue
+            generic = [one for one in presence.top_evidence if is_generic(one)]
+            if not generic:
+                continue
+            alone = len(generic) == len(presence.top_evidence)
+            unsupported = alone and presence.confidence >= _CONFIDENT
+            words = " ".join(generic[0].snippet.split())
+            yield Finding(
+                reasoning="The quote only points elsewhere or names nothing that is particular to the type.",
+                severity=MAJOR if alone else MINOR,
+                message=f"Evidence snippet '{words}' is a generic reference, not specific evidence of "
+                f"{presence.document_type.value}."
+                + (f" Confidence {presence.confidence:g} is not supported by it." if unsupported else ""),
+                segment_index=segment.segment_index,
+                document_type=presence.document_type.value,
+                page=generic[0].page,
+                quote=generic[0].snippet,
+                suggested_fix="Quote a finding",
+            )
+
+
+def is_generic(evidence: Evidence) -> bool:
+    """Whether the quote only points elsewhere: a phrase of reference and at most three other words, and no sign.
+
+    >>> is_generic(Evidence(snippet="See attached results", page=2))
+    True
+    >>> is_generic(Evidence(snippet="See attached: BRCA1 c.5266dupC, pathogenic", page=2))
+    False
+    """
+    rest = _GENERIC.sub(" ", evidence.snippet)
+    points_elsewhere = rest != evidence.snippet and len(re.findall(r"\w+", rest)) <= 3
+    return points_elsewhere and not any(sign.pattern.search(evidence.snippet) for sign in SIGNS)
+
+
+def _text(pages: Iterable[Page]) -> str:
+    return "\n\f\n".join(page.text for page in pages)

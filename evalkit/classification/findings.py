@@ -1,0 +1,179 @@
+"""What a verifier's model may say, and how it becomes issues.
+
+A model can add issues, never remove computed ones, and cannot say what is auto-fixable. An answer that could not be
+had is a BLOCKER: broken is not "no issues".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from evalkit.classification.schema import (
+    ClassificationOutput,
+    DocumentType,
+    PresenceLevel,
+    Segment,
+    type_definitions,
+)
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.issue import Agent, Issue, IssueSeverity, numbered
+from evalkit.llm.model import Answer, Question
+from evalkit.llm.prompts import as_json, fenced, render
+
+VerifierName = Literal["V2", "V3", "V4"]
+
+#: The code of what each verifier's model finds.
+MODEL_CODE: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
+
+
+class Finding(BaseModel):
+    """One thing a verifier's model found. Flat, so that any provider's structured output can carry it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reasoning: str
+    """Why, before the verdict."""
+    severity: IssueSeverity
+    message: str
+    """One sentence for the expert."""
+    segment_index: int | None = None
+    document_type: str | None = None
+    page: int | None = None
+    quote: str | None = None
+    """The words of the document it rests on."""
+    suggested_fix: str = ""
+
+
+class Findings(BaseModel):
+    """A verifier's whole answer; an empty list says that it looked and found nothing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    findings: tuple[Finding, ...]
+
+
+class Verifier(Protocol):
+    """The model's part of a verifier."""
+
+    def questions(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Question[Findings]]:
+        """What it wants to know."""
+        ...
+
+    def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
+        """The answers as issues."""
+        ...
+
+
+@dataclass(frozen=True)
+class VerifierQuestion(Question[Findings]):
+    """A verifier's question about one classification of one document."""
+
+    role: VerifierName
+    prompt_name: str
+    classification: ClassificationOutput
+    bundle: DocumentBundle
+    computed: Callable[[ClassificationOutput, DocumentBundle], Iterable[Finding]]
+    """The embedded model's way to answer it."""
+    answer_type: type[Findings] = Findings
+
+    def prompt(self) -> str:
+        """Document first and equal for all verifiers, then the claims, instructions last."""
+        return render(
+            self.prompt_name,
+            document=fenced(self.bundle),
+            types=as_json(type_definitions()),
+            classification=as_json(claims(self.classification)),
+        )
+
+    def offline(self) -> Findings:
+        """What the verifier's own features say."""
+        return Findings(findings=tuple(self.computed(self.classification, self.bundle)))
+
+
+def claims(answer: ClassificationOutput) -> dict[str, Any]:
+    """What a verifier is asked about: everything but what a repair may change (shares, counts, added types).
+
+    A repair therefore leaves the question as it was, and its answer is used again instead of asking twice.
+    """
+    return {
+        "dominant_type_overall": answer.dominant_type_overall,
+        "segments": [
+            {
+                "segment_index": segment.segment_index,
+                "start_page": segment.start_page,
+                "end_page": segment.end_page,
+                "dominant_type": segment.dominant_type,
+                "reasoning": segment.reasoning,
+                "types": [
+                    {
+                        "document_type": presence.document_type,
+                        "presence_level": presence.presence_level,
+                        "confidence": presence.confidence,
+                        "top_evidence": [evidence.model_dump() for evidence in presence.top_evidence],
+                    }
+                    for presence in segment.segment_composition
+                    if presence.presence_level is not PresenceLevel.NO_EVIDENCE
+                ],
+            }
+            for segment in answer.segments
+        ],
+        "document_types": {
+            entry.document_type: entry.presence_level
+            for entry in answer.document_mixture
+            if entry.presence_level is not PresenceLevel.NO_EVIDENCE
+        },
+        "vendor_signals": list(answer.vendor_signals),
+    }
+
+
+def primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
+    """Each segment with each type that it claims as PRIMARY."""
+    for segment in answer.segments:
+        for presence in segment.segment_composition:
+            if presence.presence_level is PresenceLevel.PRIMARY:
+                yield segment, presence.document_type
+
+
+def read_findings(agent: VerifierName, answers: Sequence[Answer[Findings]]) -> list[Issue]:
+    """The answers as issues, numbered from ``AGENT-0001``; a missing answer is a BLOCKER."""
+    return numbered(agent, (issue for answer in answers for issue in _issues(agent, answer)))
+
+
+def agent_failed(agent: Agent, failure: str | None) -> Issue:
+    """The issue that says that an agent could not answer."""
+    return Issue.of(
+        agent,
+        f"{agent.upper()}-AGENT-FAILED",
+        IssueSeverity.BLOCKER,
+        f"{agent} could not answer: {failure or 'no reason given'}",
+        location=agent,
+        suggested_fix="Run the document again, or decide without this check",
+    )
+
+
+def _issues(agent: VerifierName, answer: Answer[Findings]) -> Iterator[Issue]:
+    if answer.value is None:
+        yield agent_failed(agent, answer.failure)
+        return
+    known = {kind.value for kind in DocumentType}
+    for finding in answer.value.findings:
+        kind = finding.document_type if finding.document_type in known else None
+        segment = finding.segment_index
+        places = [f"segment {segment}" if segment is not None else "document", *([kind] if kind else [])]
+        yield Issue.of(
+            agent,
+            MODEL_CODE[agent],
+            finding.severity,
+            finding.message,
+            origin="model",
+            location=" → ".join(places),
+            suggested_fix=finding.suggested_fix,
+            segment_index=segment,
+            document_type=kind,
+            page=finding.page,
+            quote=finding.quote,
+        )

@@ -1,0 +1,364 @@
+"""The sentence: propose → check → decide → repair → check …, or escalate to a person.
+
+Source: specification 000, slide 8; contract rulings 1, 3, 4, 5 and 7. At most three rounds of verification; a repair
+asks no model again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from evalkit.classification.autofix import AutoFixEngine, Repair
+from evalkit.classification.findings import Findings, Verifier, agent_failed
+from evalkit.classification.primary_classifier import PrimaryClassifier
+from evalkit.classification.result import Attempt, UsageReport, UsageTotal
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.v1_schema import V1SchemaValidator
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.classification.v3_traps import V3TrapDetector
+from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, grounded_ratio, quality_score
+from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.issue import Issue, IssueSeverity, numbered
+from evalkit.llm.embedded import EmbeddedModel
+from evalkit.llm.model import A, Answer, Model, Question, Usage
+from evalkit.store import canonical
+
+MAX_RETRIES = 2
+"""Rounds after the first."""
+
+ON_RETRIES = "the repairs did not settle it in three attempts"
+ON_CYCLE = "a repair changed nothing"
+
+
+@dataclass(frozen=True)
+class Unparseable:
+    """A supplied classification that is not even JSON."""
+
+    reason: str
+    """In words that quote nothing of it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that came of one document."""
+
+    verdict: Verdict
+    classification: ClassificationOutput | None
+    issues: tuple[Issue, ...]
+    """The last attempt's, and earlier ones that were repaired."""
+    attempts: tuple[Attempt, ...]
+    evidence_quality_score: float | None
+    grounded_ratio: float | None
+    usage: UsageReport
+
+
+class RetryOrchestrator:
+    """Runs the pipeline on one document after another; keeps nothing between them."""
+
+    def __init__(
+        self,
+        model: Model | None = None,
+        *,
+        lossless_repair: bool = False,
+        on_agent_failure: Literal["escalate", "ignore"] = "escalate",
+        autofix: AutoFixEngine | None = None,
+        v3: V3TrapDetector | None = None,
+    ) -> None:
+        self._model = model or EmbeddedModel()
+        self._lossless_repair = lossless_repair
+        self._on_agent_failure = on_agent_failure
+        self._classifier = PrimaryClassifier()
+        self._v1 = V1SchemaValidator()
+        self._v2 = V2ConsistencyChecker()
+        self._v3 = v3 or V3TrapDetector()
+        self._v4 = V4EvidenceQualityAssessor()
+        self._v5 = V5DecisionMaker()
+        self._autofix = autofix or AutoFixEngine()
+
+    async def evaluate(self, bundle: DocumentBundle, supplied: Any = None) -> Outcome:
+        """Classify and verify a document.
+
+        ``supplied`` is the JSON value of a classification that another system made, or :class:`Unparseable`; without
+        it the model is asked.
+        """
+        asked = _Asked(self._model)
+        issues = _Register()
+        read = issues.enter(numbered("reader", reader_issues(bundle)))
+        if not bundle.has_text:
+            return self._ended(None, read, (), asked)
+        answer, fault = await self._propose(bundle, supplied, asked)
+        if answer is None:
+            return self._ended(None, [*read, *issues.enter(fault)], (), asked)
+        return await self._rounds(bundle, answer, read, issues, asked)
+
+    async def _propose(
+        self, bundle: DocumentBundle, supplied: Any, asked: _Asked
+    ) -> tuple[ClassificationOutput | None, list[Issue]]:
+        if isinstance(supplied, Unparseable):
+            return None, [unparseable(supplied.reason)]
+        if supplied is not None:
+            try:
+                return ClassificationOutput.model_validate(supplied), []
+            except ValidationError as error:
+                return None, [unparseable(_first_fault(error))]
+        given = await asked.ask(self._classifier.question(bundle))
+        if given.value is not None:
+            return given.value, []
+        if given.unparseable:
+            return None, [unparseable(given.failure or "it is not JSON")]
+        return None, numbered("classifier", [agent_failed("classifier", given.failure)])
+
+    async def _rounds(
+        self,
+        bundle: DocumentBundle,
+        answer: ClassificationOutput,
+        read: list[Issue],
+        register: _Register,
+        asked: _Asked,
+    ) -> Outcome:
+        attempts: list[Attempt] = []
+        repaired: list[Issue] = []
+        while True:
+            repairs: list[Repair] = []
+            if self._lossless_repair:
+                answer, mended, repairs = self._repair_blockers(bundle, answer, register)
+                repaired += mended
+            found = [*read, *register.enter(await self._verify(bundle, answer, asked))]
+            verdict = self._v5.decide(found)
+            attempts.append(_attempt(len(attempts), verdict, answer, found, repairs))
+            if verdict.decision is not Decision.AUTO_RETRY:
+                break
+            if len(attempts) > MAX_RETRIES:
+                verdict = replace(verdict, decision=Decision.ESCALATE_TO_SME, rule="retries", reason=ON_RETRIES)
+                break
+            changed, done = self._autofix.apply(answer, found)
+            if fingerprint(changed) in {attempt.fingerprint for attempt in attempts}:
+                verdict = replace(verdict, decision=Decision.ESCALATE_TO_SME, rule="cycle", reason=ON_CYCLE)
+                break
+            attempts[-1] = attempts[-1].model_copy(update={"repairs": (*attempts[-1].repairs, *done)})
+            mended_ids = {repair.issue_id for repair in done}
+            repaired += [
+                issue.model_copy(update={"status": "repaired"}) for issue in found if issue.issue_id in mended_ids
+            ]
+            answer = changed
+        still_open = {issue.issue_id for issue in found}
+        kept = [*found, *(issue for issue in repaired if issue.issue_id not in still_open)]
+        return self._ended(answer, kept, tuple(attempts), asked, verdict, bundle)
+
+    def _repair_blockers(
+        self, bundle: DocumentBundle, answer: ClassificationOutput, register: _Register
+    ) -> tuple[ClassificationOutput, list[Issue], list[Repair]]:
+        """Mend what can be mended without loss, so that the arbiter does not count it."""
+        blockers = [
+            issue
+            for issue in register.enter(self._v1.validate(answer, bundle))
+            if issue.severity is IssueSeverity.BLOCKER and issue.auto_fixable
+        ]
+        changed, done = self._autofix.apply(answer, blockers)
+        return changed, [issue.model_copy(update={"status": "repaired"}) for issue in blockers], done
+
+    async def _verify(self, bundle: DocumentBundle, answer: ClassificationOutput, asked: _Asked) -> list[Issue]:
+        """All issues of one round; the free part of every verifier always runs."""
+        v1 = self._v1.validate(answer, bundle)
+        v2 = self._v2.validate(answer, bundle)
+        v3 = self._v3.validate(answer, bundle)
+        v4 = self._v4.validate(answer, bundle).issues
+        if _has_blocker(v1):
+            return [*v1, *v2, *v3, *v4]
+        always: list[Verifier] = [self._v3, self._v4]
+        verifiers = always if _has_blocker(v2) else [self._v2, *always]
+        said = await asyncio.gather(*(asked.ask_all(verifier.questions(answer, bundle)) for verifier in verifiers))
+        opinions = [verifier.read(self._kept(answers)) for verifier, answers in zip(verifiers, said, strict=True)]
+        return [*v1, *v2, *v3, *v4, *(issue for opinion in opinions for issue in opinion)]
+
+    def _kept(self, answers: Sequence[Answer[Findings]]) -> list[Answer[Findings]]:
+        """The answers that count: with ``on_agent_failure = "ignore"`` those that failed do not."""
+        ignore = self._on_agent_failure == "ignore"
+        return [answer for answer in answers if answer.value is not None or not ignore]
+
+    def _ended(
+        self,
+        answer: ClassificationOutput | None,
+        issues: Sequence[Issue],
+        attempts: tuple[Attempt, ...],
+        asked: _Asked,
+        verdict: Verdict | None = None,
+        bundle: DocumentBundle | None = None,
+    ) -> Outcome:
+        v4 = [issue for issue in issues if issue.agent == "V4" and issue.status == "open"]
+        unknown = answer is None or any(issue.code == "V4-AGENT-FAILED" for issue in v4)
+        return Outcome(
+            verdict=verdict or self._v5.decide(issues),
+            classification=answer,
+            issues=tuple(issues),
+            attempts=attempts,
+            evidence_quality_score=None if unknown else quality_score(v4),
+            grounded_ratio=grounded_ratio(answer, bundle) if answer and bundle else None,
+            usage=asked.usage(),
+        )
+
+
+class _Asked:
+    """The questions of one document: equal ones are asked once, every call is counted."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._answers: dict[tuple[str, str], Answer[Any]] = {}
+        self._usage: dict[str, list[Usage]] = defaultdict(list)
+
+    async def ask(self, question: Question[A]) -> Answer[A]:
+        key = question.role, hashlib.sha256(question.prompt().encode()).hexdigest()
+        if key not in self._answers:
+            answer = await self._model.ask(question)
+            self._usage[question.role].append(answer.usage)
+            if answer.value is None:  # a failure is never used again
+                return answer
+            self._answers[key] = answer
+        return self._answers[key]
+
+    async def ask_all(self, questions: Iterable[Question[A]]) -> list[Answer[A]]:
+        return list(await asyncio.gather(*(self.ask(question) for question in questions)))
+
+    def usage(self) -> UsageReport:
+        by_agent = {role: _total(usages) for role, usages in sorted(self._usage.items())}
+        total = _total([usage for usages in self._usage.values() for usage in usages])
+        return UsageReport(**total.model_dump(), by_agent=by_agent)
+
+
+class _Register:
+    """Gives each issue of a document one id: the same issue in two rounds keeps it, numbering runs on."""
+
+    def __init__(self) -> None:
+        self._ids: dict[str, str] = {}
+        self._last: dict[str, int] = defaultdict(int)
+
+    def enter(self, issues: Iterable[Issue]) -> list[Issue]:
+        seen: dict[str, int] = defaultdict(int)
+        entered = []
+        for issue in issues:
+            content = issue.model_dump_json(exclude={"issue_id"})
+            seen[content] += 1  # two equal issues in one round are two
+            key = f"{seen[content]}:{content}"
+            if key not in self._ids:
+                self._last[issue.agent] += 1
+                self._ids[key] = f"{issue.agent.upper()}-{self._last[issue.agent]:04d}"
+            entered.append(issue.model_copy(update={"issue_id": self._ids[key]}))
+        return entered
+
+
+def reader_issues(bundle: DocumentBundle) -> list[Issue]:
+    """What reading alone says against trusting anything about this document."""
+    issues = []
+    if unreadable := bundle.unreadable_pages:
+        pages = ", ".join(str(number) for number in unreadable[:20]) + (" …" if len(unreadable) > 20 else "")
+        issues.append(
+            Issue.of(
+                "reader",
+                "READER-NO-TEXT",
+                IssueSeverity.BLOCKER,
+                f"{len(unreadable)} of {bundle.total_pages} pages could not be read as text (page {pages})",
+                location="document",
+                suggested_fix="Look at these pages, or send a file with a text layer",
+                page=unreadable[0],
+            )
+        )
+    elif not bundle.has_text:
+        issues.append(
+            Issue.of(
+                "reader",
+                "READER-NO-TEXT",
+                IssueSeverity.BLOCKER,
+                "Every page of the document is blank",
+                location="document",
+                suggested_fix="Check whether the right file was sent",
+                page=1,
+            )
+        )
+    if bundle.is_repaired:
+        issues.append(
+            Issue.of(
+                "reader",
+                "READER-REPAIRED",
+                IssueSeverity.MAJOR,
+                "The file was damaged and only opened after a repair; pages or text may be missing",
+                location="document",
+                suggested_fix="Compare with the original, or send the file again",
+            )
+        )
+    return issues
+
+
+def unparseable(fault: str) -> Issue:
+    """The issue that an answer has not the shape of a classification."""
+    issue = Issue.of(
+        "V1",
+        "V1-UNPARSEABLE",
+        IssueSeverity.BLOCKER,
+        f"The classification cannot be read: {fault}",
+        location="classification",
+        suggested_fix="Have the document classified again",
+    )
+    return numbered("V1", [issue])[0]
+
+
+def fingerprint(answer: ClassificationOutput) -> str:
+    """MD5 of everything that a repair may change, and of the boundaries and types it belongs to (ruling 7)."""
+    value = {
+        "number_of_segments": answer.number_of_segments,
+        "dominant_type_overall": answer.dominant_type_overall,
+        "segments": [
+            [
+                segment.segment_index,
+                segment.start_page,
+                segment.end_page,
+                segment.segment_page_count,
+                segment.dominant_type,
+                [[presence.document_type, presence.segment_share] for presence in segment.segment_composition],
+            ]
+            for segment in answer.segments
+        ],
+        "mixture": [[entry.document_type, entry.overall_share] for entry in answer.document_mixture],
+    }
+    return hashlib.md5(canonical(value), usedforsecurity=False).hexdigest()
+
+
+def _attempt(
+    number: int, verdict: Verdict, answer: ClassificationOutput, found: Sequence[Issue], repairs: Sequence[Repair]
+) -> Attempt:
+    return Attempt(
+        attempt=number,
+        decision=verdict.decision,
+        decision_rule=verdict.rule,
+        fingerprint=fingerprint(answer),
+        issues=tuple(issue.issue_id for issue in found),
+        repairs=tuple(repairs),
+    )
+
+
+def _has_blocker(issues: Iterable[Issue]) -> bool:
+    return any(issue.severity is IssueSeverity.BLOCKER for issue in issues)
+
+
+def _first_fault(error: ValidationError) -> str:
+    first = error.errors(include_input=False, include_url=False)[0]
+    place = " → ".join(str(part) for part in first["loc"]) or "the whole"
+    return f"{place}: {first['msg']}"
+
+
+def _total(usages: Iterable[Usage | UsageTotal]) -> UsageTotal:
+    usages = list(usages)
+    return UsageTotal(
+        calls=sum(usage.calls for usage in usages),
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+        cost_usd=str(sum((Decimal(usage.cost_usd) for usage in usages), Decimal(0))),
+    )

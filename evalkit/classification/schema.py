@@ -1,0 +1,141 @@
+"""What a classifier answers: shape and types only.
+
+Ranges, counts, sums and completeness are not checked here: they are V1's and V2's to find, so that a person sees
+them as issues instead of a parse error. What does not even have this shape is ``V1-UNPARSEABLE``.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from decimal import ROUND_FLOOR, Decimal
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class DocumentType(StrEnum):
+    """The five types. What they mean is data: ``types.toml``."""
+
+    CLINICAL_NOTE = "Clinical Note"
+    PATHOLOGY_REPORT = "Pathology Report"
+    GENOMIC_REPORT = "Genomic Report"
+    RADIOLOGY_REPORT = "Radiology Report"
+    OTHER = "Other"
+
+
+#: The types that trap 2 guards: findings of a laboratory or an imaging department.
+REPORT_TYPES = (DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT, DocumentType.RADIOLOGY_REPORT)
+
+
+class PresenceLevel(StrEnum):
+    """How a type is present in a segment or document."""
+
+    PRIMARY = "PRIMARY"
+    EMBEDDED_RAW = "EMBEDDED_RAW"
+    MENTION_ONLY = "MENTION_ONLY"
+    NO_EVIDENCE = "NO_EVIDENCE"
+
+
+# A count as text, a truth value or a fraction of a page is a wrong shape, not a number to be guessed.
+_Count = Annotated[int, Field(strict=True)]
+_Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+
+
+class _Shape(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Evidence(_Shape):
+    """A quote that is claimed to stand in the document."""
+
+    snippet: str
+    page: _Count
+    anchors_found: tuple[str, ...] = ()
+
+
+class TypePresence(_Shape):
+    """How much of one segment is of one document type."""
+
+    document_type: DocumentType
+    presence_level: PresenceLevel
+    confidence: _Number
+    segment_share: _Number
+    top_evidence: tuple[Evidence, ...] = ()
+
+
+class Segment(_Shape):
+    """A page range that is one source document."""
+
+    segment_index: _Count
+    start_page: _Count
+    end_page: _Count
+    segment_page_count: _Count
+    dominant_type: DocumentType | None
+    """None: cannot tell."""
+    reasoning: str = ""
+    segment_composition: tuple[TypePresence, ...]
+
+
+class MixtureEntry(_Shape):
+    """How much of the whole document is of one document type."""
+
+    document_type: DocumentType
+    presence_level: PresenceLevel
+    confidence: _Number
+    overall_share: _Number
+
+
+class ClassificationOutput(_Shape):
+    """A classifier's whole answer about one document."""
+
+    dominant_type_overall: DocumentType | None
+    """None: cannot tell."""
+    number_of_segments: _Count
+    segments: tuple[Segment, ...]
+    document_mixture: tuple[MixtureEntry, ...]
+    vendor_signals: tuple[str, ...] = ()
+    self_evaluation: str | dict[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return self.model_dump(mode="json")
+
+
+FOUR_PLACES = Decimal("0.0001")
+
+
+def exact(values: Iterable[float]) -> list[Decimal]:
+    """The numbers as they are written, so that 0.1 + 0.2 is 0.3 and tolerances are inclusive."""
+    return [Decimal(repr(value)) for value in values]
+
+
+def normalised(shares: Iterable[float]) -> list[float]:
+    """The shares divided by their sum: four decimals, largest remainder, together exactly 1 as decimals.
+
+    Order is kept: a share that was smaller than another is not larger afterwards. ValueError where there is nothing
+    to divide by.
+
+    >>> normalised([0.50, 0.30, 0.10, 0.08, 0.08])
+    [0.4717, 0.283, 0.0943, 0.0755, 0.0755]
+    """
+    numbers = exact(shares)
+    total = sum(numbers)
+    if total <= 0 or any(number < 0 for number in numbers):
+        raise ValueError("shares must not be negative and their sum must be above 0")
+    scaled = [number / total for number in numbers]
+    floors = [number.quantize(FOUR_PLACES, rounding=ROUND_FLOOR) for number in scaled]
+    missing = int((1 - sum(floors)) / FOUR_PLACES)
+    by_remainder = sorted(range(len(scaled)), key=lambda i: (floors[i] - scaled[i], i))
+    for i in by_remainder[:missing]:
+        floors[i] += FOUR_PLACES
+    return [float(number) for number in floors]
+
+
+@cache
+def type_definitions() -> dict[str, Any]:
+    """``types.toml``: its ``version``, and per type ``definition``, ``includes``, ``excludes``."""
+    return tomllib.loads((files("evalkit.classification") / "types.toml").read_text("utf-8"))

@@ -1,0 +1,180 @@
+"""V1: is the answer structurally whole? Counting only, no model.
+
+Source: specification 000, slide 4 (six checks), contract rulings 1 and 2. A BLOCKER here stops the pipeline before any
+model is asked. Beyond the slide: negative shares, types named twice and segment numbering, which every later check
+relies on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from evalkit.classification.autofix import is_repairable, missing_types
+from evalkit.classification.schema import (
+    ClassificationOutput,
+    MixtureEntry,
+    PresenceLevel,
+    Segment,
+    TypePresence,
+)
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.issue import Issue, IssueSeverity, numbered
+
+BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
+
+#: Where an issue about a whole answer's mixture is.
+MIXTURE = "document_mixture"
+
+
+class V1SchemaValidator:
+    """The structural checks."""
+
+    def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
+        """Every structural fault of the classification, numbered from V1-0001."""
+        return numbered("V1", _faults(classification, bundle.total_pages))
+
+
+def _faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+    yield from _segment_count(answer)
+    yield from _segment_indexes(answer)
+    for segment in answer.segments:
+        yield from _page_range(segment, total_pages)
+        yield from _page_count(answer, segment)
+        at = f"segment {segment.segment_index}"
+        yield from _numbers(segment.segment_composition, at, segment.segment_index)
+        yield from _types(answer, segment.segment_composition, at, segment.segment_index)
+        yield from _evidence(segment)
+    yield from _numbers(answer.document_mixture, MIXTURE, None)
+    yield from _types(answer, answer.document_mixture, MIXTURE, None)
+
+
+def _segment_count(answer: ClassificationOutput) -> Iterator[Issue]:
+    there = len(answer.segments)
+    if answer.number_of_segments != there:
+        yield Issue.of(
+            "V1",
+            "V1-SEGMENT-COUNT",
+            BLOCKER,
+            f"number_of_segments is {answer.number_of_segments} but segments array has {there} items",
+            location="number_of_segments",
+            suggested_fix=f"Set number_of_segments to {there}",
+            auto_fixable=is_repairable("V1-SEGMENT-COUNT", answer, None),
+        )
+
+
+def _segment_indexes(answer: ClassificationOutput) -> Iterator[Issue]:
+    indexes = [segment.segment_index for segment in answer.segments]
+    if indexes != list(range(1, len(indexes) + 1)):
+        repeated = len(set(indexes)) < len(indexes)
+        yield Issue.of(
+            "V1",
+            "V1-SEGMENT-INDEX",
+            MAJOR if repeated else MINOR,
+            "Several segments have the same segment_index"
+            if repeated
+            else "The segments are not numbered 1, 2, 3 … in their order",
+            location="segments",
+            suggested_fix="Number the segments from 1 in the order of their pages",
+        )
+
+
+def _page_range(segment: Segment, total_pages: int) -> Iterator[Issue]:
+    start, end = segment.start_page, segment.end_page
+    if start > end:
+        fault = f"starts on page {start} but ends on page {end}"
+    elif start < 1 or end > total_pages:
+        fault = f"covers pages {start}–{end} but the document has pages 1–{total_pages}"
+    else:
+        return
+    yield Issue.of(
+        "V1",
+        "V1-PAGE-RANGE",
+        BLOCKER,
+        f"Segment {segment.segment_index} {fault}",
+        location=f"segment {segment.segment_index}",
+        suggested_fix="Look up in the document where this segment begins and ends",
+        segment_index=segment.segment_index,
+    )
+
+
+def _page_count(answer: ClassificationOutput, segment: Segment) -> Iterator[Issue]:
+    right = segment.end_page - segment.start_page + 1
+    if right >= 1 and segment.segment_page_count != right:
+        yield Issue.of(
+            "V1",
+            "V1-PAGE-COUNT",
+            MAJOR,
+            f"Segment {segment.segment_index} says it has {segment.segment_page_count} pages, "
+            f"but pages {segment.start_page}–{segment.end_page} are {right}",
+            location=f"segment {segment.segment_index} → segment_page_count",
+            suggested_fix=f"Set segment_page_count to {right}",
+            auto_fixable=is_repairable("V1-PAGE-COUNT", answer, segment.segment_index),
+            segment_index=segment.segment_index,
+        )
+
+
+def _numbers(entries: Sequence[TypePresence | MixtureEntry], at: str, segment_index: int | None) -> Iterator[Issue]:
+    for entry in entries:
+        share = entry.segment_share if isinstance(entry, TypePresence) else entry.overall_share
+        for code, name, value, wrong in (
+            ("V1-CONFIDENCE-RANGE", "confidence", entry.confidence, not 0 <= entry.confidence <= 1),
+            # A share above 1 makes the sum wrong, which V2 weighs; a negative one can hide in a right sum.
+            ("V1-SHARE-RANGE", "share", share, share < 0),
+        ):
+            if wrong:
+                yield Issue.of(
+                    "V1",
+                    code,
+                    BLOCKER,
+                    f"{entry.document_type.value} has {name} {value}, which is not between 0 and 1",
+                    location=f"{at} → {entry.document_type.value}",
+                    segment_index=segment_index,
+                    document_type=entry.document_type.value,
+                )
+
+
+def _types(
+    answer: ClassificationOutput,
+    entries: Sequence[TypePresence | MixtureEntry],
+    at: str,
+    segment_index: int | None,
+) -> Iterator[Issue]:
+    counts = Counter(entry.document_type for entry in entries)
+    where = "The document mixture" if segment_index is None else f"Segment {segment_index}"
+    if missing := [kind.value for kind in missing_types(counts)]:
+        yield Issue.of(
+            "V1",
+            "V1-MISSING-TYPE",
+            BLOCKER,
+            f"{where} says nothing about {', '.join(missing)}",
+            location=at,
+            suggested_fix="Add the missing types as NO_EVIDENCE with share 0",
+            auto_fixable=is_repairable("V1-MISSING-TYPE", answer, segment_index),
+            segment_index=segment_index,
+        )
+    for kind, times in counts.items():
+        if times > 1:
+            yield Issue.of(
+                "V1",
+                "V1-DUPLICATE-TYPE",
+                BLOCKER,
+                f"{where} names {kind.value} {times} times",
+                location=f"{at} → {kind.value}",
+                segment_index=segment_index,
+                document_type=kind.value,
+            )
+
+
+def _evidence(segment: Segment) -> Iterator[Issue]:
+    for presence in segment.segment_composition:
+        if presence.presence_level is not PresenceLevel.NO_EVIDENCE and not presence.top_evidence:
+            yield Issue.of(
+                "V1",
+                "V1-NO-EVIDENCE",
+                MINOR,
+                f"{presence.document_type.value} is {presence.presence_level.value} but has no evidence snippets",
+                location=f"segment {segment.segment_index} → {presence.document_type.value}",
+                segment_index=segment.segment_index,
+                document_type=presence.document_type.value,
+            )

@@ -1,0 +1,100 @@
+"""V5: the decision table. No model, no doubt: the same issues always give the same decision.
+
+Source: specification 000, slide 7, literally; the first row that matches decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from evalkit.issue import Issue, IssueSeverity
+
+
+class Decision(StrEnum):
+    """What becomes of a classification. AUTO_RETRY is never a document's last word."""
+
+    AUTO_ACCEPT = "AUTO_ACCEPT"
+    AUTO_RETRY = "AUTO_RETRY"
+    ESCALATE_TO_SME = "ESCALATE_TO_SME"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many open issues there are of each kind that the table asks about."""
+
+    blocker: int = 0
+    major_fixable: int = 0
+    major_unfixable: int = 0
+    minor: int = 0
+
+    @property
+    def major(self) -> int:
+        """MAJOR issues, fixable or not."""
+        return self.major_fixable + self.major_unfixable
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.blocker + self.major + self.minor
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The decision, and which row made it."""
+
+    decision: Decision
+    rule: str
+    """``1`` … ``8``; the orchestrator adds ``retries`` and ``cycle``."""
+    reason: str
+    """The row's sentence, as the expert reads it."""
+    counts: Counts
+
+
+@dataclass(frozen=True)
+class Row:
+    """One priority of the table."""
+
+    when: Callable[[Counts], bool]
+    decision: Decision
+    because: str
+
+
+_ESCALATE, _RETRY, _ACCEPT = Decision.ESCALATE_TO_SME, Decision.AUTO_RETRY, Decision.AUTO_ACCEPT
+
+# fmt: off
+TABLE = (
+    #   when                                           decision    because
+    Row(lambda n: n.blocker >= 1,                      _ESCALATE,  "a critical failure cannot be corrected automatically"),
+    Row(lambda n: n.major >= 3,                        _ESCALATE,  "there are too many errors for automatic correction"),
+    Row(lambda n: n.major_unfixable >= 2,              _ESCALATE,  "several errors need a person's judgement"),
+    Row(lambda n: n.major_unfixable >= 1,              _ESCALATE,  "an error needs a person's judgement"),
+    Row(lambda n: 1 <= n.major_fixable <= 2,           _RETRY,     "the errors can be repaired by arithmetic"),
+    Row(lambda n: n.minor >= 1 and n.total == n.minor, _ACCEPT,    "only minor remarks, which do not touch validity"),
+    Row(lambda n: n.total == 0,                        _ACCEPT,    "no check found anything"),
+    Row(lambda n: True,                                _ESCALATE,  "the findings fit no other row"),
+)
+# fmt: on
+
+
+def count(issues: Iterable[Issue]) -> Counts:
+    """Counts of the open issues."""
+    kept = [issue for issue in issues if issue.status == "open"]
+    majors = [issue for issue in kept if issue.severity is IssueSeverity.MAJOR]
+    return Counts(
+        blocker=sum(issue.severity is IssueSeverity.BLOCKER for issue in kept),
+        major_fixable=sum(issue.auto_fixable for issue in majors),
+        major_unfixable=sum(not issue.auto_fixable for issue in majors),
+        minor=sum(issue.severity is IssueSeverity.MINOR for issue in kept),
+    )
+
+
+class V5DecisionMaker:
+    """The arbiter."""
+
+    def decide(self, issues: Iterable[Issue]) -> Verdict:
+        """The verdict on these issues; only open ones count."""
+        counts = count(issues)
+        number, row = next((number, row) for number, row in enumerate(TABLE, 1) if row.when(counts))
+        return Verdict(row.decision, str(number), row.because, counts)

@@ -1,0 +1,367 @@
+"""The command line. Commands import what they need when they run, so that ``evalkit --help`` is quick."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import nullcontext
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from evalkit.errors import EvalkitError, NotFound, UsageError
+
+if TYPE_CHECKING:
+    from evalkit.batch.runner import DocumentSummary, RunSummary
+    from evalkit.classification.result import DocumentResult
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help drawn by rich would cost half a second
+    help="May an AI's reading of a clinical document be trusted? Reads PDFs, checks the classification, decides, "
+    "and keeps what an expert must see.",
+)
+
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", metavar="DIR", help="The output folder.", show_default="output")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+
+_MOST_ROWS = 60
+"""Rows of the summary table; longer runs are counted."""
+
+
+@app.callback()
+def _logging(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens to standard error.")] = False,
+) -> None:
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
+    )
+
+
+@app.command()
+def samples(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to draw them.")]) -> None:
+    """Draw the demo's documents, of no real patient.
+
+    Example: evalkit samples .demo
+    """
+    from evalkit.samples import draw
+
+    try:
+        drawn = draw(folder)
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be written ({error.strerror})", code="SAMPLES", remedy="Name another folder."
+        ) from error
+    typer.echo(f"{len(drawn)} documents drawn in {folder}")
+
+
+@app.command()
+def run(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="PDF files, and folders that are searched.")],
+    output: OutputOption = None,
+    model: Annotated[
+        str | None, typer.Option(help="Who classifies and answers the checks.", show_default="embedded")
+    ] = None,
+    production: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV or JSON with production's labels.")
+    ] = None,
+    classifications: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder with {doc_id}.json to be verified instead of asking.")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Read, classify, verify and decide PDFs; resumes where an earlier run stopped.
+
+    Example: evalkit run records/ --production labels.csv
+    """
+    from evalkit.batch import progress_bar
+    from evalkit.batch import run as run_batch
+
+    with progress_bar(stderr=True) if sys.stderr.isatty() else nullcontext() as on_progress:
+        summary = run_batch(
+            paths,
+            output=output,
+            model=model,
+            production=production,
+            classifications=classifications,
+            workers=workers,
+            fresh=fresh,
+            on_progress=on_progress,
+        )
+    if as_json:
+        _print_json(_summary_json(summary))
+    else:
+        _print_summary(summary)
+    for document in summary.failed:
+        typer.echo(f"{document.doc_id}: {document.error}", err=True)
+    for line in (*summary.problems, *summary.copies):
+        typer.echo(line, err=True)
+    raise typer.Exit(summary.exit_status)
+
+
+@app.command()
+def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
+    """The cases that wait for an expert, worst first.
+
+    Example: evalkit queue
+    """
+    from evalkit.review.queue import pending
+    from evalkit.store import Index
+
+    index = Index(_existing(output))
+    try:
+        rows = pending(index)
+    finally:
+        index.close()
+    if as_json:
+        _print_json(rows)
+    elif not rows:
+        typer.echo("Nothing waits for an expert.")
+    else:
+        columns = ("case_id", "pages", "blocker", "major", "minor", "review_reason", "review_status", "decision_reason")
+        _print_table([[str(row[name]) for name in columns] for row in rows], columns)
+
+
+@app.command()
+def show(
+    doc_id: Annotated[str, typer.Argument(metavar="DOC_ID", help="As the run's summary names it.")],
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """One document's decision and issues.
+
+    Example: evalkit show doc2_6
+    """
+    from evalkit.classification.result import SCHEMA_VERSION, DocumentFailure, DocumentResult
+    from evalkit.issue import by_severity
+    from evalkit.review.packet import issue_text
+    from evalkit.store import Files, result_name
+
+    stored = Files(_existing(output)).read(result_name(doc_id), schema_version=SCHEMA_VERSION)
+    if as_json:
+        _print_json(stored)
+        return
+    if "error" in stored:
+        failure = DocumentFailure.model_validate(stored).error
+        typer.echo(f"{doc_id}: not read\n{failure.code}: {failure.message}. {failure.remedy}")
+        return
+    result = DocumentResult.model_validate(stored)
+    typer.echo(f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}")
+    for line in _described(result):
+        typer.echo(line)
+    for issue in by_severity(result.issues):
+        typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
+
+
+class ExportFormat(StrEnum):
+    """How ground truth is written."""
+
+    jsonl = "jsonl"
+    csv = "csv"
+
+
+@app.command()
+def export(
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Write to a file.", show_default="standard output")
+    ] = None,
+    file_format: Annotated[ExportFormat, typer.Option("--format", help="Whole records, or flat rows.")] = (
+        ExportFormat.jsonl
+    ),
+    silver: Annotated[
+        bool, typer.Option("--silver", help="Also AUTO_ACCEPTED records, which no expert has seen.")
+    ] = False,
+    output: OutputOption = None,
+) -> None:
+    """Ground truth as data.
+
+    Example: evalkit export --format csv --to ground_truth.csv
+    """
+    from evalkit.review.export import export_ground_truth, write_records
+    from evalkit.review.ground_truth import ground_truth_records
+    from evalkit.store import Files
+
+    folder = _existing(output)
+    if to is None:
+        write_records(ground_truth_records(Files(folder), silver=silver), sys.stdout, file_format.value)
+    else:
+        count = export_ground_truth(folder, to, file_format=file_format.value, silver=silver)
+        typer.echo(f"{count} records written to {to}", err=True)
+
+
+@app.command()
+def schema(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Without a name: which there are.")] = None,
+) -> None:
+    """JSON Schemas of evalkit's files.
+
+    Example: evalkit schema packet
+    """
+    from pydantic import BaseModel
+
+    from evalkit.classification.result import DocumentFailure, DocumentResult
+    from evalkit.classification.schema import ClassificationOutput
+    from evalkit.documents.bundle import DocumentBundle
+    from evalkit.issue import Issue
+    from evalkit.review import GroundTruth, Review, SMEPacket
+
+    models: dict[str, type[BaseModel]] = {
+        "bundle": DocumentBundle,
+        "classification": ClassificationOutput,
+        "failure": DocumentFailure,
+        "ground_truth": GroundTruth,
+        "issue": Issue,
+        "packet": SMEPacket,
+        "result": DocumentResult,
+        "review": Review,
+    }
+    if name is None:
+        typer.echo("\n".join(models))
+    elif name in models:
+        _print_json(models[name].model_json_schema())
+    else:
+        raise UsageError(f"there is no schema {name!r}", code="SCHEMA", remedy=f"There are {', '.join(models)}.")
+
+
+@app.command()
+def reindex(output: OutputOption = None) -> None:
+    """Rebuild the index from the files.
+
+    Example: evalkit reindex
+    """
+    from evalkit.batch.reindex import reindex as rebuild
+
+    documents, cases = rebuild(_existing(output))
+    typer.echo(f"{documents} documents and {cases} cases indexed")
+
+
+@app.command()
+def doctor(output: OutputOption = None, as_json: JsonOption = False) -> None:
+    """What is installed, configured or missing, and what mends it.
+
+    Example: evalkit doctor
+    """
+    from evalkit.doctor import examine
+    from evalkit.settings import Settings
+
+    checks = examine(Settings.load(output=None if output is None else str(output)))
+    if as_json:
+        _print_json([vars(check) for check in checks])
+    else:
+        rows = [
+            ["ok" if one.is_fine else "missing", one.name, one.found, "" if one.is_fine else one.remedy]
+            for one in checks
+        ]
+        _print_table(rows, ("", "what", "found", "remedy"))
+    raise typer.Exit(0 if all(check.is_fine for check in checks) else 1)
+
+
+def main() -> NoReturn:
+    """The ``evalkit`` command: errors are one line on standard error, exit statuses those of the contract."""
+    try:
+        code = app(standalone_mode=False)
+    except typer.Abort:
+        code = 130
+    except KeyboardInterrupt:
+        typer.echo("evalkit: interrupted; run the same command again to go on", err=True)
+        code = 130
+    except EvalkitError as error:
+        typer.echo(f"evalkit: {error}", err=True)
+        code = 2 if isinstance(error, UsageError | NotFound) else 1
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what Typer raises for options that it does not understand
+            raise
+        typer.echo(f"evalkit: {error.format_message()} See `evalkit --help`.", err=True)
+        code = 2
+    sys.exit(code or 0)
+
+
+def _existing(output: Path | None) -> Path:
+    from evalkit.settings import Settings
+
+    folder = Path(Settings.load(output=None if output is None else str(output)).output)
+    if not folder.is_dir():
+        raise UsageError(
+            f"there is no output folder {folder}", code="OUTPUT-FOLDER", remedy="Run `evalkit run` first, or name it."
+        )
+    return folder
+
+
+def _summary_json(summary: RunSummary) -> dict[str, Any]:
+    return {
+        "documents": [vars(document) for document in summary.documents],
+        "problems": list(summary.problems),
+        "copies": list(summary.copies),
+        "output": summary.output,
+        "seconds": summary.seconds,
+    }
+
+
+def _print_summary(summary: RunSummary) -> None:
+    documents = summary.documents
+    if len(documents) <= _MOST_ROWS:
+        rows = [
+            [
+                one.doc_id,
+                str(one.pages or ""),
+                f"{one.decision or 'NOT READ'}{_after_repair(one)}",
+                one.decision_rule or "",
+                one.dominant_type or "",
+                f"{one.blocker}/{one.major}/{one.minor}",
+            ]
+            for one in documents
+        ]
+        _print_table(rows, ("document", "pages", "decision", "rule", "dominant type", "blocker/major/minor"))
+    decisions = [one.decision or "NOT READ" for one in documents]
+    counted = ", ".join(f"{decisions.count(name)} {name}" for name in sorted(set(decisions)))
+    resumed = sum(one.resumed for one in documents)
+    typer.echo(f"{len(documents)} documents: {counted}" + (f"; {resumed} were finished before" if resumed else ""))
+    typer.echo(f"Results in {summary.output} ({summary.seconds:.1f} s). Waiting cases: evalkit queue")
+
+
+def _after_repair(document: DocumentSummary) -> str:
+    repairs = document.attempts - 1
+    return f" after {repairs} repair{'s' * (repairs > 1)}" if repairs > 0 else ""
+
+
+def _described(result: DocumentResult) -> Iterator[str]:
+    answer = result.classification
+    if answer is None:
+        yield "No usable classification."
+    else:
+        yield f"Dominant type: {answer.dominant_type_overall or 'cannot tell'}"
+        for segment in answer.segments:
+            yield f"  pages {segment.start_page}–{segment.end_page}: {segment.dominant_type or 'cannot tell'}"
+    if result.evidence_quality_score is not None:
+        yield f"Evidence quality: {result.evidence_quality_score:.2f}"
+
+
+def _print_table(rows: list[list[str]], columns: tuple[str, ...]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))  # as text: file names are not markup
+    console = Console()
+    if not console.is_terminal:
+        console.width = 160  # a pipe has no width of its own
+    console.print(table)
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))

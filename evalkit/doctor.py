@@ -1,0 +1,68 @@
+"""What is installed, configured or missing, and the command that mends it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from evalkit.classification.lexicon import lexicon
+from evalkit.classification.schema import type_definitions
+from evalkit.classification.v3_traps import shipped_traps
+from evalkit.errors import EvalkitError
+from evalkit.llm.prompts import prompt_names
+from evalkit.settings import Settings
+
+_PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
+_SPACE = 1 << 30
+"""Bytes of free disk below which a run may not end."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the report."""
+
+    name: str
+    is_fine: bool
+    found: str
+    remedy: str = ""
+    """The command or step that mends it."""
+
+
+def examine(settings: Settings) -> list[Check]:
+    """All checks, in reading order. Nothing is written and nothing leaves the machine."""
+    return [
+        Check("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
+        *(_package(name) for name in _PACKAGES),
+        _data(),
+        _output(Path(settings.output)),
+    ]
+
+
+def _package(name: str) -> Check:
+    try:
+        return Check(name, True, version(name))
+    except PackageNotFoundError:
+        return Check(name, False, "not installed", f"pip install {name}")
+
+
+def _data() -> Check:
+    try:
+        found = (
+            f"{len(prompt_names())} prompts, types {type_definitions()['version']}, "
+            f"lexicon {lexicon().version}, traps {shipped_traps().version}"
+        )
+        return Check("prompts and tables", bool(prompt_names()), found, "Install evalkit again.")
+    except EvalkitError as error:
+        return Check("prompts and tables", False, error.message, error.remedy)
+
+
+def _output(folder: Path) -> Check:
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
+    if not os.access(there, os.W_OK):
+        return Check("output folder", False, f"{folder} cannot be written", "Choose another with --output.")
+    free = shutil.disk_usage(there).free
+    return Check("output folder", free >= _SPACE, f"{folder}, {free / 2**30:.0f} GiB free", "Free some space.")

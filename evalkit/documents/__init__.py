@@ -1,0 +1,5 @@
+"""A PDF becomes a DocumentBundle."""
+
+from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
+
+__all__ = ["Block", "DocumentBundle", "LayoutMetadata", "Page", "PageStatus"]

@@ -1,0 +1,132 @@
+"""DocumentBundle: what really stands in a PDF, read once, the single source of truth.
+
+Every page 1..``total_pages`` is there, blank and unreadable ones too, and is looked up by its number. Boxes are
+fractions 0..1 of the page as it is displayed (after rotation), x to the right, y downwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+SCHEMA_VERSION = 1
+
+Box = tuple[float, float, float, float]
+"""x0, y0, x1, y1 as fractions 0..1 of the displayed page."""
+
+Word = tuple[int, int, int, int, int, int]
+"""start and end (characters of ``Page.text``, end exclusive), then x0, y0, x1, y1 in ten-thousandths of the page."""
+
+BlockType = Literal["heading", "paragraph", "list_item", "table"]
+
+
+class PageStatus(StrEnum):
+    """How a page's text came to be known."""
+
+    TEXT = "text"
+    OCR = "ocr"
+    BLANK = "blank"
+    """Nothing is drawn on it."""
+    IMAGE = "image"
+    """Something is drawn, no text could be read: nobody knows what it says."""
+    FAILED = "failed"
+    """The page itself is broken."""
+
+    @property
+    def readable(self) -> bool:
+        """Whether all that the page says is in its text (a blank page says nothing)."""
+        return self in (PageStatus.TEXT, PageStatus.OCR, PageStatus.BLANK)
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Block(_Frozen):
+    """One heading, paragraph, list item or table, in reading order."""
+
+    type: BlockType
+    text: str
+    """Table cells are separated by tabs, rows by line breaks."""
+    box: Box
+    furniture: bool = False
+    """Header, footer or page number: repeated from page to page, part of no paragraph's meaning."""
+    hidden: bool = False
+    """Not visible to a person who looks at the page; kept out of ``Page.text``."""
+
+
+class LayoutMetadata(_Frozen):
+    """Slide 3's summary of a page's layout."""
+
+    block_types: tuple[BlockType, ...]
+    """One per paragraph, in the same order."""
+    has_tables: bool
+
+
+class Page(_Frozen):
+    """One page of the PDF."""
+
+    page_num: int
+    """From 1, as the PDF counts."""
+    status: PageStatus
+    text: str
+    """The paragraphs, joined by line breaks."""
+    paragraphs: tuple[str, ...]
+    """The text of each block that a person can see, in reading order."""
+    layout_metadata: LayoutMetadata
+    blocks: tuple[Block, ...]
+    words: tuple[Word, ...] = ()
+    """Where each word of ``text`` stands."""
+
+    @property
+    def visible_blocks(self) -> tuple[Block, ...]:
+        """The blocks behind ``paragraphs``, one each."""
+        return tuple(block for block in self.blocks if not block.hidden)
+
+
+class DocumentBundle(_Frozen):
+    """A PDF, read."""
+
+    schema_version: int = SCHEMA_VERSION
+    doc_id: str
+    file_path: str
+    """Where the PDF was read from."""
+    sha256: str
+    """Of the PDF's bytes: the document's identity."""
+    reader: str
+    """Name and version of what read it."""
+    is_repaired: bool = False
+    """The file was damaged and only opened after a repair: content may be missing."""
+    total_pages: int
+    processing_timestamp: str
+    """When it was read (ISO 8601, UTC)."""
+    pages: tuple[Page, ...]
+
+    @model_validator(mode="after")
+    def _every_page_once(self) -> Self:
+        if [page.page_num for page in self.pages] != list(range(1, self.total_pages + 1)):
+            raise ValueError("pages must be exactly 1..total_pages, in order")
+        return self
+
+    def page(self, number: int) -> Page:
+        """The page of that number, from 1. KeyError if the document has no such page."""
+        if not 1 <= number <= self.total_pages:
+            raise KeyError(number)
+        return self.pages[number - 1]
+
+    def between(self, start: int, end: int) -> Iterator[Page]:
+        """The pages start..end, both ends in, those that exist."""
+        return iter(self.pages[max(start, 1) - 1 : max(end, 0)])
+
+    @property
+    def unreadable_pages(self) -> list[int]:
+        """The numbers of pages that say something which nobody could read."""
+        return [page.page_num for page in self.pages if not page.status.readable]
+
+    @property
+    def has_text(self) -> bool:
+        """Whether any page has text at all."""
+        return any(page.text.strip() for page in self.pages)

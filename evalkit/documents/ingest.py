@@ -1,0 +1,113 @@
+"""From paths to bundles: which files are meant, their bytes, their identity."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.pdf import read_pdf, reader_version
+from evalkit.errors import DocumentError, UsageError
+
+__all__ = ["digest", "find_pdfs", "load", "read", "reader_version"]
+
+MAX_BYTES = 512 * 1024 * 1024
+
+
+def read(path: Path, *, doc_id: str, timestamp: str) -> DocumentBundle:
+    """The bundle of the PDF at ``path``. Hash and content come from the same bytes, read once.
+
+    ``timestamp`` is the ISO 8601 time that the bundle will carry. DocumentError where it cannot be read.
+    """
+    data = load(path)
+    return read_pdf(
+        data,
+        file_path=str(path),
+        doc_id=doc_id,
+        sha256=hashlib.sha256(data).hexdigest(),
+        timestamp=timestamp,
+    )
+
+
+def load(path: Path) -> bytes:
+    """All bytes of the file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
+    try:
+        with path.open("rb") as file:
+            # One byte more than allowed tells a file that is too large, even one that grows or reports no size.
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if len(data) > MAX_BYTES:
+        raise DocumentError(
+            f"{path.name} is larger than {MAX_BYTES // 1024**2} MB",
+            code="READER-TOO-LARGE",
+            remedy="Split it into smaller files, or export it with smaller images.",
+        )
+    return data
+
+
+def digest(path: Path) -> str:
+    """The file's SHA-256 as 64 hex digits, in constant memory. DocumentError: READER-UNREADABLE."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def find_pdfs(paths: Iterable[Path]) -> list[Path]:
+    """The files that are meant, each once, sorted by path.
+
+    A named file is taken whatever its ending; a folder gives its ``*.pdf`` of any case, at any depth, without hidden
+    files and folders. UsageError for a path that is not there and for a folder without PDFs.
+    """
+    found: dict[Path, Path] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = list(_inside(path))
+            if not inside:
+                raise UsageError(
+                    f"no PDF in the folder {path}",
+                    code="READER-NO-PDFS",
+                    remedy="Name a folder with .pdf files, or the files themselves.",
+                )
+        elif path.exists():
+            inside = [path]
+        else:
+            raise UsageError(
+                f"{path} does not exist", code="READER-MISSING", remedy="Check the path; nothing has been read."
+            )
+        for file in inside:
+            found.setdefault(file.resolve(), file)
+    return sorted(found.values())
+
+
+def _inside(folder: Path) -> Iterator[Path]:
+    """The PDFs of a folder; links to folders are followed, each real folder once, so that loops end."""
+    visited: set[Path] = set()
+    for here, folders, files in os.walk(folder, followlinks=True):
+        real = Path(here).resolve()
+        if real in visited:
+            folders.clear()
+            continue
+        visited.add(real)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(files):
+            file = Path(here, name)
+            if not name.startswith(".") and file.suffix.lower() == ".pdf" and file.is_file():
+                yield file
+
+
+def _unreadable(path: Path, error: OSError) -> DocumentError:
+    reason = {
+        FileNotFoundError: "does not exist",
+        IsADirectoryError: "is a folder",
+        PermissionError: "may not be read by this user",
+    }.get(type(error), "could not be read from the disk")
+    return DocumentError(
+        f"{path.name} {reason}",
+        code="READER-UNREADABLE",
+        remedy="Check that the file is there and that you have the right to open it, then run again.",
+    )

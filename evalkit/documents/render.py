@@ -1,0 +1,83 @@
+"""A page as a picture, for a person or for a model that sees, with passages lit."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from PIL import Image, ImageDraw
+
+from evalkit.documents.bundle import Box
+from evalkit.documents.ingest import load
+from evalkit.documents.mupdf import open_pdf
+from evalkit.errors import DocumentError
+
+#: 50 megapixels are 150 MB in memory: a poster becomes coarser instead of exhausting the machine.
+MAX_PIXELS = 50_000_000
+_FOUND = (255, 214, 0, 96)
+_NEAR = (214, 120, 0, 255)
+_DASH = 8
+
+
+def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
+    """The page (from 1) as it is displayed, RGB, at ``dpi`` or as fine as 50 megapixels allow.
+
+    DocumentError where the file cannot be opened, and READER-PAGE where this page does not exist or cannot be drawn.
+    """
+    document, total_pages, _ = open_pdf(load(path), str(path))
+    try:
+        if not 1 <= page_num <= total_pages:
+            raise DocumentError(
+                f"{path.name} has no page {page_num}",
+                code="READER-PAGE",
+                remedy=f"Ask for a page from 1 to {total_pages}.",
+            )
+        try:
+            page = document.load_page(page_num - 1)
+            # A point is 1/72 inch.
+            pixels = page.rect.width * page.rect.height * (dpi / 72) ** 2
+            pixmap = page.get_pixmap(
+                dpi=max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1), alpha=False
+            )
+            return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples)
+        except Exception as error:  # MuPDF's errors share no base but Exception
+            raise DocumentError(
+                f"page {page_num} of {path.name} cannot be drawn",
+                code="READER-PAGE",
+                remedy="Open the file in a PDF viewer; if the page is broken there too, fetch the document again.",
+            ) from error
+    finally:
+        document.close()
+
+
+def light(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
+    """A copy of the image with the boxes (fractions 0..1) lit: filled yellow if found, dashed outline if only near."""
+    lit = image.convert("RGBA")
+    layer = Image.new("RGBA", lit.size, (0, 0, 0, 0))
+    draw = ImageDraw.Draw(layer)
+    for box in boxes:
+        x0, y0, x1, y1 = (side * length for side, length in zip(box, lit.size * 2, strict=True))
+        if style == "found":
+            draw.rectangle((x0, y0, x1, y1), fill=_FOUND)
+        else:
+            _dashed(draw, x0, y0, x1, y1)
+    return Image.alpha_composite(lit, layer).convert("RGB")
+
+
+def jpeg(image: Image.Image, quality: int = 75) -> bytes:
+    """The image as JPEG; ``quality`` 1..95."""
+    buffer = io.BytesIO()
+    image.convert("RGB").save(buffer, "JPEG", quality=quality)
+    return buffer.getvalue()
+
+
+def _dashed(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: float) -> None:
+    for start in range(int(x0), int(x1), 2 * _DASH):
+        for y in (y0, y1):
+            draw.line((start, y, min(start + _DASH, x1), y), fill=_NEAR, width=2)
+    for start in range(int(y0), int(y1), 2 * _DASH):
+        for x in (x0, x1):
+            draw.line((x, start, x, min(start + _DASH, y1)), fill=_NEAR, width=2)

@@ -1,0 +1,68 @@
+"""The error tree, grouped by what the caller can do next.
+
+::
+
+    EvalkitError
+    ├── UsageError          change the call, an option or a setting; nothing was done (exit status 2)
+    ├── DocumentError       mend or replace this one document; the others go on (exit status 1)
+    ├── ModelError          the model gave no usable answer; the case goes to a person
+    ├── StoreError          mend the output folder (space, rights, a newer schema), then start again
+    │   └── NotFound        nothing of that name is stored
+    └── ReviewRefused       the review cannot stand as it was given; change it and save again
+        └── ReviewConflict  somebody else has saved since; load the case again
+
+Every message is one line: what was wrong and which value; ``remedy`` says what to do. Messages may name files, never
+quote a document's text.
+"""
+
+
+class EvalkitError(Exception):
+    """Base of all errors that evalkit raises on purpose.
+
+    ``code`` is stable and may be relied on by programs; ``remedy`` is a sentence for the person who reads it.
+    """
+
+    def __init__(self, message: str, *, code: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}. {self.remedy}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process borders (the reading pool); keyword arguments would be lost by the default.
+        return _rebuild, (type(self), self.message, self.code, self.remedy)
+
+
+def _rebuild(kind: type[EvalkitError], message: str, code: str, remedy: str) -> EvalkitError:
+    return kind(message, code=code, remedy=remedy)
+
+
+class UsageError(EvalkitError):
+    """The call, an option, a setting or an input file next to the documents is wrong."""
+
+
+class DocumentError(EvalkitError):
+    """One document cannot be read; the others are not touched by it."""
+
+
+class ModelError(EvalkitError):
+    """A model could not be asked, or gave no usable answer."""
+
+
+class StoreError(EvalkitError):
+    """The output folder cannot be read or written."""
+
+
+class NotFound(StoreError):
+    """Nothing of that name is stored."""
+
+
+class ReviewRefused(EvalkitError):
+    """A review would put something into the ground truth that the rules forbid."""
+
+
+class ReviewConflict(ReviewRefused):
+    """Another review was saved since this one was begun."""

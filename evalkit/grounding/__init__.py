@@ -1,0 +1,5 @@
+"""Is this quote on that page, and where exactly?"""
+
+from evalkit.grounding.locate import Located, Locator
+
+__all__ = ["Located", "Locator"]

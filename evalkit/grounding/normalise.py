@@ -1,0 +1,68 @@
+"""Text in one canonical form, with the way back to the original characters.
+
+Equal are: compatibility forms and ligatures (NFKC), curly and straight quotes, all dashes, upper and lower case, any
+whitespace or none, a word hyphenated between letters or not. Superscript and subscript digits keep their height, so
+that 10³ is not 103, and a hyphen beside a digit stays, so that 3-5 is not 35.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from functools import lru_cache
+
+_RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
+_LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
+_SIGNS = (
+    dict.fromkeys("‘’‚‛′", "'")
+    | dict.fromkeys("“”„‟″", '"')
+    | dict.fromkeys("‐‑‒–—―−﹘﹣－", "-")
+    | dict.fromkeys("•▪●·∙", "*")
+    | dict.fromkeys("\xad\u200b\u200c\u200d\u2060\ufeff", "")
+    | {sign: f"^{digit}" for sign, digit in _RAISED.items()}
+    | {sign: f"_{digit}" for sign, digit in _LOWERED.items()}
+)
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """A text in canonical form."""
+
+    text: str
+    origin: tuple[int, ...]
+    """For each canonical character, the original character it came from."""
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The original characters behind the canonical ones ``start:end`` (not empty)."""
+        return self.origin[start], self.origin[end - 1] + 1
+
+
+def canonical(text: str) -> Canonical:
+    """The canonical form of a text."""
+    characters: list[str] = []
+    origin: list[int] = []
+    joined = _joining_hyphens(text)
+    for index, character in enumerate(text):
+        if index in joined:
+            continue
+        for folded in _folded(character):
+            characters.append(folded)
+            origin.append(index)
+    return Canonical("".join(characters), tuple(origin))
+
+
+@lru_cache(maxsize=4096)
+def _folded(character: str) -> str:
+    if character in _SIGNS:
+        return _SIGNS[character]
+    folded = unicodedata.normalize("NFKC", character).casefold()
+    return "".join(_SIGNS.get(part, part) for part in folded if not part.isspace())
+
+
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011](?=\s*[^\W\d_])")
+
+
+def _joining_hyphens(text: str) -> frozenset[int]:
+    """The hyphens that stand between two letters, at a line's end or not."""
+    return frozenset(match.start() for match in _HYPHEN.finditer(text))

@@ -1,0 +1,119 @@
+"""What every task raises and every person reads: an :class:`Issue`.
+
+An issue is frozen; a change (numbering, a new status) makes a new value. ``Issue(**json)`` round-trips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+Agent = Literal["V1", "V2", "V3", "V4", "classifier", "reader"]
+
+#: The issue group of each agent: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps.
+ISSUE_GROUP: dict[Agent, str] = {
+    "V1": "IG-1",
+    "V2": "IG-2",
+    "V3": "IG-4",
+    "V4": "IG-3",
+    "classifier": "IG-1",
+    "reader": "IG-1",
+}
+
+
+class IssueSeverity(StrEnum):
+    """How much an issue weighs; the order is worst first."""
+
+    BLOCKER = "BLOCKER"
+    MAJOR = "MAJOR"
+    MINOR = "MINOR"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst; sort by it."""
+        return list(IssueSeverity).index(self)
+
+
+class QuoteVerdict(StrEnum):
+    """What comparing a quote with the document's own text found."""
+
+    VERBATIM = "VERBATIM"
+    NOISY = "NOISY"
+    WRONG_PAGE = "WRONG_PAGE"
+    ALTERED = "ALTERED"
+    UNCERTAIN = "UNCERTAIN"
+    ABSENT = "ABSENT"
+
+
+#: One rectangle on a page: page number from 1, then x0, y0, x1, y1 as fractions 0..1 of the page as it is displayed.
+PageBox = tuple[int, float, float, float, float]
+
+
+class Issue(BaseModel):
+    """One finding about a machine's answer, from a rule or from a model."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    ig_id: str
+    """Issue group: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps."""
+    issue_id: str
+    """Agent and running number, unique in the document: ``V1-0001``."""
+    code: str
+    """Stable name of the rule: ``V1-SEGMENT-COUNT``."""
+    agent: Agent
+    """Who raised it."""
+    origin: Literal["rule", "model"] = "rule"
+    """Computed, or said by a model."""
+    severity: IssueSeverity
+    """BLOCKER, MAJOR or MINOR."""
+    message: str
+    """One sentence for a clinician."""
+    location: str = ""
+    """Where in the answer: ``document_mixture → Genomic Report``."""
+    suggested_fix: str = ""
+    """What would mend it; empty where only a person can say."""
+    auto_fixable: bool = False
+    """Whether the repair table has a lossless repair for it; never a model's word."""
+    segment_index: int | None = None
+    """The segment it is about, as the answer numbers it."""
+    document_type: str | None = None
+    """The document type it is about."""
+    page: int | None = None
+    """The page that was claimed, from 1."""
+    quote: str | None = None
+    """The words that were claimed."""
+    verdict: QuoteVerdict | None = None
+    """What comparing the quote with the document found."""
+    difference: str | None = None
+    """What differs between quote and document, in words."""
+    found_page: int | None = None
+    """Where the quote, or the passage nearest to it, really stands."""
+    boxes: tuple[PageBox, ...] = ()
+    """The rectangles of that place."""
+    status: Literal["open", "repaired", "confirmed", "dismissed"] = "open"
+    """Open issues are counted by the arbiter; people confirm or dismiss them."""
+
+    @classmethod
+    def of(cls, agent: Agent, code: str, severity: IssueSeverity, message: str, **fields: Any) -> Issue:
+        """A new issue of that agent, in its group, not numbered yet."""
+        unnumbered = f"{agent.upper()}-0000"
+        group = ISSUE_GROUP[agent]
+        return cls(
+            ig_id=group, issue_id=unnumbered, code=code, agent=agent, severity=severity, message=message, **fields
+        )
+
+
+def by_severity(issues: Iterable[Issue]) -> list[Issue]:
+    """Worst first; within a severity the order of raising is kept."""
+    return sorted(issues, key=lambda issue: issue.severity.rank)
+
+
+def numbered(agent: Agent, issues: Iterable[Issue], start: int = 1) -> list[Issue]:
+    """The issues with ids ``AGENT-0001`` running on from ``start``."""
+    return [
+        issue.model_copy(update={"issue_id": f"{agent.upper()}-{number:04d}"})
+        for number, issue in enumerate(issues, start)
+    ]

@@ -1,0 +1,1 @@
+"""A question becomes a validated answer."""

@@ -1,0 +1,29 @@
+"""The offline default: each question brings its own computed answer.
+
+It is deterministic and needs no key, no network and no download. It is not a language model: what it knows are the
+lexicon and the rules that the questions carry with them.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from evalkit.llm.model import A, Answer, Question, Usage
+
+log = logging.getLogger(__name__)
+
+
+class EmbeddedModel:
+    """Answers by ``question.offline()``."""
+
+    name = "embedded"
+
+    async def ask(self, question: Question[A]) -> Answer[A]:
+        """The question's own computed answer."""
+        usage = Usage(calls=1)
+        try:
+            return Answer(question, question.offline(), usage=usage)
+        except Exception as error:  # noqa: BLE001 - a defect here must escalate the case, not end the run
+            # Without the traceback: its message could quote the document.
+            log.error("the offline answer of %s failed with %s", question.role, type(error).__name__)  # noqa: TRY400
+            return Answer(question, None, failure=f"the offline answer failed ({type(error).__name__})", usage=usage)

@@ -1,0 +1,75 @@
+"""Prompts are files with declared variables.
+
+A prompt file is a ``string.Template``: ``${name}`` is a variable, ``$$`` a dollar sign. Missing and unknown variables
+are errors by name. The document's text comes first in every prompt and is the same to the byte for all who ask about
+it; it is fenced, because document text is data and never an instruction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.errors import UsageError
+from evalkit.store import canonical
+
+
+def prompt_names() -> list[str]:
+    """The prompt files there are, sorted, without their ending."""
+    return sorted(path.stem for path in _folder().glob("*.txt"))
+
+
+def render(name: str, **values: str) -> str:
+    """The prompt ``prompts/{name}.txt`` with its variables filled in. UsageError where they do not fit."""
+    template = Template(_text(name))
+    declared = set(template.get_identifiers())
+    if wrong := sorted(declared ^ values.keys()):
+        raise UsageError(
+            f"prompt {name}: variables {', '.join(wrong)} are missing or unknown",
+            code="PROMPT-VARIABLES",
+            remedy=f"The file declares {', '.join(sorted(declared)) or 'none'}; call it with exactly these.",
+        )
+    return template.substitute(values)
+
+
+def prompt_versions() -> dict[str, str]:
+    """The first 12 hex digits of each prompt file's SHA-256: a result carries them."""
+    return {name: hashlib.sha256(_text(name).encode()).hexdigest()[:12] for name in prompt_names()}
+
+
+def fenced(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
+    """The pages' text between marks that the document cannot forge: they hold a part of its own hash."""
+    mark = hashlib.sha256(f"fence:{bundle.sha256}".encode()).hexdigest()[:12]
+    parts = [
+        f"<page-{mark} number={page.page_num} status={page.status.value}>\n{page.text}\n</page-{mark}>"
+        for page in (bundle.pages if pages is None else pages)
+    ]
+    return "\n".join([f"<document-{mark} pages={bundle.total_pages}>", *parts, f"</document-{mark}>"])
+
+
+def as_json(value: Any) -> str:
+    """Compact JSON, the same text for the same value."""
+    return canonical(value).decode()
+
+
+@cache
+def _folder() -> Path:
+    shipped = Path(str(files("evalkit"))) / "_prompts"  # in a wheel; beside the package in a checkout
+    return shipped if shipped.is_dir() else Path(__file__).parents[2] / "prompts"
+
+
+@cache
+def _text(name: str) -> str:
+    path = _folder() / f"{name}.txt"
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"prompt {name} is not there", code="PROMPT-MISSING", remedy=f"There are {', '.join(prompt_names())}."
+        ) from error

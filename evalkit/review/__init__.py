@@ -1,0 +1,52 @@
+"""People: what an expert is asked, what stands around it, and what becomes of the answer."""
+
+from evalkit.review.context import IssueContext, issue_context
+from evalkit.review.ground_truth import (
+    GroundTruth,
+    IssueVerdict,
+    Review,
+    Shown,
+    accept_silver,
+    ground_truth_records,
+    reproject,
+    withdraw_silver,
+)
+from evalkit.review.helper import SMEReviewHelper
+from evalkit.review.packet import (
+    IssueSummary,
+    SMEPacket,
+    SMEPacketGenerator,
+    issue_text,
+    packet_digest,
+    publish,
+    withdraw,
+)
+from evalkit.review.page_view import LitPage, PageView, view
+from evalkit.review.queue import pending, rebuild_rows, review_status
+
+__all__ = [
+    "GroundTruth",
+    "IssueContext",
+    "IssueSummary",
+    "IssueVerdict",
+    "LitPage",
+    "PageView",
+    "Review",
+    "SMEPacket",
+    "SMEPacketGenerator",
+    "SMEReviewHelper",
+    "Shown",
+    "accept_silver",
+    "ground_truth_records",
+    "issue_context",
+    "issue_text",
+    "packet_digest",
+    "pending",
+    "publish",
+    "rebuild_rows",
+    "reproject",
+    "review_status",
+    "view",
+    "withdraw",
+    "withdraw_silver",
+]

@@ -1,0 +1,316 @@
+"""Reviews are immutable files; ground truth is the newest of them, projected.
+
+``reviews/{case_id}/0001.json``, ``0002.json`` … are created exclusively (that creation is the compare-and-swap), and
+each carries the SHA-256 of the one before it. ``ground_truth/gt_{case_id}.json`` can be made again from them at any
+time; only a silver record, an accepted classification that nobody has looked at, comes from a result instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evalkit.classification.autofix import Repair
+from evalkit.classification.result import DocumentResult
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.v5_arbiter import Decision
+from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
+from evalkit.review.corrections import Part
+from evalkit.review.lock import writing
+from evalkit.review.packet import ReviewStatus, SMEPacket, mirror_status, read_packet
+from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name
+
+SCHEMA_VERSION = 1
+
+Outcome = Literal["validated", "corrected", "undeterminable", "reopened"]
+Source = Literal["SME_VALIDATED", "SME_CORRECTED", "AUTO_ACCEPTED"]
+
+#: What becomes of the ground truth after each outcome; None: there is none.
+SOURCE: dict[Outcome, Source | None] = {
+    "validated": "SME_VALIDATED",
+    "corrected": "SME_CORRECTED",
+    "undeterminable": None,
+    "reopened": None,
+}
+#: Where a case stands after each outcome.
+STATUS: dict[Outcome, ReviewStatus] = {
+    "validated": "completed",
+    "corrected": "completed",
+    "undeterminable": "completed",
+    "reopened": "pending",
+}
+
+_REVIEW_FILE = re.compile(r"(\d{4,})\.json")
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class IssueVerdict(_Frozen):
+    """What the expert says about one issue."""
+
+    issue_id: str
+    """The issue in the packet."""
+    verdict: Literal["confirmed", "dismissed"]
+    """Whether it is a real fault."""
+    note: str = ""
+    """Why, in the expert's words."""
+
+
+class Shown(_Frozen):
+    """What the expert saw of the machines' opinions."""
+
+    agent: bool = True
+    """Whether the agent's classification was on screen before the decision."""
+    production: Literal["before", "after"] = "after"
+    """Whether the production classifier's label was shown before or after the decision."""
+
+
+class Review(_Frozen):
+    """One submitted review of one case: ``reviews/{case_id}/NNNN.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    reviewer: str
+    """Who submitted it."""
+    submitted_at: str
+    """When (ISO 8601, UTC)."""
+    seconds_active: float | None
+    """How long the expert worked on it; None where nobody measured."""
+    outcome: Outcome
+    """What was decided."""
+    before: ClassificationOutput | None
+    """The packet's classification."""
+    after: ClassificationOutput | None
+    """The classification in the ground truth; None where there is none."""
+    repairs_applied: tuple[Repair, ...] = ()
+    """What validating mended by arithmetic."""
+    correction_notes: str = ""
+    """The expert's words; of ``undeterminable`` and ``reopened`` the reason."""
+    issue_verdicts: tuple[IssueVerdict, ...] = ()
+    """What the expert said about single issues."""
+    vouched: tuple[Part, ...] = ()
+    """What the expert stands for."""
+    pages_seen: tuple[int, ...] = ()
+    """The pages that were on screen, from 1."""
+    evidence_seen: tuple[str, ...] = ()
+    """The ids of the issues whose place was on screen."""
+    shown: Shown = Shown()
+    """What the expert saw of the machines' opinions."""
+    segment_flags: tuple[dict[str, Any], ...] = ()
+    """Remarks about single segments, such as ``{segment_index, flag}``."""
+    packet_sha256: str
+    """What the expert had before their eyes."""
+    prev_sha256: str | None = None
+    """SHA-256 of the bytes of the review before this one; None for the first. Set on writing."""
+    versions: dict[str, str]
+    """Of evalkit and of the definitions of the types."""
+
+
+class GroundTruth(_Frozen):
+    """What is true about one document, and who says so: ``ground_truth/gt_{case_id}.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    doc_id: str
+    """The document."""
+    ground_truth_source: Source
+    """An expert agreed, an expert corrected, or (silver) nobody looked."""
+    ground_truth_classification: ClassificationOutput
+    """The classification; only its ``vouched`` parts were looked at."""
+    corrected_dominant_type: str | None
+    """The overall type of a correction; None where nothing was corrected."""
+    correction_notes: str
+    """The expert's words."""
+    reviewer: str | None
+    """None for silver."""
+    reviewed_at: str
+    """When it was reviewed or accepted (ISO 8601, UTC)."""
+    vouched: tuple[Part, ...]
+    """What the expert stands for; nothing for silver."""
+    review_reason: str | None
+    """Why the case was in the queue; None for silver."""
+    inclusion_probability: float | None
+    """The probability with which it was drawn; of silver, with which it could have been drawn for an audit."""
+    packet_sha256: str | None
+    """The packet that was reviewed; None for silver."""
+    revision: int
+    """The number of the review; 0 for silver."""
+    supersedes: int | None
+    """The revision that it replaces (0: a silver record); None where it is the first."""
+
+
+def revisions(files: Files, case_id: str) -> list[int]:
+    """The numbers of a case's reviews, in order."""
+    names = (name.rpartition("/")[2] for name in files.names(f"{REVIEWS}/{case_id}"))
+    return sorted(int(match[1]) for name in names if (match := _REVIEW_FILE.fullmatch(name)))
+
+
+def newest_revision(files: Files, case_id: str) -> int:
+    """The number of a case's newest review; 0 where there is none."""
+    return max(revisions(files, case_id), default=0)
+
+
+def read_review(files: Files, case_id: str, revision: int) -> Review:
+    """One review. NotFound; StoreError if it cannot be read."""
+    name = review_name(case_id, revision)
+    try:
+        return Review.model_validate(files.read(name, schema_version=SCHEMA_VERSION))
+    except ValidationError:
+        # Without the cause: pydantic's message would quote the patient's document.
+        raise StoreError(
+            f"{name} does not have the shape of a review", code="STORE-TORN", remedy="Restore it from a backup."
+        ) from None
+
+
+def reviews(files: Files, case_id: str) -> list[Review]:
+    """A case's reviews, oldest first."""
+    return [read_review(files, case_id, number) for number in revisions(files, case_id)]
+
+
+def status_after(newest: Review | None) -> ReviewStatus:
+    """Where a case with that newest review stands."""
+    return STATUS[newest.outcome] if newest else "pending"
+
+
+def append(files: Files, case_id: str, review: Review, *, base_revision: int) -> Review:
+    """Write the review that follows ``base_revision`` (0: none yet), chained to it by hash; give it as it was written.
+
+    ReviewConflict, and nothing written, if that one is not, or at this moment no longer, the newest.
+    """
+    conflict = ReviewConflict(
+        f"the newest review of case {case_id!r} is not, or no longer, revision {base_revision}",
+        code="REVIEW-CONFLICT",
+        remedy="Load the case again and look at its newest review before you save.",
+    )
+    if newest_revision(files, case_id) != base_revision:
+        raise conflict
+    chained = review.model_copy(update={"prev_sha256": _hash(files, case_id, base_revision)})
+    if not files.create(review_name(case_id, base_revision + 1), chained.model_dump(mode="json")):
+        raise conflict
+    return chained
+
+
+def _hash(files: Files, case_id: str, revision: int) -> str | None:
+    return hashlib.sha256(files.raw(review_name(case_id, revision))).hexdigest() if revision else None
+
+
+def project(packet: SMEPacket, chain: Sequence[tuple[int, Review]]) -> GroundTruth | None:
+    """The ground truth of a case from its numbered reviews, oldest first; None where the newest leaves none.
+
+    It supersedes the newest earlier review that gave ground truth, also one that was reopened since; failing that the
+    silver record (0) of a document that was accepted.
+    """
+    if not chain:
+        return None
+    revision, newest = chain[-1]
+    source = SOURCE[newest.outcome]
+    if source is None or newest.after is None:
+        return None
+    earlier = [number for number, review in chain[:-1] if SOURCE[review.outcome]]
+    silver = 0 if packet.v5_decision is Decision.AUTO_ACCEPT else None
+    return GroundTruth(
+        doc_id=packet.doc_id,
+        ground_truth_source=source,
+        ground_truth_classification=newest.after,
+        corrected_dominant_type=newest.after.dominant_type_overall if source == "SME_CORRECTED" else None,
+        correction_notes=newest.correction_notes,
+        reviewer=newest.reviewer,
+        reviewed_at=newest.submitted_at,
+        vouched=newest.vouched,
+        review_reason=packet.review_reason,
+        inclusion_probability=packet.inclusion_probability,
+        packet_sha256=newest.packet_sha256,
+        revision=revision,
+        supersedes=max(earlier, default=silver),
+    )
+
+
+def reproject(files: Files, case_id: str) -> ReviewStatus:
+    """Make all files that follow from a case's reviews again, and give its status; without reviews nothing changes.
+
+    Heals a crash between a review and its ground truth. NotFound where the case has no packet.
+    """
+    with writing(files):
+        return settle(files, case_id)
+
+
+def settle(files: Files, case_id: str) -> ReviewStatus:
+    """``reproject`` for a caller that holds the lock."""
+    packet = read_packet(files, case_id)
+    chain = [(number, read_review(files, case_id, number)) for number in revisions(files, case_id)]
+    status = status_after(chain[-1][1] if chain else None)
+    if chain:
+        name = ground_truth_name(case_id)
+        record = project(packet, chain)
+        if record is None:
+            files.remove(name)
+        elif _stored(files, name) != (value := record.model_dump(mode="json")):
+            files.write(name, value)
+    mirror_status(files, case_id, status)
+    return status
+
+
+def accept_silver(
+    files: Files, result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None = None
+) -> bool:
+    """Write an accepted result as silver ground truth; whether anything was written.
+
+    Never where any review exists, whatever its outcome. A record that is equal but for its clock stays as it is.
+    ``accepted_at`` is ISO 8601 in UTC; ``inclusion_probability`` is that of being drawn for an audit, 0..1.
+    ReviewRefused for a result that was not accepted.
+    """
+    if result.decision is not Decision.AUTO_ACCEPT or result.classification is None:
+        raise ReviewRefused(
+            f"document {result.doc_id!r} was not accepted", code="REVIEW-NOT-ACCEPTED", remedy="Let an expert decide."
+        )
+    record = GroundTruth(
+        doc_id=result.doc_id,
+        ground_truth_source="AUTO_ACCEPTED",
+        ground_truth_classification=result.classification,
+        corrected_dominant_type=None,
+        correction_notes="",
+        reviewer=None,
+        reviewed_at=accepted_at,
+        vouched=(),
+        review_reason=None,
+        inclusion_probability=inclusion_probability,
+        packet_sha256=None,
+        revision=0,
+        supersedes=None,
+    ).model_dump(mode="json")
+    name = ground_truth_name(result.doc_id)
+    with writing(files):
+        if revisions(files, result.doc_id):
+            return False
+        stored = _stored(files, name)
+        if stored is not None and {**stored, "reviewed_at": accepted_at} == record:
+            return False
+        files.write(name, record)
+        return True
+
+
+def withdraw_silver(files: Files, doc_id: str) -> bool:
+    """Remove the silver record of a document that is no longer accepted; whether there was one. Others stay."""
+    name = ground_truth_name(doc_id)
+    with writing(files):
+        stored = _stored(files, name)
+        return stored is not None and stored["ground_truth_source"] == "AUTO_ACCEPTED" and files.remove(name)
+
+
+def ground_truth_records(files: Files, *, silver: bool = False) -> Iterator[dict[str, Any]]:
+    """The ground truth of all cases as JSON values, by file name; silver records only if they are asked for."""
+    for name in files.names(GROUND_TRUTH):
+        record = files.read(name, schema_version=SCHEMA_VERSION)
+        if silver or record["ground_truth_source"] != "AUTO_ACCEPTED":
+            yield record
+
+
+def _stored(files: Files, name: str) -> dict[str, Any] | None:
+    try:
+        return files.read(name, schema_version=SCHEMA_VERSION)
+    except NotFound:
+        return None

@@ -1,0 +1,284 @@
+"""SMEPacket: what an expert is asked, why, and with what evidence.
+
+Source: specification 000, slide 9. A packet is rewritten by a new run until somebody has begun to work with it; then it
+is frozen, because a review says by hash what its writer had before their eyes. ``review_status`` alone is a mirror of
+the reviews: it is rewritten when it changes and left out of the hash.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evalkit.classification.autofix import AutoFixEngine, Repair
+from evalkit.classification.result import DocumentResult
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.v5_arbiter import Decision
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import NotFound, StoreError
+from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
+from evalkit.review.lock import writing
+from evalkit.store import REVIEWS, Files, Index, bundle_name, digest, packet_name
+
+SCHEMA_VERSION = 1
+
+ReviewStatus = Literal["pending", "in_review", "deferred", "completed"]
+ReviewReason = Literal["escalated", "audit", "sample", "requested"]
+
+_CASE_ID = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
+#: Columns of a terminal line of ``issue_text``: what slide 9's example keeps to.
+_WIDTH = 70
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class IssueSummary(_Frozen):
+    """One line of the packet's summary."""
+
+    severity: IssueSeverity
+    """BLOCKER, MAJOR or MINOR."""
+    agent: Agent
+    """Who raised it."""
+    issue_id: str
+    """The issue in ``issues``."""
+    message: str
+    """One sentence for a clinician."""
+
+
+class SMEPacket(_Frozen):
+    """One case for an expert: ``sme_packets/sme_packet_{case_id}.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    kind: Literal["classification", "extraction", "statement_template"] = "classification"
+    """Which task asks."""
+    case_id: str
+    """The work; for a classification the same as ``doc_id``."""
+    doc_id: str
+    """The document."""
+    pdf_filename: str
+    """The PDF's bare name."""
+    pdf_path: str
+    """Where the PDF was read from."""
+    total_pages: int
+    """Pages of the PDF."""
+    v5_decision: Decision
+    """What the arbiter decided."""
+    decision_rule: str
+    """The arbiter's row ``1`` … ``8``, or ``retries`` or ``cycle``."""
+    decision_reason: str
+    """The row's sentence: why a person is asked."""
+    total_issues: int
+    """How many issues are open."""
+    issues_summary: tuple[IssueSummary, ...]
+    """The open issues, worst first."""
+    issues: tuple[Issue, ...]
+    """All issues of the result, worst first, repaired ones after the open ones of their severity."""
+    classification: ClassificationOutput | None
+    """The agent's answer; None where it gave no usable one."""
+    proposed_repairs: tuple[Repair, ...]
+    """What arithmetic could mend: done when the case is validated."""
+    production_differs: bool | None
+    """Whether the production classifier says another type; None where its label is not known."""
+    production_classification: dict[str, Any] | None
+    """``dominant_type`` and, where known, ``confidence`` and ``segments``."""
+    document_bundle_path: str
+    """The document's text, relative to the output folder."""
+    review_status: ReviewStatus
+    """Mirror of what claims and reviews say; not part of the packet's hash."""
+    review_reason: ReviewReason
+    """Why the case is in the queue."""
+    inclusion_probability: float
+    """The probability with which it was drawn, 0..1; 1 for an escalated case."""
+    created_at: str
+    """When it was made (ISO 8601, UTC)."""
+
+    @property
+    def open_issues(self) -> list[Issue]:
+        """The issues that the arbiter counted, worst first."""
+        return [issue for issue in self.issues if issue.status == "open"]
+
+
+class SMEPacketGenerator:
+    """Makes packets."""
+
+    def packet(
+        self,
+        result: DocumentResult,
+        bundle: DocumentBundle,
+        *,
+        review_reason: ReviewReason,
+        inclusion_probability: float,
+        production: Mapping[str, Any] | None,
+        created_at: str,
+    ) -> SMEPacket:
+        """The case of one result.
+
+        ``inclusion_probability`` is 0..1; ``production`` is the production classifier's row (``dominant_type`` and
+        perhaps ``confidence``, ``segments``) or None; ``created_at`` is ISO 8601 in UTC.
+        """
+        issues = by_severity(sorted(result.issues, key=lambda issue: issue.status != "open"))
+        still_open = [issue for issue in issues if issue.status == "open"]
+        answer = result.classification
+        return SMEPacket(
+            case_id=result.doc_id,
+            doc_id=result.doc_id,
+            pdf_filename=PurePath(bundle.file_path).name,
+            pdf_path=bundle.file_path,
+            total_pages=bundle.total_pages,
+            v5_decision=result.decision,
+            decision_rule=result.decision_rule,
+            decision_reason=result.decision_reason,
+            total_issues=len(still_open),
+            issues_summary=tuple(_summary(issue) for issue in still_open),
+            issues=tuple(issues),
+            classification=answer,
+            proposed_repairs=tuple(AutoFixEngine().propose(answer, still_open)) if answer else (),
+            production_differs=None if production is None else _differs(answer, production),
+            production_classification=None if production is None else dict(production),
+            document_bundle_path=bundle_name(result.doc_id),
+            review_status="pending",
+            review_reason=review_reason,
+            inclusion_probability=inclusion_probability,
+            created_at=created_at,
+        )
+
+
+def _summary(issue: Issue) -> IssueSummary:
+    return IssueSummary(severity=issue.severity, agent=issue.agent, issue_id=issue.issue_id, message=issue.message)
+
+
+def _differs(answer: ClassificationOutput | None, production: Mapping[str, Any]) -> bool:
+    # No answer, or "cannot tell", is not what production says.
+    return answer is None or answer.dominant_type_overall != production["dominant_type"]
+
+
+def issue_text(issue: Issue) -> str:
+    """The issue as slide 9 prints it; lines that would be empty are left out.
+
+    ::
+
+        [BLOCKER] V3-0001 (Agent: V3)
+          Message:   Routine lab vendor detected (Quest Diagnostics) but
+                     Genomic Report marked PRIMARY
+          Location:  document_mixture → Genomic Report
+          Fix:       Reclassify as 'Other' or downgrade to MENTION_ONLY
+    """
+    rows = (("Message:", issue.message), ("Location:", issue.location), ("Fix:", issue.suggested_fix))
+    head = f"[{issue.severity.value}] {issue.issue_id} (Agent: {issue.agent})"
+    return "\n".join([head, *(_wrapped(label, text) for label, text in rows if text.strip())])
+
+
+def _wrapped(label: str, text: str) -> str:
+    # Words of a document or a model must not reach a terminal as control sequences.
+    words = ("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in w) for w in text.split())
+    start = f"  {label:<11}"
+    return textwrap.fill(
+        " ".join(words),
+        _WIDTH,
+        initial_indent=start,
+        subsequent_indent=" " * len(start),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def to_json(packet: SMEPacket) -> dict[str, Any]:
+    """The packet as its file has it."""
+    return packet.model_dump(mode="json")
+
+
+def packet_digest(packet: SMEPacket) -> str:
+    """``packet_sha256``: SHA-256 (hex) of the canonical JSON without ``review_status``."""
+    return digest(_without(to_json(packet), "review_status"))
+
+
+def _without(value: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: inner for key, inner in value.items() if key not in keys}
+
+
+def case_row(packet: SMEPacket, status: ReviewStatus) -> dict[str, Any]:
+    """The case's row of the index: the columns of ``store.CASE_COLUMNS``; counts are of open issues."""
+    counts = {
+        severity.value.lower(): sum(issue.severity is severity for issue in packet.open_issues)
+        for severity in IssueSeverity
+    }
+    return {
+        "case_id": packet.case_id,
+        "doc_id": packet.doc_id,
+        "kind": packet.kind,
+        "pdf_filename": packet.pdf_filename,
+        "pages": packet.total_pages,
+        **counts,
+        "decision_reason": packet.decision_reason,
+        "review_reason": packet.review_reason,
+        "review_status": status,
+    }
+
+
+def read_packet(files: Files, case_id: str) -> SMEPacket:
+    """The stored packet of a case. NotFound (naming it) if there is none; StoreError if it cannot be read."""
+    missing = NotFound(
+        f"there is no case {case_id!r}",
+        code="CASE-NOT-FOUND",
+        remedy="list_pending_reviews() lists what there is; a document that was never run is run with `evalkit run`.",
+    )
+    if not _CASE_ID.fullmatch(case_id):  # it is a name, never a path
+        raise missing
+    name = packet_name(case_id)
+    try:
+        return SMEPacket.model_validate(files.read(name, schema_version=SCHEMA_VERSION))
+    except NotFound as error:
+        raise missing from error
+    except ValidationError:
+        # Without the cause: pydantic's message would quote the patient's document.
+        raise StoreError(
+            f"{name} does not have the shape of a packet", code="STORE-TORN", remedy="Run the document again."
+        ) from None
+
+
+def is_frozen(files: Files, case_id: str) -> bool:
+    """Whether somebody has begun to work with the packet, so that no run may rewrite or withdraw it."""
+    return bool(files.names(f"{REVIEWS}/{case_id}"))
+
+
+def publish(files: Files, index: Index, packet: SMEPacket) -> bool:
+    """Put a case into the queue; whether its file was written.
+
+    A frozen packet stays as it is. One that is equal but for ``created_at`` stays too, with its old clock; its row of
+    the index is written again.
+    """
+    name = packet_name(packet.case_id)
+    with writing(files):
+        if is_frozen(files, packet.case_id):
+            return False
+        new = to_json(packet)
+        is_new = not files.exists(name) or _without(new, "created_at") != _without(files.read(name), "created_at")
+        if is_new:
+            files.write(name, new)
+        index.put_case(case_row(packet, packet.review_status))
+        return is_new
+
+
+def withdraw(files: Files, index: Index, case_id: str) -> bool:
+    """Take a case, which a new run no longer escalates, out of the queue; whether there was one and it could go."""
+    with writing(files):
+        if is_frozen(files, case_id):
+            return False
+        was_there = files.remove(packet_name(case_id))
+        index.drop_case(case_id)
+        return was_there
+
+
+def mirror_status(files: Files, case_id: str, status: ReviewStatus) -> None:
+    """Rewrite the packet's ``review_status``, and nothing else of it, if it differs."""
+    name = packet_name(case_id)
+    stored = files.read(name, schema_version=SCHEMA_VERSION)
+    if stored["review_status"] != status:
+        files.write(name, {**stored, "review_status": status})

@@ -1,0 +1,352 @@
+"""output/: what machines and people said is in files; the database only indexes them.
+
+:class:`Files` writes JSON atomically (temporary name, sync, rename; 0600 in 0700 folders) and creates reviews
+exclusively. :class:`Index` is a table of documents and one of cases; it can always be rebuilt from the files.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from evalkit.errors import NotFound, StoreError, UsageError
+
+BUNDLES = "document_bundles"
+RESULTS = "results"
+PACKETS = "sme_packets"
+REVIEWS = "reviews"
+GROUND_TRUTH = "ground_truth"
+
+_SCRATCH = ".tmp"
+_LOCK = ".lock"
+_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+
+
+def bundle_name(doc_id: str) -> str:
+    """Where a document's bundle lies."""
+    return f"{BUNDLES}/{doc_id}.json"
+
+
+def result_name(doc_id: str) -> str:
+    """Where a document's result lies."""
+    return f"{RESULTS}/{doc_id}.json"
+
+
+def packet_name(case_id: str) -> str:
+    """Where a case's packet lies."""
+    return f"{PACKETS}/sme_packet_{case_id}.json"
+
+
+def review_name(case_id: str, revision: int) -> str:
+    """Where a case's review of that number lies."""
+    return f"{REVIEWS}/{case_id}/{revision:04d}.json"
+
+
+def ground_truth_name(case_id: str) -> str:
+    """Where a case's ground truth lies."""
+    return f"{GROUND_TRUTH}/gt_{case_id}.json"
+
+
+def canonical(value: Any) -> bytes:
+    """The one JSON text of a value: sorted keys, no spaces, UTF-8. Hashes are taken of it."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def digest(value: Any) -> str:
+    """SHA-256 (hex) of the canonical JSON."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+class Files:
+    """The JSON files of one output folder. Names are relative to it, with forward slashes."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root)
+
+    def path(self, name: str) -> Path:
+        """The file of that name. StoreError for a name that could leave the folder."""
+        parts = name.split("/")
+        if not all(_NAME.fullmatch(part) for part in parts):
+            raise StoreError(
+                "a file name in the output folder has forbidden characters",
+                code="STORE-NAME",
+                remedy="Names consist of letters, digits, '-', '_' and '.'.",
+            )
+        return self.root.joinpath(*parts)
+
+    def exists(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return self.path(name).is_file()
+
+    def names(self, folder: str) -> list[str]:
+        """The JSON files of a folder, sorted, as names that ``read`` takes."""
+        try:
+            return sorted(f"{folder}/{entry.name}" for entry in self.path(folder).iterdir() if entry.suffix == ".json")
+        except FileNotFoundError:
+            return []
+
+    def folders(self, folder: str) -> list[str]:
+        """The folders in a folder, sorted, by their bare names."""
+        try:
+            return sorted(entry.name for entry in self.path(folder).iterdir() if entry.is_dir())
+        except FileNotFoundError:
+            return []
+
+    def raw(self, name: str) -> bytes:
+        """The bytes of a file. NotFound, or StoreError where it cannot be read."""
+        try:
+            return self.path(name).read_bytes()
+        except FileNotFoundError as error:
+            raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from error
+        except OSError as error:
+            raise _failed(name, error) from error
+
+    def read(self, name: str, *, schema_version: int = 1) -> dict[str, Any]:
+        """The JSON object of a file. NotFound; StoreError if it is torn or written by a newer evalkit."""
+        try:
+            value = json.loads(self.raw(name))
+            found = value["schema_version"]
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise StoreError(
+                f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
+            ) from error
+        if not isinstance(found, int) or found > schema_version:
+            raise StoreError(
+                f"{name} has schema version {found!r}; this evalkit reads up to {schema_version}",
+                code="STORE-NEWER",
+                remedy="Install the evalkit that wrote it.",
+            )
+        return dict(value)
+
+    def write(self, name: str, value: Any, *, compact: bool = False) -> None:
+        """Write a JSON file whole or not at all, replacing what was there."""
+        with self._temporary(name, value, compact=compact) as (temporary, target):
+            os.replace(temporary, target)
+
+    def create(self, name: str, value: Any) -> bool:
+        """Write a new JSON file. False, and nothing changed, if there already is one of that name."""
+        with self._temporary(name, value, compact=False) as (temporary, target):
+            try:
+                os.link(temporary, target)
+            except FileExistsError:
+                return False
+            return True
+
+    def remove(self, name: str) -> bool:
+        """Remove a file; whether there was one."""
+        path = self.path(name)
+        try:
+            path.unlink()
+            _sync_folder(path.parent)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise _failed(name, error) from error
+        return True
+
+    @contextmanager
+    def run_lock(self) -> Iterator[None]:
+        """Hold the folder for one run. UsageError if another run holds it. Leftovers of killed runs are swept."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle = os.open(self.root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise UsageError(
+                f"the output folder {self.root} cannot be written ({error.strerror})",
+                code="OUTPUT-FOLDER",
+                remedy="Choose another with --output, or mend its rights.",
+            ) from error
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise UsageError(
+                    f"another run is writing to {self.root}",
+                    code="OUTPUT-BUSY",
+                    remedy="Wait until it has ended, or choose another folder with --output.",
+                ) from error
+            self._sweep()
+            yield
+        finally:
+            os.close(handle)
+
+    def _sweep(self) -> None:
+        for leftover in (self.root / _SCRATCH).glob("*"):
+            if not _alive(int(leftover.name.partition("-")[0])):
+                leftover.unlink(missing_ok=True)
+
+    @contextmanager
+    def _temporary(self, name: str, value: Any, *, compact: bool) -> Iterator[tuple[Path, Path]]:
+        """The value, written and synced under a temporary name in the same file system, and its target."""
+        target = self.path(name)
+        temporary = self.root / _SCRATCH / f"{os.getpid()}-{secrets.token_hex(8)}"
+        text = (
+            canonical(value) if compact else json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).encode()
+        )
+        try:
+            for folder in (temporary.parent, target.parent):
+                _private_folder(folder, self.root)
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(text + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            yield temporary, target
+            _sync_folder(target.parent)
+        except OSError as error:
+            raise _failed(name, error) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _private_folder(folder: Path, root: Path) -> None:
+    if folder != root and not folder.is_dir():
+        _private_folder(folder.parent, root)
+    folder.mkdir(mode=0o700, parents=folder == root, exist_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _failed(name: str, error: OSError) -> StoreError:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return StoreError(
+        f"{name} could not be read or written ({error.strerror or type(error).__name__})",
+        code="STORE-FULL" if full else "STORE-FAILED",
+        remedy="Free some space and run again: what is finished is kept."
+        if full
+        else "Mend the folder's rights or choose another with --output.",
+    )
+
+
+_metadata = sa.MetaData()
+
+_documents = sa.Table(
+    "documents",
+    _metadata,
+    sa.Column("doc_id", sa.String, primary_key=True),
+    sa.Column("sha256", sa.String, index=True),
+    sa.Column("file_path", sa.String, index=True),
+    sa.Column("processed_at", sa.String),
+    sa.Column("fingerprint", sa.String),
+    sa.Column("decision", sa.String),
+    sa.Column("error_code", sa.String),
+    sa.Column("replaced", sa.Boolean, nullable=False, default=False),
+)
+
+_cases = sa.Table(
+    "cases",
+    _metadata,
+    sa.Column("case_id", sa.String, primary_key=True),
+    sa.Column("doc_id", sa.String, index=True),
+    sa.Column("kind", sa.String),
+    sa.Column("pdf_filename", sa.String),
+    sa.Column("pages", sa.Integer),
+    sa.Column("blocker", sa.Integer),
+    sa.Column("major", sa.Integer),
+    sa.Column("minor", sa.Integer),
+    sa.Column("decision_reason", sa.String),
+    sa.Column("review_reason", sa.String),
+    sa.Column("review_status", sa.String, index=True),
+)
+
+#: The columns of a row of the queue, in the order in which people read them.
+CASE_COLUMNS = tuple(column.name for column in _cases.columns)
+
+
+class Index:
+    """``evalkit.sqlite``: which documents and cases there are. Rows are plain dicts by column name."""
+
+    def __init__(self, root: Path | str) -> None:
+        path = Path(root) / "evalkit.sqlite"
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            self._engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30})
+            with self._engine.begin() as connection:
+                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+                _metadata.create_all(connection)
+        except (OSError, sa.exc.SQLAlchemyError) as error:
+            raise StoreError(
+                f"the index {path} cannot be opened ({type(error).__name__})",
+                code="STORE-INDEX",
+                remedy="Mend the folder's rights; if the file is damaged, delete it and run `evalkit reindex`.",
+            ) from error
+
+    def close(self) -> None:
+        """Give the database file back."""
+        self._engine.dispose()
+
+    def documents(self) -> list[dict[str, Any]]:
+        """All documents, sorted by doc_id."""
+        return self._rows(sa.select(_documents).order_by(_documents.c.doc_id))
+
+    def cases(self, *statuses: str) -> list[dict[str, Any]]:
+        """The cases of these review statuses (all, where none is named), strictly worst first."""
+        order = [_cases.c[name].desc() for name in ("blocker", "major", "minor")]
+        query = sa.select(_cases).order_by(*order, _cases.c.case_id)
+        return self._rows(query.where(_cases.c.review_status.in_(statuses)) if statuses else query)
+
+    def put_document(self, row: dict[str, Any]) -> None:
+        """Insert or replace a document's row; an older document from the same path is marked replaced."""
+        with self._engine.begin() as connection:
+            connection.execute(
+                sa.update(_documents)
+                .where(_documents.c.file_path == row["file_path"], _documents.c.doc_id != row["doc_id"])
+                .values(replaced=True)
+            )
+            _replace(connection, _documents, row)
+
+    def put_case(self, row: dict[str, Any]) -> None:
+        """Insert or replace a case's row."""
+        with self._engine.begin() as connection:
+            _replace(connection, _cases, row)
+
+    def drop_case(self, case_id: str) -> None:
+        """Forget a case that was withdrawn."""
+        with self._engine.begin() as connection:
+            connection.execute(sa.delete(_cases).where(_cases.c.case_id == case_id))
+
+    def rebuild(self, documents: Sequence[dict[str, Any]], cases: Sequence[dict[str, Any]]) -> None:
+        """Replace all rows at once; other tables are left alone."""
+        with self._engine.begin() as connection:
+            for table, rows in ((_documents, documents), (_cases, cases)):
+                connection.execute(sa.delete(table))
+                for row in rows:
+                    connection.execute(sa.insert(table).values(**row))
+
+    def _rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
+        with self._engine.connect() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _replace(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> None:
+    key = next(iter(table.primary_key.columns))
+    connection.execute(sa.delete(table).where(key == row[key.name]))
+    connection.execute(sa.insert(table).values(**row))

@@ -1,0 +1,268 @@
+"""The lexicon is data that is checked on loading, and applied to pages by pure functions."""
+
+from __future__ import annotations
+
+import copy
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from evalkit.classification.lexicon import (
+    Cue,
+    clear_winner,
+    lexicon,
+    lexicon_version,
+    parse_lexicon,
+    read_page,
+    score,
+)
+from evalkit.classification.schema import DocumentType
+from evalkit.documents.bundle import Block, BlockType, LayoutMetadata, Page, PageStatus
+from evalkit.errors import UsageError
+
+BOX = (0.1, 0.1, 0.9, 0.2)
+NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
+
+
+def make_page(*paragraphs: str, kind: BlockType = "paragraph") -> Page:
+    """A page of these paragraphs; one that begins with # is a header or footer."""
+    blocks = tuple(Block(type=kind, text=p.lstrip("#"), box=BOX, furniture=p.startswith("#")) for p in paragraphs)
+    texts = tuple(block.text for block in blocks)
+    return Page(
+        page_num=1,
+        status=PageStatus.TEXT if texts else PageStatus.BLANK,
+        text="\n".join(texts),
+        paragraphs=texts,
+        layout_metadata=LayoutMetadata(block_types=(kind,) * len(texts), has_tables=False),
+        blocks=blocks,
+    )
+
+
+@pytest.fixture
+def data() -> dict[str, Any]:
+    """The shipped file, free to be spoilt."""
+    return copy.deepcopy(tomllib.loads((files("evalkit.classification") / "lexicon.toml").read_text("utf-8")))
+
+
+# ------------------------------------------------------------------------------------------------------- loading
+
+
+def test_shipped_lexicon_speaks_of_all_types_and_zones() -> None:
+    groups = lexicon().groups
+    assert {group.document_type for group in groups} == set(DocumentType)
+    for kind in DocumentType:
+        assert {group.zone for group in groups if group.document_type is kind} == {"title", "heading", "body"}
+    assert lexicon_version() == lexicon().version
+    assert lexicon() is lexicon()
+
+
+@pytest.mark.parametrize(
+    ("table", "change", "said"),
+    [
+        ("group", {"weight": 0}, "weight 0"),
+        ("group", {"weight": True}, "weight True"),
+        ("group", {"weight": "3"}, "weight '3'"),
+        ("group", {"limit": -1}, "limit -1"),
+        ("group", {"type": "Letter"}, "unknown type 'Letter'"),
+        ("group", {"zone": "margin"}, "unknown zone 'margin'"),
+        ("group", {"phrases": ["gene", "Genes"]}, "phrase 'Genes' twice"),
+        ("group", {"phrases": ["--"]}, "phrase '--'"),
+        ("group", {"phrases": [3]}, "phrase 3"),
+        ("group", {"patterns": ["(open"]}, "pattern '(open'"),
+        ("group", {"patterns": ["x*"]}, "pattern 'x*'"),
+        ("group", {"symbols": ["TWO WORDS"]}, "symbol 'TWO WORDS'"),
+        ("group", {"phrases": [], "patterns": [], "symbols": []}, "neither phrases nor symbols nor patterns"),
+        ("group", {"wieght": 2}, "unknown key wieght"),
+        ("group", {"weight": None}, "lacks weight"),
+        ("start", {"where": "middle"}, "unknown place 'middle'"),
+        ("start", {"weight": -2}, "weight -2"),
+        ("vendor", {"aliases": []}, "no aliases"),
+    ],
+)
+def test_a_wrong_entry_is_named(data: dict[str, Any], table: str, change: dict[str, Any], said: str) -> None:
+    row = data[table][0]
+    row.update(change)
+    for key in [key for key, value in change.items() if value is None]:
+        del row[key]
+    with pytest.raises(UsageError) as error:
+        parse_lexicon(data)
+    assert said in error.value.message
+    assert (row.get("id") or row["name"]) in error.value.message
+
+
+def test_an_entry_without_a_name_is_numbered(data: dict[str, Any]) -> None:
+    del data["group"][1]["id"]
+    with pytest.raises(UsageError, match="group 'number 2' lacks id"):
+        parse_lexicon(data)
+
+
+def test_two_entries_of_one_name(data: dict[str, Any]) -> None:
+    data["group"].append(data["group"][0])
+    with pytest.raises(UsageError, match="is there twice"):
+        parse_lexicon(data)
+
+
+def test_a_lexicon_without_version(data: dict[str, Any]) -> None:
+    del data["version"]
+    with pytest.raises(UsageError, match="no version"):
+        parse_lexicon(data)
+
+
+# ------------------------------------------------------------------------------------------------------- reading
+
+
+def terms(page: Page, kind: DocumentType, zone: str) -> set[str]:
+    return {cue.term for cue in read_page(page).cues if cue.document_type is kind and cue.zone == zone}
+
+
+def test_cues_say_where_they_stand() -> None:
+    page = make_page("Jane Doe", "GROSS DESCRIPTION: Received in\nformalin is an ellipse of skin.")
+    for cue in read_page(page).cues:
+        assert cue.block == 1
+        assert 0 <= cue.start < cue.end <= len(page.text)
+    found = {page.text[cue.start : cue.end] for cue in read_page(page).cues}
+    assert {"GROSS DESCRIPTION", "Received in\nformalin", "ellipse of skin"} <= found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["FINDINGS: The liver is normal.", "Findings\nThe liver is normal.", "2. Findings:", "FINDINGS / IMPRESSION:"],
+)
+def test_headings_are_heard_as_headings(text: str) -> None:
+    assert "finding" in terms(make_page(text), RADIOLOGY, "heading")
+
+
+@pytest.mark.parametrize("text", ["the findings were discussed", "Incidental findings were present: two cysts"])
+def test_the_same_word_in_a_sentence_is_no_heading(text: str) -> None:
+    assert "finding" not in terms(make_page(text), RADIOLOGY, "heading")
+
+
+def test_a_heading_block_is_a_heading_without_colon() -> None:
+    assert "hospital course" in terms(make_page("hospital course", kind="heading"), NOTE, "heading")
+
+
+def test_a_title_is_one_only_at_the_top() -> None:
+    filler = [f"Line {number} of other words" for number in range(20)]
+    assert terms(make_page("PATHOLOGY REPORT", *filler), PATHOLOGY, "title")
+    assert not terms(make_page(*filler, "PATHOLOGY REPORT"), PATHOLOGY, "title")
+
+
+def test_a_sentence_about_a_report_is_no_title() -> None:
+    assert not terms(make_page("The pathology report was reviewed with the patient."), PATHOLOGY, "title")
+
+
+@pytest.mark.parametrize("box", ["☐ ", "□ ", "[ ] ", "• ", "- ", "____ ", "? "])
+def test_a_tick_box_is_no_title(box: str) -> None:
+    assert not terms(make_page(f"{box}Discharge Summary", f"{box}Radiology Report"), NOTE, "title")
+
+
+def test_a_list_of_kinds_of_records_has_one_title() -> None:
+    page = make_page("Release of Medical Records", "Discharge Summary", "Radiology Report")
+    assert terms(page, OTHER, "title")
+    assert not terms(page, NOTE, "title")
+    assert not terms(page, RADIOLOGY, "title")
+
+
+def test_furniture_says_nothing() -> None:
+    reading = read_page(make_page("#PATHOLOGY REPORT gross description: received in formalin"))
+    assert reading.cues == ()
+    assert not any(reading.scores.values())
+
+
+def test_symbols_need_their_case() -> None:
+    assert "ALK" in terms(make_page("ALK was sequenced"), GENOMIC, "body")
+    assert "ALK" not in terms(make_page("alk was low"), GENOMIC, "body")
+
+
+def test_the_longer_phrase_counts_once() -> None:
+    page = make_page("PAST MEDICAL HISTORY: none")
+    assert terms(page, NOTE, "heading") == {"past medical history"}
+    assert not terms(page, NOTE, "body")
+
+
+# ------------------------------------------------------------------------------------------------------- scoring
+
+
+def a_cue(term: str, entry: str = "pathology-microscopy") -> Cue:
+    group = lexicon().group_by_id[entry]
+    return Cue(group.document_type, entry, group.zone, group.weight, 0, 0, 1, term)
+
+
+def test_repeats_never_count_more_than_double() -> None:
+    weight = lexicon().group_by_id["pathology-microscopy"].weight
+    scores = [score([a_cue("stroma")] * times)[PATHOLOGY] for times in (0, 1, 2, 50)]
+    assert scores[:3] == [0, weight, 1.5 * weight]
+    assert scores[2] < scores[3] <= 2 * weight
+
+
+def test_two_words_say_more_than_one_word_twice() -> None:
+    assert score([a_cue("stroma"), a_cue("mitose")])[PATHOLOGY] > score([a_cue("stroma")] * 2)[PATHOLOGY]
+
+
+def test_a_group_has_a_limit() -> None:
+    group = lexicon().group_by_id["genomic-gene"]
+    assert score([a_cue(symbol, group.id) for symbol in group.symbols])[GENOMIC] == group.limit
+
+
+def test_one_repeated_word_decides_nothing() -> None:
+    assert read_page(make_page("variant " * 500)).opinion is None
+
+
+@pytest.mark.parametrize(
+    ("note", "radiology", "winner"),
+    [
+        (0.0, 0.0, None),
+        (2.9, 0.0, None),
+        (3.0, 0.0, NOTE),
+        (10.0, 9.5, None),
+        (9.5, 10.0, None),
+        (4.0, 12.0, RADIOLOGY),
+    ],
+)
+def test_clear_winner(note: float, radiology: float, winner: DocumentType | None) -> None:
+    scores = dict.fromkeys(DocumentType, 0.0) | {NOTE: note, RADIOLOGY: radiology}
+    assert clear_winner(scores) is winner
+
+
+# ------------------------------------------------------------------------------------ starts, numbers and vendors
+
+
+def test_what_a_first_page_shows() -> None:
+    page = make_page(
+        "Lakeview Medical Center", "12 Oak Street  Tel (555) 123-4567", "Accession: S24-1188", "CHIEF COMPLAINT: cough"
+    )
+    signs = {sign.id for sign in read_page(page).start_signs}
+    assert {"letterhead-organisation", "letterhead-address", "record-number", "opening-section"} <= signs
+    assert read_page(page).record_numbers == {"s24-1188"}
+
+
+def test_what_a_last_page_shows() -> None:
+    assert read_page(make_page("Follow up in a week.", "Electronically signed by A. Moore, MD")).is_signed_off
+    assert not read_page(make_page("Electronically signed by A. Moore, MD", *["More text"] * 5)).is_signed_off
+
+
+@pytest.mark.parametrize("text", ["Page 2 of 5", "#page 2/5", "P.002/005"])
+def test_page_counts_are_read_in_footers_too(text: str) -> None:
+    assert read_page(make_page("Some text", text)).numbering == ((2, 5),)
+
+
+@pytest.mark.parametrize(
+    ("paragraphs", "vendors"),
+    [
+        (["Quest Diagnostics", "CBC"], ("Quest Diagnostics",)),
+        (["#LABORATORY CORPORATION OF AMERICA", "CBC"], ("LabCorp",)),
+        (["Report", *["text"] * 9, "Testing performed at: ARUP Laboratories, Salt Lake City"], ("ARUP Laboratories",)),
+        (["Office Visit", *["text"] * 9, "She had blood drawn at Quest Diagnostics last week."], ()),
+        (["Invitae", "Tested by Ambry Genetics"], ("Invitae", "Ambry Genetics")),
+        (["Requested by Dr. Tempusson"], ()),
+    ],
+)
+def test_vendors_are_those_who_report(paragraphs: list[str], vendors: tuple[str, ...]) -> None:
+    assert read_page(make_page(*paragraphs)).vendors == vendors
+
+
+def test_an_empty_page_says_nothing() -> None:
+    reading = read_page(make_page())
+    assert (reading.cues, reading.start_signs, reading.vendors, reading.opinion) == ((), (), (), None)

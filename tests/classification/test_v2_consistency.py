@@ -1,0 +1,259 @@
+"""V2: arithmetic that must agree with itself, and one question about the text."""
+
+from __future__ import annotations
+
+import pytest
+from ..builders import (
+    GENOMIC,
+    NOTE,
+    OTHER,
+    RADIOLOGY,
+    Json,
+    answer,
+    codes,
+    doc2_6,
+    doc2_6_answer,
+    edited,
+    evidence,
+    finding,
+    mixture,
+    one_segment,
+    read,
+    segment,
+    shared,
+)
+
+from evalkit.classification.findings import Findings
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.issue import Issue
+from evalkit.llm.model import Answer
+
+QUOTE = evidence("BRCA1 c.5266dupC was detected", 2)
+
+
+def faults(value: Json) -> list[Issue]:
+    return V2ConsistencyChecker().validate(read(value), doc2_6())
+
+
+def two_segments(first: dict[str, float], second: dict[str, float], split: int, overall: str, **shares: float) -> Json:
+    """A document of 8 pages: the first part on 1..split; overall shares by the type's first word."""
+    names = {"genomic": GENOMIC, "note": NOTE, "radiology": RADIOLOGY, "other": OTHER}
+    return answer(
+        segment(1, 1, split, next(iter(first)), shared(first, QUOTE)),
+        segment(2, split + 1, 8, next(iter(second)), shared(second, QUOTE)),
+        overall=overall,
+        shares={names[name]: share for name, share in shares.items()},
+    )
+
+
+def test_the_slides_own_classification_agrees_with_itself() -> None:
+    assert faults(doc2_6_answer()) == []
+
+
+# ------------------------------------------------------------------------------------------------------- sums
+
+SUMS = [
+    (1.0, None),
+    (0.99, None),
+    (1.01, None),
+    (0.9899, True),
+    (1.0101, True),
+    (0.90, True),
+    (1.10, True),
+    (0.8999, False),
+    (1.1001, False),
+    (0.0, False),
+    (5.0, False),
+]
+
+
+@pytest.mark.parametrize(("total", "auto_fixable"), SUMS)
+@pytest.mark.parametrize(
+    ("place", "code"),
+    [
+        ("segments.0.segment_composition.0.segment_share", "V2-SEGMENT-SHARE-SUM"),
+        ("document_mixture.0.overall_share", "V2-MIXTURE-SHARE-SUM"),
+    ],
+)
+def test_shares_sum_to_one_within_the_tolerance(place: str, code: str, total: float, auto_fixable: bool | None) -> None:
+    """± 0.01 both ends in; repairable up to ± 0.10, both ends in (ruling 2)."""
+    issues = [issue for issue in faults(edited(one_segment(GENOMIC, 8, QUOTE), {place: total})) if issue.code == code]
+    if auto_fixable is None:
+        assert issues == []
+    else:
+        (issue,) = issues
+        assert (issue.severity, issue.auto_fixable, issue.ig_id) == ("MAJOR", auto_fixable, "IG-2")
+        assert f"{total:.3f}" in issue.message
+
+
+def test_a_sum_of_binary_fractions_is_weighed_as_it_is_written() -> None:
+    """0.33 + 0.33 + 0.33 is exactly 0.99, whatever floats make of it."""
+    thirds = shared({GENOMIC: 0.33, NOTE: 0.33, OTHER: 0.33}, QUOTE)
+    value = one_segment(GENOMIC, 8, QUOTE) | {"segments": [segment(1, 1, 8, GENOMIC, thirds)]}
+    assert "V2-SEGMENT-SHARE-SUM" not in codes(faults(value))
+
+
+def test_a_sum_with_a_negative_share_cannot_be_normalised() -> None:
+    shares = shared({GENOMIC: 1.15, NOTE: -0.10}, QUOTE)
+    value = one_segment(GENOMIC, 8, QUOTE) | {"segments": [segment(1, 1, 8, GENOMIC, shares)]}
+    (issue,) = [issue for issue in faults(value) if issue.code == "V2-SEGMENT-SHARE-SUM"]
+    assert not issue.auto_fixable
+
+
+# ------------------------------------------------------------------------------------------------------ pages
+
+
+@pytest.mark.parametrize(
+    ("ranges", "expected"),
+    [
+        ([(1, 8)], []),
+        ([(1, 5), (6, 8)], []),
+        ([(6, 8), (1, 5)], []),
+        ([(1, 1), (2, 2), (3, 8)], []),
+        ([(1, 5), (5, 8)], ["V2-PAGE-OVERLAP"]),
+        ([(5, 8), (1, 5)], ["V2-PAGE-OVERLAP"]),
+        ([(1, 8), (3, 4)], ["V2-PAGE-OVERLAP"]),
+        ([(1, 8), (2, 3), (5, 6)], ["V2-PAGE-OVERLAP", "V2-PAGE-OVERLAP"]),
+        ([(1, 8), (1, 8)], ["V2-PAGE-OVERLAP"]),
+        ([(2, 8)], ["V2-PAGE-GAP"]),
+        ([(1, 7)], ["V2-PAGE-GAP"]),
+        ([(1, 3), (5, 8)], ["V2-PAGE-GAP"]),
+        ([(2, 3), (5, 7)], ["V2-PAGE-GAP", "V2-PAGE-GAP", "V2-PAGE-GAP"]),
+        ([(1, 4), (3, 6)], ["V2-PAGE-GAP", "V2-PAGE-OVERLAP"]),
+        ([], ["V2-PAGE-GAP"]),
+    ],
+)
+def test_every_page_belongs_to_exactly_one_segment(ranges: list[tuple[int, int]], expected: list[str]) -> None:
+    parts = [
+        segment(index, start, end, GENOMIC, shared({GENOMIC: 1.0}, QUOTE)) for index, (start, end) in enumerate(ranges, 1)
+    ]
+    issues = faults(answer(*parts, overall=GENOMIC, shares={GENOMIC: 1.0}))
+    assert codes(issues) == expected
+    assert {issue.severity for issue in issues} <= {"BLOCKER"}
+
+
+# --------------------------------------------------------------------------------------------- dominant types
+
+
+def test_a_segment_is_called_by_its_largest_share() -> None:
+    (issue,) = faults(edited(doc2_6_answer(), {"segments.1.dominant_type": GENOMIC}))
+    assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-DOMINANT-SEGMENT", "MAJOR", False)
+    assert issue.segment_index == 2
+
+
+def test_either_of_two_equal_largest_shares_may_name_the_segment() -> None:
+    for name in (GENOMIC, NOTE):
+        value = two_segments({GENOMIC: 0.5, NOTE: 0.5}, {NOTE: 1.0}, 4, NOTE, genomic=0.25, note=0.75)
+        assert faults(edited(value, {"segments.0.dominant_type": name})) == []
+
+
+def test_the_document_is_called_by_its_largest_overall_share() -> None:
+    (issue,) = faults(edited(doc2_6_answer(), {"dominant_type_overall": NOTE}))
+    assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-DOMINANT-OVERALL", "MAJOR", False)
+
+
+@pytest.mark.parametrize("place", ["dominant_type_overall", "segments.0.dominant_type"])
+def test_cannot_tell_needs_a_person(place: str) -> None:
+    (issue,) = faults(edited(doc2_6_answer(), {place: None}))
+    assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-CANNOT-TELL", "MAJOR", False)
+
+
+MORE_PAGES = ({NOTE: 0.8, GENOMIC: 0.2}, {GENOMIC: 1.0}, 5)  # note 5 pages, genomic 3; overall a half each
+
+
+@pytest.mark.parametrize(
+    ("note", "genomic", "called", "expected"),
+    [
+        (0.5, 0.5, NOTE, ["V2-DOMINANT-TIE"]),
+        (0.505, 0.495, NOTE, ["V2-DOMINANT-TIE"]),
+        (0.495, 0.505, NOTE, ["V2-DOMINANT-TIE"]),
+        (0.5051, 0.4949, NOTE, []),
+        (0.4949, 0.5051, NOTE, ["V2-DOMINANT-OVERALL"]),
+        (0.4949, 0.5051, GENOMIC, []),
+        (0.505, 0.495, GENOMIC, ["V2-DOMINANT-OVERALL"]),
+    ],
+)
+def test_a_tie_goes_to_the_type_of_more_pages_and_is_remarked(
+    note: float, genomic: float, called: str, expected: list[str]
+) -> None:
+    """Ruling 12: shares that differ by at most 0.01 are a tie."""
+    issues = faults(two_segments(*MORE_PAGES, called, note=note, genomic=genomic))
+    assert codes(issues) == expected
+    assert {issue.severity for issue in issues} <= {"MINOR" if expected == ["V2-DOMINANT-TIE"] else "MAJOR"}
+
+
+def test_a_tie_on_equal_pages_goes_to_the_report_before_other() -> None:
+    value = two_segments({OTHER: 1.0}, {GENOMIC: 1.0}, 4, GENOMIC, other=0.505, genomic=0.495)
+    assert codes(faults(value)) == ["V2-DOMINANT-TIE"]
+    other = two_segments({GENOMIC: 1.0}, {OTHER: 1.0}, 4, OTHER, genomic=0.505, other=0.495)
+    assert codes(faults(other)) == ["V2-DOMINANT-OVERALL"]
+
+
+# ---------------------------------------------------------------------------------------------------- mixture
+
+
+@pytest.mark.parametrize(
+    ("genomic", "note", "expected"),
+    [
+        (0.90, 0.10, []),
+        (0.85, 0.15, []),
+        (0.95, 0.05, []),
+        (0.8499, 0.1501, ["V2-MIXTURE"]),
+        (0.9501, 0.0499, ["V2-MIXTURE"]),
+    ],
+)
+def test_the_mixture_is_the_page_weighted_shares(genomic: float, note: float, expected: list[str]) -> None:
+    """Ruling 8: ± 0.05, both ends in."""
+    parts = segment(1, 1, 8, GENOMIC, shared({GENOMIC: 0.9, NOTE: 0.1}, QUOTE))
+    issues = faults(answer(parts, overall=GENOMIC, shares={GENOMIC: genomic, NOTE: note}))
+    assert codes(issues) == expected
+    assert all(issue.severity == "MAJOR" and not issue.auto_fixable for issue in issues)
+
+
+def test_pages_weigh_not_segments() -> None:
+    """One genomic page and seven pages of a note are an eighth and seven eighths, not a half each."""
+    parts = ({GENOMIC: 1.0}, {NOTE: 1.0}, 1)
+    assert faults(two_segments(*parts, NOTE, genomic=0.125, note=0.875)) == []
+    halves = two_segments(*parts, NOTE, genomic=0.5, note=0.5)
+    assert "V2-MIXTURE" in codes(faults(halves))
+
+
+def test_a_wrong_sum_is_not_reported_a_second_time_as_a_wrong_mixture() -> None:
+    value = edited(one_segment(GENOMIC, 8, QUOTE), {"document_mixture": mixture({GENOMIC: 1.08}, {GENOMIC: "PRIMARY"})})
+    assert codes(faults(value)) == ["V2-MIXTURE-SHARE-SUM"]
+
+
+# ------------------------------------------------------------------------------------------- the model's part
+
+
+def test_the_question_holds_the_claims_and_the_complete_text_of_every_page() -> None:
+    (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
+    prompt = question.prompt()
+    assert question.role == "V2"
+    assert all(page.text in prompt for page in doc2_6().pages)
+    assert "BRCA1 c.5266dupC was detected" in prompt.split("</document-")[1]
+
+
+def test_a_models_findings_become_issues_that_no_repair_table_knows() -> None:
+    (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
+    said = Findings(findings=(finding("MAJOR", segment_index=1, document_type=GENOMIC, page=2), finding("MINOR")))
+    first, second = V2ConsistencyChecker().read([Answer(question, said)])
+    assert (first.issue_id, second.issue_id) == ("V2-0001", "V2-0002")
+    assert (first.origin, first.severity, first.auto_fixable, first.segment_index) == ("model", "MAJOR", False, 1)
+    assert first.message == "the text says otherwise"
+    assert second.severity == "MINOR"
+
+
+def test_a_type_that_a_model_invents_is_not_taken_over() -> None:
+    (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
+    said = Findings(findings=(finding("MAJOR", document_type="Dermatology"),))
+    (issue,) = V2ConsistencyChecker().read([Answer(question, said)])
+    assert issue.document_type is None and issue.severity == "MAJOR"
+
+
+def test_no_findings_and_no_answer_are_two_things() -> None:
+    (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
+    assert V2ConsistencyChecker().read([Answer(question, Findings(findings=()))]) == []
+    (issue,) = V2ConsistencyChecker().read([Answer(question, None, failure="it was cut off")])
+    assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-AGENT-FAILED", "BLOCKER", False)
+    assert "it was cut off" in issue.message

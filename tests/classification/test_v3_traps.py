@@ -1,0 +1,311 @@
+"""V3: slide 5's three traps, and what only the context shows."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalkit.classification.findings import Findings
+from evalkit.classification.v3_traps import Traps, V3TrapDetector, read_traps, shipped_traps
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import UsageError
+from evalkit.issue import Issue
+from evalkit.llm.model import Answer
+
+from ..builders import (
+    EMBEDDED_RAW,
+    GENOMIC,
+    MENTION_ONLY,
+    NO_EVIDENCE,
+    NOTE,
+    OTHER,
+    PATHOLOGY,
+    PRIMARY,
+    RADIOLOGY,
+    Json,
+    answer,
+    codes,
+    doc2_6,
+    doc2_6_answer,
+    document,
+    edited,
+    evidence,
+    finding,
+    mixture,
+    one_segment,
+    only,
+    page,
+    read,
+    segment,
+)
+
+BODY = "The variant was detected in a heterozygous state."
+
+
+def caught(value: Json, bundle: DocumentBundle, traps: Traps | None = None) -> list[Issue]:
+    return V3TrapDetector(traps).validate(read(value), bundle)
+
+
+def test_nothing_is_a_trap_in_the_slides_own_document() -> None:
+    assert caught(doc2_6_answer(), doc2_6()) == []
+
+
+# --------------------------------------------------------------------------------------------- trap 1: vendor
+
+
+@pytest.mark.parametrize(
+    ("vendor", "is_routine"),
+    [
+        ("Quest Diagnostics", True),
+        ("QUEST DIAGNOSTICS", True),
+        ("Quest  Diagnostics, Inc.", True),
+        ("LabCorp", True),
+        ("Lab Corp", True),
+        ("Labcorp Holdings", True),
+        ("Myriad Genetics", False),
+        ("Foundation Medicine", False),
+        ("Community Lab", False),
+    ],
+)
+def test_a_routine_vendor_and_genomic_primary(vendor: str, is_routine: bool) -> None:
+    issues = caught(one_segment(GENOMIC, 1, vendor_signals=["Acme", vendor]), document(BODY))
+    assert [(issue.code, issue.severity, issue.ig_id) for issue in issues] == (
+        [("V3-TRAP-VENDOR", "BLOCKER", "IG-4")] if is_routine else []
+    )
+    assert all(vendor in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "fires"),
+    [
+        (GENOMIC, PRIMARY, True),
+        (GENOMIC, EMBEDDED_RAW, False),
+        (GENOMIC, MENTION_ONLY, False),
+        (PATHOLOGY, PRIMARY, False),
+        (OTHER, PRIMARY, False),
+    ],
+)
+def test_the_vendor_trap_is_about_genomic_primary_alone(kind: str, level: str, fires: bool) -> None:
+    value = one_segment(kind, 1, level=level, vendor_signals=["Quest Diagnostics"])
+    assert bool(caught(value, document(BODY))) is fires
+
+
+def test_genomic_primary_in_one_segment_is_enough() -> None:
+    value = one_segment(GENOMIC, 1, vendor_signals=["LabCorp"])
+    value["document_mixture"] = mixture({GENOMIC: 1.0}, {})
+    assert codes(caught(value, document(BODY))) == ["V3-TRAP-VENDOR"]
+
+
+@pytest.mark.parametrize(
+    ("vendor", "text", "severity"),
+    [
+        ("Quest Diagnostics", "BRCAvantage, comprehensive", "MAJOR"),
+        ("Quest Diagnostics", "BRCA vantage®", "MAJOR"),
+        ("LabCorp", "BRCAssure analysis", "MAJOR"),
+        ("LabCorp", "BRCAvantage, comprehensive", "BLOCKER"),
+        ("Quest Diagnostics", "BRCA1 and BRCA2", "BLOCKER"),
+    ],
+)
+def test_the_vendors_own_genomic_assay_makes_it_a_question(vendor: str, text: str, severity: str) -> None:
+    """Ruling 9."""
+    (issue,) = caught(one_segment(GENOMIC, 1, vendor_signals=[vendor]), document(text))
+    assert (issue.severity, issue.auto_fixable) == (severity, False)
+    assert ("genomic assay" in issue.message) is (severity == "MAJOR")
+
+
+def test_an_assay_that_is_named_elsewhere_in_the_packet_excuses_nothing() -> None:
+    parts = (segment(1, 1, 1, GENOMIC, only(GENOMIC)), segment(2, 2, 2, NOTE, only(NOTE)))
+    value = answer(*parts, overall=GENOMIC, shares={GENOMIC: 0.5, NOTE: 0.5}, vendor_signals=["Quest Diagnostics"])
+    (issue,) = caught(value, document("WBC 8.2", "BRCAvantage was recommended."))
+    assert issue.severity == "BLOCKER"
+
+
+# ------------------------------------------------------------------------------------- trap 2: administrative
+
+
+@pytest.mark.parametrize(
+    ("text", "keyword"),
+    [
+        ("LABORATORY REQUISITION", "requisition"),
+        ("Authorization Number: 4821", "authorization number"),
+        ("FAX COVER", "fax cover"),
+        ("please see the fax\ncover sheet", "fax cover"),
+        ("Test requests are enclosed", "test request"),
+        ("Specimen Receipt", "specimen receipt"),
+        ("prerequisitions of the study", None),
+        ("the faxes cover two weeks", None),
+        ("Surgical pathology final diagnosis", None),
+    ],
+)
+def test_administrative_words_on_the_pages_of_a_report(text: str, keyword: str | None) -> None:
+    issues = caught(one_segment(PATHOLOGY, 1), document(text))
+    assert [(issue.code, issue.severity) for issue in issues] == (
+        [("V3-TRAP-ADMINISTRATIVE", "BLOCKER")] if keyword else []
+    )
+    assert all(f"'{keyword}'" in issue.message for issue in issues)
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "fires"),
+    [
+        (PATHOLOGY, PRIMARY, True),
+        (GENOMIC, EMBEDDED_RAW, True),
+        (RADIOLOGY, MENTION_ONLY, True),
+        (RADIOLOGY, NO_EVIDENCE, False),
+        (NOTE, PRIMARY, False),
+        (OTHER, PRIMARY, False),
+    ],
+)
+def test_only_claimed_reports_are_guarded(kind: str, level: str, fires: bool) -> None:
+    issues = caught(one_segment(kind, 1, level=level), document("Test request form"))
+    assert bool(issues) is fires
+    assert all(kind in issue.message and level in issue.message for issue in issues)
+
+
+def test_a_fax_cover_in_front_of_a_report_is_no_trap_unless_the_whole_document_counts() -> None:
+    """Ruling 9: the pages of the segment that claims the report; ``scope = "document"`` restores the slides."""
+    parts = (segment(1, 1, 1, OTHER, only(OTHER)), segment(2, 2, 2, PATHOLOGY, only(PATHOLOGY)))
+    value = answer(*parts, overall=PATHOLOGY, shares={OTHER: 0.5, PATHOLOGY: 0.5})
+    bundle = document("FAX COVER\nPages: 2", "Invasive ductal carcinoma, margins negative.")
+    assert caught(value, bundle) == []
+    shipped = shipped_traps()
+    by_document = shipped.model_copy(
+        update={"administrative": shipped.administrative.model_copy(update={"scope": "document"})}
+    )
+    assert codes(caught(value, bundle, by_document)) == ["V3-TRAP-ADMINISTRATIVE"]
+
+
+# ------------------------------------------------------------------------------------------ trap 3: furniture
+
+
+@pytest.mark.parametrize(
+    ("snippet", "fires"),
+    [
+        ("Page 3 of 8", True),
+        ("page 10 of 12 continued", True),
+        ("Fax: (555) 123-4567", True),
+        ("FAX 555-123-4567", True),
+        ("MRN 0012345", True),
+        ("Date of Birth: 01/15/1970", True),
+        ("date of birth 15/01/1970", True),
+        ("BRCA1 c.5266dupC was detected", False),
+        ("the second page of the report", False),
+        ("12 of 20 nodes", False),
+    ],
+)
+def test_headers_and_footers_are_no_evidence(snippet: str, fires: bool) -> None:
+    issues = caught(one_segment(GENOMIC, 1, evidence(snippet, 1)), document(snippet))
+    assert [(issue.code, issue.severity, issue.quote) for issue in issues] == (
+        [("V3-TRAP-FURNITURE", "MINOR", snippet)] if fires else []
+    )
+
+
+@pytest.mark.parametrize(("also_in_the_body", "fires"), [(False, True), (True, False)])
+def test_what_the_reader_marked_as_header_is_no_evidence(also_in_the_body: bool, fires: bool) -> None:
+    header = "St. Mary Regional Medical Center"
+    text = f"{header}\n{BODY}" + (f"\nSeen at {header} today." if also_in_the_body else "")
+    bundle = document(page(1, text, furniture=[header]))
+    issues = caught(one_segment(GENOMIC, 1, evidence("st. mary regional medical center", 1)), bundle)
+    assert bool(issues) is fires
+
+
+# ------------------------------------------------------------------------------------------- the model's part
+
+
+def test_the_model_reads_the_whole_document_not_the_first_4000_characters() -> None:
+    """Ruling 10."""
+    long = document("word " * 3000, "The very last sentence of the record.")
+    (question,) = V3TrapDetector().questions(read(one_segment(GENOMIC, 2)), long)
+    assert "The very last sentence of the record." in question.prompt()
+    assert question.role == "V3"
+
+
+@pytest.mark.parametrize(
+    ("letterhead", "signals", "suspected"),
+    [
+        ("Quest Diagnostics Nichols Institute", [], True),
+        ("Quest Diagnostics Nichols Institute", ["Quest Diagnostics"], False),  # trap 1 has it already
+        ("Myriad Genetics", [], False),
+        ("Quest Diagnostics\nBRCAvantage", [], False),
+    ],
+)
+def test_offline_a_letterhead_that_the_vendor_signals_leave_out_is_seen(
+    letterhead: str, signals: list[str], suspected: bool
+) -> None:
+    value = one_segment(GENOMIC, 1, vendor_signals=signals)
+    (question,) = V3TrapDetector().questions(read(value), document(f"{letterhead}\nWBC 8.2\nRBC 4.5"))
+    issues = V3TrapDetector().read([Answer(question, question.offline())])
+    assert [(issue.code, issue.severity, issue.origin) for issue in issues] == (
+        [("V3-CONTEXT", "MAJOR", "model")] if suspected else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "suspected"),
+    [
+        ("Ordering physician: Dr. Lee\nTests ordered: BRCA1/2\nBill to: insurance\nICD-10: Z80.3", True),
+        ("Ordering physician: Dr. Lee\nTests ordered: BRCA1/2", False),
+        ("Ordering physician: Dr. Lee\nTests ordered: BRCA1\nICD-10: Z80.3\nc.5266dupC heterozygous, pathogenic", False),
+    ],
+)
+def test_offline_an_order_claimed_as_its_report_is_seen(text: str, suspected: bool) -> None:
+    (question,) = V3TrapDetector().questions(read(one_segment(GENOMIC, 1)), document(text))
+    assert bool(question.offline().findings) is suspected
+
+
+def test_a_missing_answer_is_a_blocker_and_an_empty_one_is_not() -> None:
+    (question,) = V3TrapDetector().questions(read(doc2_6_answer()), doc2_6())
+    (issue,) = V3TrapDetector().read([Answer(question, None, failure="refused")])
+    assert (issue.code, issue.severity) == ("V3-AGENT-FAILED", "BLOCKER")
+    assert V3TrapDetector().read([Answer(question, Findings(findings=()))]) == []
+    (said,) = V3TrapDetector().read([Answer(question, Findings(findings=(finding("BLOCKER"),)))])
+    assert (said.code, said.severity, said.origin) == ("V3-CONTEXT", "BLOCKER", "model")
+
+
+# -------------------------------------------------------------------------------------------------- the table
+
+
+TABLE = """
+version = "9"
+
+[[routine_vendor]]
+name = "BioReference"
+names = ["BioReference"]
+genomic_assays = []
+
+[administrative]
+scope = "segment"
+keywords = []
+
+[[page_furniture]]
+name = "x"
+pattern = "x"
+
+[order_form]
+at_least = 3
+words = []
+"""
+
+
+def test_a_new_vendor_is_a_row() -> None:
+    value = one_segment(GENOMIC, 1, vendor_signals=["BioReference Laboratories"])
+    assert codes(caught(value, document(BODY), read_traps(TABLE))) == ["V3-TRAP-VENDOR"]
+    assert caught(value, document(BODY)) == []
+    assert caught(edited(value, {"vendor_signals": ["Quest Diagnostics"]}), document(BODY), read_traps(TABLE)) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "named"),
+    [
+        ('version = "9"', "version = 9", "version"),
+        ('version = "9"', 'version = "9"\nrogue = 2', "rogue"),
+        ('scope = "segment"', 'scope = "page"', "administrative → scope"),
+        ('names = ["BioReference"]', "names = []", "routine_vendor → 0 → names"),
+        ('pattern = "x"', 'pattern = "("', "page_furniture → 0 → pattern"),
+        ("at_least = 3", "at_least = ", "traps"),
+    ],
+)
+def test_a_wrong_row_is_named(right: str, wrong: str, named: str) -> None:
+    assert read_traps(TABLE).version == "9"
+    with pytest.raises(UsageError, match=named) as refused:
+        read_traps(TABLE.replace(right, wrong))
+    assert refused.value.code == "TRAPS" and refused.value.remedy

@@ -1,0 +1,214 @@
+"""V4: specification 001, with contract ruling 6. Quotes are compared, not asked about."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from evalkit.classification.findings import Findings
+from evalkit.classification.v4_evidence_quality import (
+    Assessment,
+    V4EvidenceQualityAssessor,
+    grounded_ratio,
+    quality_score,
+)
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.llm.model import Answer
+
+from ..builders import (
+    DOC2_6,
+    GENOMIC,
+    MENTION_ONLY,
+    NO_EVIDENCE,
+    NOTE,
+    PRIMARY,
+    Json,
+    an_issue,
+    answer,
+    codes,
+    doc2_6,
+    doc2_6_answer,
+    document,
+    edited,
+    evidence,
+    finding,
+    one_segment,
+    only,
+    page,
+    presence,
+    read,
+    segment,
+)
+
+FOUND = "BRCA1 c.5266dupC was detected"
+
+
+def assess(value: Json, bundle: DocumentBundle | None = None) -> Assessment:
+    return V4EvidenceQualityAssessor().validate(read(value), bundle or doc2_6())
+
+
+def quoting(*quotes: Json) -> Json:
+    """The genomic report of doc2_6 with these quotes as its evidence."""
+    return edited(doc2_6_answer(), {"segments.0.segment_composition.0.top_evidence": list(quotes)})
+
+
+def test_evidence_that_stands_in_the_document_is_faultless() -> None:
+    assert assess(doc2_6_answer()) == ([], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("quote", "code", "severity", "found_page"),
+    [
+        (evidence("deletion of exon eleven in TP53", 2), "V4-QUOTE-ABSENT", "BLOCKER", None),
+        (evidence("", 2), "V4-QUOTE-ABSENT", "BLOCKER", None),
+        (evidence("... — ...", 2), "V4-QUOTE-ABSENT", "BLOCKER", None),
+        (evidence(FOUND, 3), "V4-QUOTE-WRONG-PAGE", "MAJOR", 2),
+        (evidence(FOUND, 2, "c.5266dupC", "frameshift"), "V4-ANCHOR-ABSENT", "MAJOR", None),
+        (evidence(FOUND, 2, "pathogenic"), "V4-ANCHOR-ABSENT", "MAJOR", None),  # it stands on page 3
+        (evidence("heterozygous state", 2), "V4-SNIPPET-LENGTH", "MINOR", None),
+        (evidence("Chief complaint: breast lump", 6), "V4-PAGE-OUTSIDE-SEGMENT", "MAJOR", None),
+        (evidence(FOUND, 9), "V4-PAGE-OUTSIDE-FILE", "BLOCKER", None),
+        (evidence(FOUND, 0), "V4-PAGE-OUTSIDE-FILE", "BLOCKER", None),
+        (evidence(FOUND, -2), "V4-PAGE-OUTSIDE-FILE", "BLOCKER", None),
+    ],
+)
+def test_each_fault_of_a_quote(quote: Json, code: str, severity: str, found_page: int | None) -> None:
+    issues = [issue for issue in assess(quoting(quote)).issues if issue.code == code]
+    (issue,) = issues
+    assert (issue.severity, issue.ig_id, issue.agent, issue.auto_fixable) == (severity, "IG-3", "V4", False)
+    assert (issue.quote, issue.page, issue.segment_index, issue.document_type) == (
+        quote["snippet"],
+        quote["page"],
+        1,
+        GENOMIC,
+    )
+    assert issue.found_page == found_page
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        evidence(FOUND, 2),
+        evidence("brca1  C.5266dupC was\ndetected", 2),
+        evidence(FOUND, 2, "c.5266dupC", "BRCA1", "heterozygous"),
+        evidence("a heterozygous state", 2),
+        evidence("GENOMIC SEQUENCING REPORT", 1),
+    ],
+)
+def test_noise_in_a_quote_is_no_fault(quote: Json) -> None:
+    assert assess(quoting(quote)).issues == []
+
+
+@pytest.mark.parametrize(("words", "fires"), [(2, True), (3, False), (60, False), (61, True)])
+def test_three_to_sixty_words_can_be_judged(words: int, fires: bool) -> None:
+    text = " ".join(f"word{number}" for number in range(100))
+    snippet = " ".join(text.split()[:words])
+    issues = assess(one_segment(GENOMIC, 1, evidence(snippet, 1)), document(text)).issues
+    assert codes(issues) == (["V4-SNIPPET-LENGTH"] if fires else [])
+
+
+@pytest.mark.parametrize(
+    ("level", "quotes", "fires"),
+    [(PRIMARY, [], True), (PRIMARY, [evidence(FOUND, 2)], False), (MENTION_ONLY, [], False), (NO_EVIDENCE, [], False)],
+)
+def test_primary_without_evidence_is_a_blocker(level: str, quotes: list[Json], fires: bool) -> None:
+    """Specification 001; V1 raises its MINOR beside it (ruling 6)."""
+    composition = only(NOTE, evidence("Chief complaint: breast lump", 6))
+    composition[0] = presence(GENOMIC, level, 0.9, 0.0, *quotes)
+    value = answer(segment(1, 1, 8, NOTE, composition), overall=NOTE, shares={NOTE: 1.0})
+    issues = assess(value).issues
+    assert [(issue.code, issue.severity, issue.document_type) for issue in issues] == (
+        [("V4-PRIMARY-NO-EVIDENCE", "BLOCKER", GENOMIC)] if fires else []
+    )
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        "BRCA1 c.5266dupG was detected in a heterozygous state",
+        "BRCA1 c.5267dupC was detected in a heterozygous state",
+        "BRCA2 c.5266dupC was detected in a heterozygous state",
+        "Allele fraction 0.84 at 212x coverage",
+        "Allele fraction 0.48 at 21x coverage",
+    ],
+)
+def test_a_quote_with_other_digits_or_genes_never_passes(altered: str) -> None:
+    issues = assess(quoting(evidence(altered, 2))).issues
+    assert any(issue.severity in ("BLOCKER", "MAJOR") and issue.quote == altered for issue in issues)
+
+
+def test_a_page_that_nobody_could_read_cannot_refute_a_quote() -> None:
+    bundle = document(page(1, "", status="image"), "The report continues here with nothing of the kind.")
+    (issue,) = assess(one_segment(GENOMIC, 2, evidence(FOUND, 1)), bundle).issues
+    assert (issue.code, issue.severity) == ("V4-QUOTE-UNCERTAIN", "MAJOR")
+
+
+def test_the_place_of_a_misplaced_quote_is_shown_as_boxes() -> None:
+    (issue,) = [one for one in assess(quoting(evidence(FOUND, 3))).issues if one.code == "V4-QUOTE-WRONG-PAGE"]
+    assert issue.verdict == "WRONG_PAGE"
+    assert [box[0] for box in issue.boxes] == [2]
+
+
+# ----------------------------------------------------------------------------------------------------- scores
+
+
+def test_the_score_is_the_specifications_formula() -> None:
+    for blockers, majors, minors in product(range(5), repeat=3):
+        issues = (
+            [an_issue("BLOCKER", agent="V4")] * blockers
+            + [an_issue("MAJOR", agent="V4")] * majors
+            + [an_issue("MINOR", agent="V4")] * minors
+        )
+        expected = max(0.0, 1.0 - 0.30 * blockers - 0.15 * majors - 0.05 * minors)
+        assert quality_score(issues) == pytest.approx(expected, abs=1e-9)
+
+
+def test_the_score_is_not_divided_by_the_amount_of_evidence() -> None:
+    """Ruling 6: 001's code, not its diagram."""
+    good = [evidence(FOUND, 2), evidence("a heterozygous state", 2), evidence(DOC2_6[0].split("\n")[0], 1)]
+    assert assess(quoting(evidence(FOUND, 3))).score == assess(quoting(*good, evidence(FOUND, 3))).score == 0.85
+
+
+@pytest.mark.parametrize(
+    ("quotes", "ratio"),
+    [
+        ([evidence(FOUND, 2)], 1.0),
+        ([evidence(FOUND, 2), evidence("nothing of this kind", 2)], 0.5),
+        ([evidence(FOUND, 2), evidence("a  HETEROZYGOUS state", 2), evidence("never said anywhere", 1)], 0.6667),
+        ([evidence("never said anywhere", 1)], 0.0),
+        ([], None),
+    ],
+)
+def test_the_grounded_ratio_is_quotes_found_of_quotes_claimed(quotes: list[Json], ratio: float | None) -> None:
+    assert grounded_ratio(read(one_segment(GENOMIC, 8, *quotes)), doc2_6()) == ratio
+
+
+# ------------------------------------------------------------------------------------------- the model's part
+
+
+def test_the_question_holds_the_claims_and_the_text_of_each_page() -> None:
+    (question,) = V4EvidenceQualityAssessor().questions(read(doc2_6_answer()), doc2_6())
+    prompt = question.prompt()
+    assert question.role == "V4"
+    assert all(f"number={one.page_num} " in prompt and one.text in prompt for one in doc2_6().pages)
+    assert '"c.5266dupC"' in prompt
+
+
+def test_a_model_judges_weight_and_its_findings_are_evidence_issues() -> None:
+    (question,) = V4EvidenceQualityAssessor().questions(read(doc2_6_answer()), doc2_6())
+    said = Findings(findings=(finding("MAJOR", "confidence is out of line", quote=FOUND),))
+    (issue,) = V4EvidenceQualityAssessor().read([Answer(question, said)])
+    assert (issue.issue_id, issue.ig_id, issue.severity, issue.origin, issue.quote) == (
+        "V4-0001",
+        "IG-3",
+        "MAJOR",
+        "model",
+        FOUND,
+    )
+
+
+def test_a_missing_answer_is_a_blocker() -> None:
+    (question,) = V4EvidenceQualityAssessor().questions(read(doc2_6_answer()), doc2_6())
+    (issue,) = V4EvidenceQualityAssessor().read([Answer(question, None, failure="bad JSON")])
+    assert (issue.code, issue.severity) == ("V4-AGENT-FAILED", "BLOCKER")

@@ -1,0 +1,201 @@
+"""The main job, as a user does it: PDFs in, verified decisions out."""
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from demo.outputs import contents, run_samples, stamps
+
+import evalkit
+from evalkit.batch import RunSummary
+from evalkit.errors import UsageError
+from evalkit.samples.check import differences
+from evalkit.settings import Settings
+
+
+def test_every_sample_is_decided_as_expected(samples: Path, finished: RunSummary) -> None:
+    assert differences(samples, Path(finished.output)) == []
+    assert finished.exit_status == 0
+    decided = {(one.decision, one.attempts > 1) for one in finished.documents}
+    assert decided == {("AUTO_ACCEPT", False), ("AUTO_ACCEPT", True), ("ESCALATE_TO_SME", False)}
+
+
+def test_the_check_of_the_samples_sees_a_difference(samples: Path, finished: RunSummary, tmp_path: Path) -> None:
+    expected = json.loads((samples / "expected.json").read_text())
+    expected["documents"]["quest_cbc"]["dominant_type"] = "Genomic Report"
+    (tmp_path / "expected.json").write_text(json.dumps(expected))
+    assert [line.split(":")[0] for line in differences(tmp_path, Path(finished.output))] == ["quest_cbc"]
+
+
+def test_escalated_and_audited_documents_are_packets_and_accepted_ones_silver(finished: RunSummary) -> None:
+    output = Path(finished.output)
+    packets = {path.stem.removeprefix("sme_packet_") for path in (output / "sme_packets").iterdir()}
+    escalated = {one.doc_id for one in finished.documents if one.decision == "ESCALATE_TO_SME"}
+    silver = {path.stem.removeprefix("gt_") for path in (output / "ground_truth").iterdir()}
+    assert escalated <= packets
+    assert silver == {one.doc_id for one in finished.documents if one.decision == "AUTO_ACCEPT"}
+    for case_id in packets - escalated:
+        packet = json.loads((output / "sme_packets" / f"sme_packet_{case_id}.json").read_text())
+        assert (packet["review_reason"], packet["inclusion_probability"]) == ("audit", 0.2)
+
+
+def test_everything_is_private_to_the_user(finished: RunSummary) -> None:
+    output = Path(finished.output)
+    for path in output.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path.name
+
+
+def test_a_second_run_asks_and_writes_nothing(samples: Path, tmp_path: Path) -> None:
+    first = run_samples(samples, tmp_path / "output")
+    before = stamps(tmp_path / "output")
+    second = run_samples(samples, tmp_path / "output")
+    assert stamps(tmp_path / "output") == before
+    assert all(one.resumed and one.calls == 0 for one in second.documents)
+    assert sum(one.calls for one in first.documents) > 0
+    decisions = [[(one.doc_id, one.decision, one.decision_rule) for one in run.documents] for run in (first, second)]
+    assert decisions[0] == decisions[1]
+
+
+def test_two_runs_into_two_folders_are_equal_clocks_apart(
+    samples: Path, finished: RunSummary, tmp_path: Path
+) -> None:
+    run_samples(samples, tmp_path / "output", workers=1)
+    assert contents(tmp_path / "output") == contents(Path(finished.output))
+
+
+def test_fresh_does_everything_again(samples: Path, tmp_path: Path) -> None:
+    one = samples / "quest_cbc.pdf"
+    evalkit.run([one], output=tmp_path / "output")
+    before = stamps(tmp_path / "output")["results/quest_cbc.json"]
+    again = evalkit.run([one], output=tmp_path / "output", fresh=True)
+    assert not again.documents[0].resumed
+    assert stamps(tmp_path / "output")["results/quest_cbc.json"] != before
+
+
+def test_what_made_the_result_is_in_its_fingerprint(samples: Path, tmp_path: Path) -> None:
+    def fingerprint(**options: object) -> str:
+        run = evalkit.run([samples / "segment_count.pdf"], output=tmp_path / "output", **options)
+        return str(json.loads((Path(run.output) / "results/segment_count.json").read_text())["fingerprint"])
+
+    asked = fingerprint()
+    supplied = fingerprint(classifications=_only(samples, tmp_path, "segment_count"))
+    lossless = fingerprint(settings=Settings.load(output=str(tmp_path / "output"), lossless_repair=True))
+    assert len({asked, supplied, lossless}) == 3
+    assert fingerprint(workers=2) == asked
+    assert fingerprint(production=samples / "production.csv") == asked
+
+
+def _only(samples: Path, tmp_path: Path, doc_id: str) -> Path:
+    folder = tmp_path / "classifications"
+    folder.mkdir(exist_ok=True)
+    (folder / f"{doc_id}.json").write_bytes((samples / "classifications" / f"{doc_id}.json").read_bytes())
+    return folder
+
+
+def test_lossless_repair_accepts_the_wrong_segment_count(samples: Path, tmp_path: Path) -> None:
+    settings = Settings.load(output=str(tmp_path / "output"), lossless_repair=True)
+    run = evalkit.run(
+        [samples / "segment_count.pdf"],
+        classifications=_only(samples, tmp_path, "segment_count"),
+        settings=settings,
+    )
+    assert run.documents[0].decision == "AUTO_ACCEPT"
+    issues = run.issues_frame()
+    assert issues.set_index("code").loc["V1-SEGMENT-COUNT", "status"] == "repaired"
+
+
+def test_a_document_that_is_accepted_now_leaves_the_queue(samples: Path, tmp_path: Path) -> None:
+    one, output = samples / "segment_count.pdf", tmp_path / "output"
+    evalkit.run([one], output=output, classifications=_only(samples, tmp_path, "segment_count"))
+    assert (output / "sme_packets/sme_packet_segment_count.json").exists()
+    settings = Settings.load(output=str(output), audit_rate_start=0.0)
+    evalkit.run([one], settings=settings)
+    assert not (output / "sme_packets/sme_packet_segment_count.json").exists()
+    assert (output / "ground_truth/gt_segment_count.json").exists()
+
+
+def test_a_document_that_is_escalated_now_loses_its_silver_record(samples: Path, tmp_path: Path) -> None:
+    one, output = samples / "segment_count.pdf", tmp_path / "output"
+    evalkit.run([one], output=output)
+    assert (output / "ground_truth/gt_segment_count.json").exists()
+    evalkit.run([one], output=output, classifications=_only(samples, tmp_path, "segment_count"))
+    assert not (output / "ground_truth/gt_segment_count.json").exists()
+    assert (output / "sme_packets/sme_packet_segment_count.json").exists()
+
+
+def test_production_labels_reach_the_packet_also_of_a_finished_document(samples: Path, tmp_path: Path) -> None:
+    one, output = samples / "fabricated_quote.pdf", tmp_path / "output"
+    supplied = _only(samples, tmp_path, "fabricated_quote")
+    packet = output / "sme_packets/sme_packet_fabricated_quote.json"
+    evalkit.run([one], output=output, classifications=supplied)
+    assert json.loads(packet.read_text())["production_differs"] is None
+    run = evalkit.run([one], output=output, classifications=supplied, production=samples / "production.csv")
+    assert run.documents[0].resumed
+    assert json.loads(packet.read_text())["production_differs"] is True
+
+
+def test_all_audits_and_none(samples: Path, tmp_path: Path) -> None:
+    for rate, expected in ((1.0, True), (0.0, False)):
+        settings = Settings.load(output=str(tmp_path / f"output_{rate}"), audit_rate_start=rate)
+        evalkit.run([samples / "quest_cbc.pdf"], settings=settings)
+        assert (tmp_path / f"output_{rate}/sme_packets/sme_packet_quest_cbc.json").exists() is expected
+
+
+def test_evaluate_writes_nothing_and_agrees_with_the_run(
+    samples: Path, finished: RunSummary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = evalkit.evaluate(samples / "doc2_6.pdf")
+    stored = json.loads((Path(finished.output) / "results/doc2_6.json").read_text())
+    assert list(tmp_path.iterdir()) == []
+    assert result.fingerprint == stored["fingerprint"]
+    assert result.decision == stored["decision"]
+    assert [segment.end_page for segment in result.classification.segments] == [5, 8]  # slide 2
+
+
+def test_inside_a_running_event_loop(samples: Path, tmp_path: Path) -> None:
+    asyncio.run(_inside_a_loop(samples, tmp_path))
+
+
+async def _inside_a_loop(samples: Path, tmp_path: Path) -> None:
+    run = evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output")  # as in a notebook
+    twin = await evalkit.arun([samples / "quest_cbc.pdf"], output=tmp_path / "output")
+    assert (run.exit_status, twin.documents[0].resumed) == (0, True)
+    assert (await evalkit.aevaluate(samples / "quest_cbc.pdf")).decision == run.documents[0].decision
+
+
+def test_calls_are_counted_by_agent(finished: RunSummary) -> None:
+    usage = {
+        path.stem: json.loads(path.read_text())["usage"]
+        for path in (Path(finished.output) / "results").iterdir()
+    }
+    assert usage["clinical_note"]["calls"] == 4
+    assert set(usage["clinical_note"]["by_agent"]) == {"classifier", "V2", "V3", "V4"}
+    assert usage["shares_106"]["calls"] == 3  # supplied, and the repair asks nothing again
+    assert usage["segment_count"]["calls"] == 0  # supplied, and V1 stops it
+    assert usage["scanned"]["calls"] == 0
+
+
+def test_the_frame_has_one_row_per_document(finished: RunSummary) -> None:
+    frame = finished.to_frame()
+    assert list(frame["doc_id"]) == [one.doc_id for one in finished.documents]
+    assert {"decision", "dominant_type", "blocker", "error"} <= set(frame.columns)
+    assert RunSummary((), (), (), "output", 0.0).to_frame().empty
+
+
+def test_one_output_folder_takes_one_run_at_a_time(samples: Path, tmp_path: Path) -> None:
+    from evalkit.store import Files
+
+    with Files(tmp_path / "output").run_lock(), pytest.raises(UsageError, match="another run"):
+        evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output")
+
+
+def test_view_lights_the_evidence(finished: RunSummary) -> None:
+    shown = evalkit.view("fabricated_quote", output=finished.output)
+    assert shown.pages
+    assert "ESCALATE_TO_SME" in shown.headline
+    yellow = [sum(pixel[2] < pixel[0] - 40 for pixel in page.image.get_flattened_data()) for page in shown.pages]
+    assert all(count > 200 for count in yellow)  # something is filled on each page
+    assert "data:image/jpeg;base64," in shown._repr_html_()

@@ -1,0 +1,105 @@
+"""Finding files, reading their bytes, naming them by their hash."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from evalkit.documents import ingest
+from evalkit.documents.ingest import digest, find_pdfs, load, read, reader_version
+from evalkit.errors import DocumentError, UsageError
+
+from .drawing import LEFT, lines, pdf
+
+
+@pytest.fixture
+def records(tmp_path: Path) -> Path:
+    """A folder as people keep them."""
+    for name in ("b.pdf", "a.PDF", "notes.txt", ".hidden.pdf", "sub/c.pdf", ".cache/d.pdf", "._a.pdf"):
+        path = tmp_path / "records" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"%PDF-1.4")
+    (tmp_path / "records" / "folder.pdf").mkdir()
+    return tmp_path / "records"
+
+
+def test_folders_are_searched_deeply_in_order_without_hidden_ones(records: Path) -> None:
+    assert [str(path.relative_to(records)) for path in find_pdfs([records])] == ["a.PDF", "b.pdf", "sub/c.pdf"]
+
+
+def test_a_named_file_is_taken_whatever_its_ending_and_each_file_once(records: Path) -> None:
+    named = [
+        records / "notes.txt",
+        records,
+        records / "b.pdf",
+        records / "sub" / ".." / "b.pdf",
+        records / ".hidden.pdf",
+    ]
+    assert [path.name for path in find_pdfs(named)] == [".hidden.pdf", "a.PDF", "b.pdf", "notes.txt", "c.pdf"]
+
+
+def test_link_loops_end_and_links_do_not_double(records: Path) -> None:
+    (records / "sub" / "loop").symlink_to(records)
+    (records / "again.pdf").symlink_to(records / "b.pdf")
+    (records / "gone.pdf").symlink_to(records / "nowhere.pdf")
+    assert len(find_pdfs([records])) == 3
+
+
+def test_missing_paths_and_empty_folders_are_usage_errors(records: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"nowhere\.pdf does not exist"):
+        find_pdfs([records / "nowhere.pdf"])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="no PDF in the folder"):
+        find_pdfs([records, tmp_path / "empty"])
+
+
+def test_a_bundle_and_its_hash_come_from_one_reading(tmp_path: Path) -> None:
+    path = tmp_path / "report.pdf"
+    path.write_bytes(pdf(lines(LEFT)))
+    bundle = read(path, doc_id="report", timestamp="2026-01-02T03:04:05Z")
+    assert bundle.sha256 == digest(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (bundle.file_path, bundle.reader) == (str(path), reader_version())
+    assert read(path, doc_id="report", timestamp="2026-01-02T03:04:05Z") == bundle
+
+
+def code_of(path: Path) -> str:
+    with pytest.raises(DocumentError) as caught:
+        load(path)
+    assert path.name in caught.value.message
+    return caught.value.code
+
+
+def test_unreadable_paths(tmp_path: Path) -> None:
+    assert code_of(tmp_path / "missing.pdf") == "READER-UNREADABLE"
+    assert code_of(tmp_path) == "READER-UNREADABLE"
+    with pytest.raises(DocumentError, match="does not exist"):
+        digest(tmp_path / "missing.pdf")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_without_permission(tmp_path: Path) -> None:
+    path = tmp_path / "locked.pdf"
+    path.write_bytes(b"%PDF-1.4")
+    path.chmod(0)
+    assert code_of(path) == "READER-UNREADABLE"
+
+
+def test_permission_is_named_as_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "no")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(DocumentError, match="may not be read by this user"):
+        load(tmp_path / "x.pdf")
+
+
+def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest, "MAX_BYTES", 8)
+    path = tmp_path / "big.pdf"
+    path.write_bytes(b"%PDF-1.4")
+    assert load(path) == b"%PDF-1.4"
+    path.write_bytes(b"%PDF-1.4\n")
+    assert code_of(path) == "READER-TOO-LARGE"

@@ -1,0 +1,121 @@
+"""Columns, furniture keys and tables as pure geometry."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.documents.drawn import Drawn, Line, Token
+from evalkit.documents.layout import Typography, lay_out, masked, typography
+from evalkit.documents.tables import Rule, find_grids
+
+USUAL = Typography(size=10, bold=False, capitals=False)
+
+
+def line(text: str, x: float, y: float, **look: float) -> Line:
+    """A line whose letters are 5 points wide; ``y`` is its upper edge."""
+    tokens = []
+    for word in text.split():
+        tokens.append(Token(word, x, y, x + 5 * len(word), y + 10))
+        x += 5 * (len(word) + 1)
+    return Line(tuple(tokens), size=look.get("size", 10), bold=look.get("bold", 0.0), turn=int(look.get("turn", 0)))
+
+
+def page(*lines: Line) -> Drawn:
+    """A page of 600 by 800 points with these lines."""
+    return Drawn(600, 800, lines, hidden=(), grids=(), rules=(), image_share=0, layer_share=0, is_blank=False)
+
+
+def grid(columns: list[float], rows: list[float]) -> tuple[list[Rule], list[Rule]]:
+    """The rules of a table with lines at these places."""
+    across = [Rule(y, columns[0], columns[-1]) for y in rows]
+    return across, [Rule(x, rows[0], rows[-1]) for x in columns]
+
+
+@given(
+    columns=st.lists(st.integers(0, 40), min_size=3, max_size=7, unique=True).map(sorted),
+    rows=st.lists(st.integers(0, 40), min_size=3, max_size=7, unique=True).map(sorted),
+)
+def test_a_grid_has_a_cell_between_each_two_lines(columns: list[int], rows: list[int]) -> None:
+    xs, ys = [15.0 * x for x in columns], [15.0 * y for y in rows]
+    (found,) = find_grids(*grid(xs, ys))
+    assert len(found.cells) == (len(xs) - 1) * (len(ys) - 1)
+    assert (found.columns, found.rows) == (xs[:-1], ys[:-1])
+    assert found.box == (xs[0], ys[0], xs[-1], ys[-1])
+    for cell in found.cells:
+        assert found.cell_at((cell.x0 + cell.x1) / 2, (cell.y0 + cell.y1) / 2) == cell
+
+
+def test_lines_in_pieces_and_slightly_off_are_one_line() -> None:
+    across, down = grid([0, 100, 200], [0, 20, 40])
+    pieces = [
+        Rule(at + shift, start, end) for at, _, _ in across for shift, start, end in ((0, 0, 101), (0.8, 102, 200))
+    ]
+    (found,) = find_grids(pieces, down)
+    assert len(found.cells) == 4
+
+
+def test_a_merged_cell_reaches_over_two_columns() -> None:
+    across, down = grid([0, 100, 200], [0, 20, 40])
+    down[1] = Rule(100, 20, 40)
+    (found,) = find_grids(across, down)
+    assert sorted(found.cells) == [(0, 0, 200, 20), (0, 20, 100, 40), (100, 20, 200, 40)]
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ([], []),
+        grid([0, 100], [0, 50, 100]),
+        ([Rule(float(y), 0, 500) for y in range(0, 800, 20)], []),
+        ([Rule(4.0 * n, 0, 3000) for n in range(900)], [Rule(4.0 * n, 0, 3000) for n in range(900)]),
+    ],
+)
+def test_what_is_no_table(rules: tuple[list[Rule], list[Rule]]) -> None:
+    assert find_grids(*rules) == []
+
+
+def test_two_tables_apart() -> None:
+    first, second = grid([0, 50, 100], [0, 20, 40]), grid([0, 50, 100], [300, 320, 340])
+    assert len(find_grids(first[0] + second[0], first[1] + second[1])) == 2
+
+
+def test_every_word_is_laid_out_once() -> None:
+    lines = [line(f"word{n} of line {n}", 40 + 37 * (n % 9), 90 + 11 * (n // 2), turn=n % 5 % 4) for n in range(60)]
+    laid = [token for block in lay_out(page(*lines), set(), USUAL) for token in block.tokens]
+    assert sorted(token.text for token in laid) == sorted(token.text for one in lines for token in one.tokens)
+    places = {(token.text, round(token.x0), round(token.y0)) for one in lines for token in one.tokens}
+    assert {(token.text, round(token.x0), round(token.y0)) for token in laid} == places
+
+
+def test_typography_is_that_of_most_characters() -> None:
+    lines = [line("A TITLE", 0, 0, size=20, bold=1.0), line("the body of the text", 0, 30), line("goes on", 0, 45)]
+    assert typography(lines) == Typography(size=10, bold=False, capitals=False)
+
+
+def test_a_page_in_capitals_has_no_headings_by_capitals() -> None:
+    title = line("GROSS DESCRIPTION", 50, 100)
+    assert lay_out(page(title), set(), USUAL)[0].type == "heading"
+    assert lay_out(page(title), set(), Typography(10, bold=False, capitals=True))[0].type == "paragraph"
+
+
+def test_masking_makes_running_numbers_equal() -> None:
+    assert masked("Page 1 of 12, MRN 0042") == masked("PAGE 3 of 9, mrn 7")
+
+
+@pytest.mark.parametrize(
+    ("text", "y", "is_furniture"),
+    [
+        ("Page 3 of 12", 770, True),
+        ("- 4 -", 20, True),
+        ("7/9", 770, True),
+        ("2025-01-02 10:22 FAX 555 010", 10, True),
+        ("Page 3 of 12", 400, False),
+        ("Carcinoma", 770, False),
+        ("Seen at 10:22", 10, False),
+    ],
+)
+def test_furniture_by_its_looks(text: str, y: float, is_furniture: bool) -> None:
+    (block,) = lay_out(page(line(text, 50, y)), set(), USUAL)
+    assert block.furniture is is_furniture

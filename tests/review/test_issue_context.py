@@ -1,0 +1,150 @@
+"""The document's own text around an issue: two paragraphs before, three after, and no pretended match."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evalkit.errors import NotFound
+from evalkit.issue import QuoteVerdict
+from evalkit.review import issue_context
+
+PAGES = [
+    ["#Smith Hospital", "alpha one", "alpha two", "alpha three", "#Page 1"],
+    ["#Smith Hospital", "beta one", "BRCA1 variant c.68_69delAG was detected", "beta three", "#Page 2"],
+    ["#Smith Hospital", "gamma one", "gamma two", "gamma three", "#Page 3"],
+]
+QUOTE = "BRCA1 variant c.68_69delAG was detected"
+
+
+def context_of(build: Any, issue: Any, pages: Any = PAGES, answer: Any = None) -> Any:
+    bundle = build.bundle(pages)
+    made = answer or build.single("Genomic Report", pages=len(pages), evidence=[(QUOTE, 2)])
+    return issue_context(build.packet(build.result(made, [issue]), bundle), issue.issue_id, bundle)
+
+
+def texts(paragraphs: Any) -> list[tuple[int, str]]:
+    return [(one.page, one.text) for one in paragraphs]
+
+
+def test_two_before_and_three_after_over_page_breaks_without_headers(build: Any) -> None:
+    context = context_of(build, build.issue(segment_index=1, document_type="Genomic Report", page=2, quote=QUOTE))
+    assert texts(context.paragraphs_before) == [(1, "alpha three"), (2, "beta one")]
+    assert texts(context.paragraphs_matched) == [(2, QUOTE)]
+    assert texts(context.paragraphs_after) == [(2, "beta three"), (3, "gamma one"), (3, "gamma two")]
+    assert (context.page_found, context.verdict) == (2, "VERBATIM")
+    assert context.note == "The quote stands on page 2."
+
+
+def test_segment_reasoning_and_evidence_come_along(build: Any) -> None:
+    context = context_of(build, build.issue(segment_index=1, document_type="Genomic Report", page=2, quote=QUOTE))
+    assert context.segment.model_dump() == {
+        "segment_index": 1,
+        "start_page": 1,
+        "end_page": 3,
+        "dominant_type": "Genomic Report",
+    }
+    assert context.reasoning == "because of the headings of segment 1"
+    assert [(one.snippet, one.page, one.anchors) for one in context.evidence] == [(QUOTE, 2, ("anchor",))]
+    other = context_of(build, build.issue(segment_index=1, document_type="Other", page=2, quote=QUOTE))
+    assert other.evidence == ()
+
+
+def test_at_the_edges_of_the_document_there_is_less(build: Any) -> None:
+    first = context_of(build, build.issue(page=1, quote="alpha one"))
+    assert first.paragraphs_before == ()
+    assert len(first.paragraphs_after) == 3
+    last = context_of(build, build.issue(page=3, quote="gamma three"))
+    assert texts(last.paragraphs_before) == [(3, "gamma one"), (3, "gamma two")]
+    assert last.paragraphs_after == ()
+
+
+def test_a_quote_over_two_paragraphs_matches_both(build: Any) -> None:
+    context = context_of(build, build.issue(page=1, quote="alpha one alpha TWO"))
+    assert texts(context.paragraphs_matched) == [(1, "alpha one"), (1, "alpha two")]
+    assert texts(context.paragraphs_after)[0] == (1, "alpha three")
+    assert context.verdict is QuoteVerdict.NOISY
+
+
+def test_a_quote_on_another_page_is_shown_there_and_said_so(build: Any) -> None:
+    context = context_of(build, build.issue(page=1, quote=QUOTE, verdict="WRONG_PAGE", found_page=2))
+    assert (context.page_found, context.verdict) == (2, "WRONG_PAGE")
+    assert texts(context.paragraphs_matched) == [(2, QUOTE)]
+    assert context.note == "The quote does not stand on page 1 but on page 2."
+
+
+def test_where_no_page_was_claimed_none_is_wrong(build: Any) -> None:
+    context = context_of(build, build.issue(quote="gamma two"))
+    assert (context.page_found, context.verdict) == (3, "VERBATIM")
+
+
+def test_an_absent_quote_is_not_pretended(build: Any) -> None:
+    context = context_of(build, build.issue(page=3, quote="zebra crossing in winter", verdict="ABSENT"))
+    assert context.paragraphs_matched == context.paragraphs_before == ()
+    assert texts(context.paragraphs_after) == [(3, "gamma one"), (3, "gamma two"), (3, "gamma three")]
+    assert (context.page_found, context.boxes, context.verdict) == (None, (), "ABSENT")
+    assert context.note == "The quote was not found; shown is the start of page 3."
+
+
+def test_the_nearest_passage_is_called_so(build: Any) -> None:
+    context = context_of(build, build.issue(page=2, quote="BRCA1 variant c.68_69delAG was detectod"))
+    assert (context.page_found, context.verdict) == (2, "UNCERTAIN")
+    assert "not found as it is quoted" in context.note
+    assert "nearest" in context.note
+
+
+def test_a_page_outside_the_file(build: Any) -> None:
+    context = context_of(build, build.issue(page=9, quote="zebra crossing in winter"))
+    assert context.paragraphs_after == ()
+    assert context.note == "The quote was not found; page 9 has no text to show."
+
+
+def test_an_unreadable_page_is_not_called_a_lie(build: Any) -> None:
+    context = context_of(build, build.issue(page=2, quote="zebra crossing"), [["alpha"], [], ["gamma"]])
+    assert context.note == "The quote could not be looked for, as the page is not readable; page 2 has no text to show."
+
+
+def test_an_issue_without_a_quote_shows_the_agents_evidence_and_says_so(build: Any) -> None:
+    context = context_of(build, build.issue(document_type="Genomic Report"))
+    assert texts(context.paragraphs_matched) == [(2, QUOTE)]
+    assert context.note == "The issue itself quotes nothing; the agent's evidence stands on page 2."
+
+
+def test_an_issue_with_nothing_quoted_shows_the_start_of_its_page(build: Any) -> None:
+    answer = build.single("Genomic Report", pages=3)
+    context = context_of(build, build.issue(page=2), answer=answer)
+    assert texts(context.paragraphs_after)[0] == (2, "beta one")
+    assert context.note == "Nothing is quoted; shown is the start of page 2."
+    assert context.verdict is None
+
+
+def test_the_segment_is_told_by_its_page_where_two_bear_one_index(build: Any) -> None:
+    answer = build.answer(
+        [build.segment(1, 1, 1, "Other"), build.segment(1, 2, 3, "Genomic Report")], {"Other": 1.0}, "Other"
+    )
+    assert context_of(build, build.issue(segment_index=1, page=3), answer=answer).segment.start_page == 2
+    assert context_of(build, build.issue(segment_index=1), answer=answer).segment.start_page == 1
+    assert context_of(build, build.issue(page=2), answer=answer).segment.start_page == 2
+    assert context_of(build, build.issue(), answer=answer).segment is None
+
+
+def test_a_case_without_a_classification_still_has_text(build: Any) -> None:
+    bundle = build.bundle(PAGES)
+    packet = build.packet(build.result(None, [build.issue("V1-0001", code="V1-UNPARSEABLE")]), bundle)
+    context = issue_context(packet, "V1-0001", bundle)
+    assert (context.segment, context.reasoning, context.evidence) == (None, "", ())
+    assert texts(context.paragraphs_after)[0] == (1, "alpha one")
+
+
+def test_an_unknown_issue_is_named(build: Any, desk: Any) -> None:
+    packet = desk.publish(build.single("Other"))
+    with pytest.raises(NotFound, match="V9-0009"):
+        desk.helper().get_issue_context(packet, "V9-0009")
+
+
+def test_the_helper_reads_the_bundle_itself(build: Any, desk: Any) -> None:
+    packet = desk.publish(build.single("Genomic Report", 3), [build.issue(page=2, quote=QUOTE)], build.bundle(PAGES))
+    helper = desk.helper()
+    assert helper.get_issue_context(packet, "V3-0001").page_found == 2
+    assert helper.get_issue_context(helper.load_packet("doc2_6"), "V3-0001").page_found == 2

@@ -1,0 +1,449 @@
+"""Saving reviews: slide 10's two outcomes, the chain of files, ground truth, refusals and races."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
+from evalkit.review import (
+    SMEReviewHelper,
+    accept_silver,
+    ground_truth_records,
+    packet_digest,
+    rebuild_rows,
+    reproject,
+    withdraw_silver,
+)
+from evalkit.review.ground_truth import append, newest_revision, read_review
+from evalkit.review.packet import read_packet
+from evalkit.store import CASE_COLUMNS, Files
+
+REVIEW_KEYS = set(
+    "schema_version reviewer submitted_at seconds_active outcome before after repairs_applied correction_notes "
+    "issue_verdicts vouched pages_seen evidence_seen shown segment_flags packet_sha256 prev_sha256 versions".split()
+)
+TRUTH_KEYS = set(
+    "schema_version doc_id ground_truth_source ground_truth_classification corrected_dominant_type correction_notes "
+    "reviewer reviewed_at vouched review_reason inclusion_probability packet_sha256 revision supersedes".split()
+)
+NOTES = "This is a routine CBC from Quest, not a genomic report. Gene-like column headers (WBC, RBC) confused the classifier."
+
+
+@pytest.fixture
+def genomic(build: Any, desk: Any) -> Any:
+    """Slide 10's first case: a Quest CBC that the agent calls a genomic report."""
+    bundle = build.bundle([["Quest Diagnostics", "CBC: WBC 6.1, RBC 4.5"], ["Reference ranges"]])
+    return desk.publish(build.single("Genomic Report", pages=2), [build.issue()], bundle)
+
+
+@pytest.fixture
+def pathology(build: Any, desk: Any) -> Any:
+    """Slide 10's second case: a surgical biopsy report, correctly called."""
+    return desk.publish(build.single("Pathology Report"), [build.issue("V4-0001", "MAJOR", "V4-EVIDENCE-WEAK")])
+
+
+def test_slide_10_the_expert_corrects(genomic: Any, desk: Any) -> None:
+    review = desk.helper().save_review(
+        "doc2_6", agrees=False, corrected_dominant_type="Other", correction_notes=NOTES, issue_verdicts=[]
+    )
+    truth = desk.truth()
+    assert set(truth) == TRUTH_KEYS
+    assert truth["ground_truth_source"] == "SME_CORRECTED"
+    assert truth["corrected_dominant_type"] == "Other"
+    assert truth["correction_notes"] == NOTES
+    assert (truth["reviewer"], truth["reviewed_at"]) == ("dr_lee", "2025-02-01T12:00:00+00:00")
+    assert truth["vouched"] == ["dominant_type"]
+    assert (truth["revision"], truth["supersedes"]) == (1, None)
+    assert (truth["review_reason"], truth["inclusion_probability"]) == ("escalated", 1.0)
+    assert truth["packet_sha256"] == packet_digest(genomic)
+    answer = truth["ground_truth_classification"]
+    assert answer["dominant_type_overall"] == "Other"
+    assert [(one["start_page"], one["end_page"], one["dominant_type"]) for one in answer["segments"]] == [
+        (1, 2, "Other")
+    ]
+    assert review.before == genomic.classification
+    assert review.after is not None
+    assert review.after.to_json() == answer
+
+
+def test_slide_10_the_expert_validates(pathology: Any, desk: Any) -> None:
+    desk.helper().save_review("doc2_6", agrees=True)
+    truth = desk.truth()
+    assert truth["ground_truth_source"] == "SME_VALIDATED"
+    assert truth["ground_truth_classification"] == pathology.classification.to_json()
+    assert truth["corrected_dominant_type"] is None
+    assert truth["vouched"] == ["dominant_type", "segments"]
+
+
+def test_a_review_has_the_contracts_keys(pathology: Any, desk: Any) -> None:
+    given = desk.helper().save_review(
+        "doc2_6",
+        agrees=True,
+        issue_verdicts=[{"issue_id": "V4-0001", "verdict": "dismissed", "note": "it is there"}],
+        seconds_active=41.5,
+        pages_seen=[1],
+        evidence_seen=["V4-0001"],
+        segment_flags=[{"segment_index": 1, "flag": "mixed"}],
+        vouched=["mixture", "segments", "dominant_type"],
+    )
+    stored = desk.files.read("reviews/doc2_6/0001.json")
+    assert stored == given.model_dump(mode="json")
+    assert set(stored) == REVIEW_KEYS
+    assert stored["outcome"] == "validated"
+    assert stored["shown"] == {"agent": True, "production": "after"}
+    assert stored["vouched"] == ["dominant_type", "segments", "mixture"]
+    assert stored["issue_verdicts"] == [{"issue_id": "V4-0001", "verdict": "dismissed", "note": "it is there"}]
+    assert stored["prev_sha256"] is None
+    assert set(stored["versions"]) == {"evalkit", "types"}
+
+
+def test_files_are_private(pathology: Any, desk: Any) -> None:
+    desk.helper().save_review("doc2_6", agrees=True)
+    for path in desk.root.rglob("*"):
+        expected = 0o700 if path.is_dir() else 0o600
+        if not path.name.startswith("evalkit.sqlite-"):  # SQLite makes these, with the database's own rights
+            assert stat.S_IMODE(path.stat().st_mode) == expected, path
+
+
+def test_a_second_correction_is_revision_2_and_the_first_stays(genomic: Any, desk: Any) -> None:
+    helper = desk.helper()
+    helper.save_review("doc2_6", corrected_dominant_type="Other")
+    first = (desk.root / "reviews/doc2_6/0001.json").read_bytes()
+    helper.save_review("doc2_6", corrected_dominant_type="Clinical Note", base_revision=1)
+    assert (desk.root / "reviews/doc2_6/0001.json").read_bytes() == first
+    second = desk.files.read("reviews/doc2_6/0002.json")
+    assert second["prev_sha256"] == hashlib.sha256(first).hexdigest()
+    truth = desk.truth()
+    assert (truth["revision"], truth["supersedes"]) == (2, 1)
+    assert truth["corrected_dominant_type"] == "Clinical Note"
+    assert helper.revision("doc2_6") == 2
+    assert [review.outcome for review in helper.reviews("doc2_6")] == ["corrected", "corrected"]
+
+
+def test_reviews_leave_the_packets_hash_alone_and_mirror_the_status(genomic: Any, desk: Any) -> None:
+    helper = desk.helper()
+    helper.save_review("doc2_6", corrected_dominant_type="Other")
+    packet = helper.load_packet("doc2_6")
+    assert packet.review_status == "completed"
+    assert packet_digest(packet) == packet_digest(genomic)
+    assert helper.list_pending_reviews().empty
+    assert helper.save_review("doc2_6", corrected_dominant_type="Other").packet_sha256 == packet_digest(genomic)
+
+
+def test_undeterminable_closes_without_ground_truth(genomic: Any, desk: Any) -> None:
+    helper = desk.helper()
+    helper.save_review("doc2_6", corrected_dominant_type="Other")
+    review = helper.save_review("doc2_6", undeterminable="illegible scan", vouched=["segments"])
+    assert desk.truth() is None
+    assert (review.outcome, review.correction_notes, review.after, review.vouched) == (
+        "undeterminable",
+        "illegible scan",
+        None,
+        (),
+    )
+    assert helper.load_packet("doc2_6").review_status == "completed"
+    assert helper.list_pending_reviews().empty
+
+
+def test_reopening_removes_ground_truth_and_the_case_waits_again(genomic: Any, desk: Any) -> None:
+    helper = desk.helper()
+    helper.save_review("doc2_6", corrected_dominant_type="Other")
+    assert helper.reopen("doc2_6", "I misread page 2").outcome == "reopened"
+    assert desk.truth() is None
+    assert helper.load_packet("doc2_6").review_status == "pending"
+    assert list(helper.list_pending_reviews()["case_id"]) == ["doc2_6"]
+    with pytest.raises(ReviewRefused, match="not closed"):
+        helper.reopen("doc2_6", "again")
+    helper.save_review("doc2_6", agrees=True)
+    assert (desk.truth()["revision"], desk.truth()["supersedes"]) == (3, 1)
+    with pytest.raises(ReviewRefused, match="reason"):
+        helper.reopen("doc2_6", " ")
+
+
+# --- silver ------------------------------------------------------------------------------------------------------
+
+
+def test_silver_is_written_once_and_its_clock_stays(build: Any, desk: Any) -> None:
+    result = build.result(build.single("Other"))
+    assert accept_silver(desk.files, result, accepted_at="2025-01-01") is True
+    truth = desk.truth()
+    assert set(truth) == TRUTH_KEYS
+    assert (truth["ground_truth_source"], truth["revision"], truth["reviewer"]) == ("AUTO_ACCEPTED", 0, None)
+    assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
+    assert desk.truth() == truth
+    assert accept_silver(desk.files, build.result(build.single("Clinical Note")), accepted_at="2026") is True
+    assert desk.truth()["reviewed_at"] == "2026"
+    with pytest.raises(ReviewRefused):
+        accept_silver(desk.files, build.result(build.single("Other"), [build.issue()]), accepted_at="2026")
+
+
+def test_a_review_supersedes_silver_and_silver_never_a_review(build: Any, desk: Any) -> None:
+    answer = build.single("Other")
+    result = build.result(answer)
+    accept_silver(desk.files, result, accepted_at="2025-01-01")
+    desk.publish(answer, review_reason="audit", inclusion_probability=0.2)
+    helper = desk.helper()
+    helper.save_review("doc2_6", agrees=True)
+    truth = desk.truth()
+    assert (truth["supersedes"], truth["review_reason"], truth["inclusion_probability"]) == (0, "audit", 0.2)
+    assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
+    assert withdraw_silver(desk.files, "doc2_6") is False
+    assert desk.truth() == truth
+    helper.save_review("doc2_6", undeterminable="illegible")
+    assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
+    assert desk.truth() is None
+
+
+@pytest.mark.parametrize("outcome", ["undeterminable", "reopened"])
+def test_no_ground_truth_means_no_silver_either(build: Any, desk: Any, outcome: str) -> None:
+    accept_silver(desk.files, build.result(build.single("Other")), accepted_at="2025")
+    desk.publish(build.single("Other"))
+    helper = desk.helper()
+    if outcome == "undeterminable":
+        helper.save_review("doc2_6", undeterminable="illegible")
+    else:
+        helper.save_review("doc2_6", agrees=True)
+        helper.reopen("doc2_6", "wrong")
+    assert desk.truth() is None
+
+
+def test_silver_is_withdrawn_and_never_mixed_in_unasked(build: Any, desk: Any) -> None:
+    accept_silver(desk.files, build.result(build.single("Other"), doc_id="a"), accepted_at="2025")
+    desk.publish(build.single("Other"), doc_id="b")
+    desk.helper().save_review("b", agrees=True)
+    assert [record["doc_id"] for record in ground_truth_records(desk.files)] == ["b"]
+    assert [record["doc_id"] for record in ground_truth_records(desk.files, silver=True)] == ["a", "b"]
+    assert withdraw_silver(desk.files, "a") is True
+    assert withdraw_silver(desk.files, "a") is False
+    assert withdraw_silver(desk.files, "b") is False
+    assert desk.truth("b") is not None
+
+
+def test_a_crash_after_the_review_is_healed(genomic: Any, desk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    helper = desk.helper()
+    with monkeypatch.context() as patched:
+
+        def full(self: Files, name: str, value: Any, *, compact: bool = False) -> None:
+            raise StoreError("full", code="STORE-FULL", remedy="")
+
+        patched.setattr(Files, "write", full)
+        with pytest.raises(StoreError):
+            helper.save_review("doc2_6", corrected_dominant_type="Other")
+    assert newest_revision(desk.files, "doc2_6") == 1
+    assert desk.truth() is None
+    assert [row["review_status"] for row in rebuild_rows(desk.files)] == ["completed"]
+    assert reproject(desk.files, "doc2_6") == "completed"
+    truth = desk.truth()
+    assert truth["revision"] == 1
+    assert read_packet(desk.files, "doc2_6").review_status == "completed"
+    os.remove(desk.root / "ground_truth/gt_doc2_6.json")
+    reproject(desk.files, "doc2_6")
+    assert desk.truth() == truth
+
+
+def test_reprojecting_without_reviews_leaves_silver(build: Any, desk: Any) -> None:
+    accept_silver(desk.files, build.result(build.single("Other")), accepted_at="2025")
+    desk.publish(build.single("Other"))
+    assert reproject(desk.files, "doc2_6") == "pending"
+    assert desk.truth()["ground_truth_source"] == "AUTO_ACCEPTED"
+
+
+# --- the queue ----------------------------------------------------------------------------------------------------
+
+
+def test_the_queue_is_worst_first_with_the_contracts_columns(build: Any, desk: Any) -> None:
+    assert list(desk.helper().list_pending_reviews().columns) == list(CASE_COLUMNS)
+    blocker, major, minor = (build.issue(f"V3-000{n}", s) for n, s in enumerate(("BLOCKER", "MAJOR", "MINOR"), 1))
+    for doc_id, issues in {
+        "c": [minor],
+        "b": [major],
+        "d": [major],
+        "a": [],
+        "z": [blocker, major],
+        "y": [blocker],
+    }.items():
+        desk.publish(build.single("Other"), issues, doc_id=doc_id)
+    frame = desk.helper().list_pending_reviews()
+    assert list(frame["case_id"]) == ["z", "y", "b", "d", "c", "a"]
+    assert list(frame.columns) == (
+        "case_id doc_id kind pdf_filename pages blocker major minor decision_reason review_reason review_status".split()
+    )
+
+
+# --- refusals ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"agrees": False},
+        {"agrees": True, "corrected_dominant_type": "Other"},
+        {"agrees": True, "undeterminable": "illegible"},
+        {"corrected_dominant_type": "Other", "undeterminable": "illegible"},
+        {"undeterminable": "  "},
+        {"corrected_dominant_type": "Cardiology"},
+        {"corrected_segments": []},
+        {"corrected_segments": [{"start_page": 1, "end_page": 1}]},
+        {"corrected_segments": [{"start_page": 1, "end_page": 1, "dominant_type": "Other", "composition": []}]},
+        {"corrected_segments": [{"start_page": 1, "end_page": 2, "dominant_type": "Other"}]},
+        {"corrected_segments": [{"start_page": 1, "end_page": 0, "dominant_type": "Other"}]},
+        {"corrected_mixture": [{"document_type": "Other", "overall_share": float("nan")}]},
+        {"corrected_mixture": [{"document_type": "Other", "overall_share": 0.4}]},
+        {"agrees": True, "vouched": ["everything"]},
+        {"agrees": True, "issue_verdicts": [{"issue_id": "V9-0001", "verdict": "confirmed"}]},
+        {"agrees": True, "issue_verdicts": [{"issue_id": "V4-0001", "verdict": "perhaps"}]},
+        {"agrees": True, "issue_verdicts": [{"issue_id": "V4-0001", "verdict": "confirmed"}] * 2},
+        {"agrees": True, "seconds_active": float("nan")},
+        {"agrees": True, "pages_seen": ["first"]},
+    ],
+)
+def test_what_cannot_stand_is_refused_and_nothing_is_written(pathology: Any, desk: Any, said: dict[str, Any]) -> None:
+    with pytest.raises(ReviewRefused) as caught:
+        desk.helper().save_review("doc2_6", **said)
+    assert "\n" not in str(caught.value)
+    assert not (desk.root / "reviews").exists()
+    assert desk.truth() is None
+    assert [row["review_status"] for row in desk.index.cases()] == ["pending"]
+
+
+def test_a_missing_case_is_named_with_what_to_do(desk: Any) -> None:
+    helper = desk.helper()
+    with pytest.raises(NotFound, match=r"doc9.*list_pending_reviews"):
+        helper.save_review("doc9", agrees=True)
+
+
+def test_a_helper_needs_a_name_and_a_folder_that_is_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="name"):
+        SMEReviewHelper(tmp_path, " ")
+    with pytest.raises(UsageError, match="folder"):
+        SMEReviewHelper(tmp_path / "nowhere", "dr_lee")
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("base", [0, 2, 7, -1])
+def test_a_stale_revision_is_a_conflict(genomic: Any, desk: Any, base: int) -> None:
+    helper = desk.helper()
+    helper.save_review("doc2_6", corrected_dominant_type="Other", base_revision=0)
+    with pytest.raises(ReviewConflict):
+        helper.save_review("doc2_6", corrected_dominant_type="Clinical Note", base_revision=base)
+    with pytest.raises(ReviewConflict):
+        helper.reopen("doc2_6", "why", base_revision=base)
+    assert newest_revision(desk.files, "doc2_6") == 1
+    assert desk.truth()["corrected_dominant_type"] == "Other"
+
+
+# --- races ---------------------------------------------------------------------------------------------------------
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """What each call gave or raised, all begun at one moment in threads of their own."""
+    barrier = threading.Barrier(len(calls))
+    outcomes: list[Any] = [None] * len(calls)
+
+    def run(place: int) -> None:
+        barrier.wait()
+        try:
+            outcomes[place] = calls[place]()
+        except Exception as error:
+            outcomes[place] = error
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return outcomes
+
+
+def test_of_two_threads_exactly_one_saves(genomic: Any, desk: Any) -> None:
+    helpers = [desk.helper("dr_lee"), desk.helper("dr_kim")]
+    for revision in range(50):
+        outcomes = together(
+            *(
+                lambda helper=helper: helper.save_review(
+                    "doc2_6", corrected_dominant_type="Other", base_revision=revision
+                )
+                for helper in helpers
+            )
+        )
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Review", "ReviewConflict"]
+        winner = next(outcome for outcome in outcomes if not isinstance(outcome, Exception))
+        assert desk.truth()["reviewer"] == winner.reviewer
+        assert desk.truth()["revision"] == revision + 1
+    chain = [json.loads((desk.root / f"reviews/doc2_6/{n:04d}.json").read_bytes()) for n in range(1, 51)]
+    hashes = [
+        hashlib.sha256((desk.root / f"reviews/doc2_6/{n:04d}.json").read_bytes()).hexdigest() for n in range(1, 51)
+    ]
+    assert [review["prev_sha256"] for review in chain] == [None, *hashes[:-1]]
+
+
+def test_creation_alone_decides_even_without_the_lock(genomic: Any, desk: Any) -> None:
+    desk.helper().save_review("doc2_6", corrected_dominant_type="Other")
+    review = read_review(desk.files, "doc2_6", 1)
+    for base in range(1, 200):
+        outcomes = together(*(lambda: append(Files(desk.root), "doc2_6", review, base_revision=base) for _ in range(2)))
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Review", "ReviewConflict"]
+
+
+def test_without_a_base_revision_both_are_kept(genomic: Any, desk: Any) -> None:
+    helpers = [desk.helper(name) for name in ("a", "b", "c")]
+    together(
+        *(lambda helper=helper: helper.save_review("doc2_6", corrected_dominant_type="Other") for helper in helpers)
+    )
+    assert newest_revision(desk.files, "doc2_6") == 3
+    assert desk.truth()["revision"] == 3
+    assert desk.truth()["reviewer"] == read_review(desk.files, "doc2_6", 3).reviewer
+
+
+def _save_at(root: str, reviewer: str, revision: int, moment: float) -> str:
+    import time
+
+    helper = SMEReviewHelper(root, reviewer)
+    time.sleep(max(0.0, moment - time.time()))
+    try:
+        helper.save_review("doc2_6", corrected_dominant_type="Other", base_revision=revision)
+    except ReviewConflict:
+        return "conflict"
+    finally:
+        helper.close()
+    return "saved"
+
+
+def test_of_two_processes_exactly_one_saves(genomic: Any, desk: Any) -> None:
+    import time
+
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        list(pool.map(abs, range(2)))
+        for revision in range(25):
+            moment = time.time() + 0.05
+            futures = [pool.submit(_save_at, str(desk.root), name, revision, moment) for name in ("a", "b")]
+            assert sorted(future.result() for future in futures) == ["conflict", "saved"]
+    assert desk.truth()["revision"] == 25
+
+
+def test_a_run_that_publishes_meanwhile_never_replaces_what_was_reviewed(build: Any, desk: Any) -> None:
+    from evalkit.review import publish
+
+    for turn in range(40):
+        doc_id = f"doc_{turn}"
+        packet = desk.publish(build.single("Other"), doc_id=doc_id)
+        newer = packet.model_copy(update={"decision_rule": "8"})
+        helper = desk.helper()
+        outcomes = together(
+            lambda helper=helper, doc_id=doc_id: helper.save_review(doc_id, agrees=True),
+            lambda newer=newer: publish(desk.files, desk.index, newer),
+        )
+        assert packet_digest(read_packet(desk.files, doc_id)) == outcomes[0].packet_sha256
+        assert read_packet(desk.files, doc_id).review_status == "completed"

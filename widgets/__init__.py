@@ -1,0 +1,1 @@
+"""Thin widgets over evalkit.review; no decision is taken here."""
