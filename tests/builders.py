@@ -40,7 +40,9 @@ def page(number: int, text: str, status: str = "text", furniture: Sequence[str] 
     for row, line in enumerate(lines):
         for match in re.finditer(r"\S+", line):
             top = 500 + 300 * row
-            words.append((at + match.start(), at + match.end(), 100 + 90 * match.start(), top, 100 + 90 * match.end(), top + 200))
+            words.append(
+                (at + match.start(), at + match.end(), 100 + 90 * match.start(), top, 100 + 90 * match.end(), top + 200)
+            )
         at += len(line) + 1
     blocks = tuple(
         Block(type="paragraph", text=line, box=(0.0, 0.0, 1.0, 1.0), furniture=line in furniture) for line in lines

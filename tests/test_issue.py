@@ -6,7 +6,6 @@ import json
 import pickle
 
 import pytest
-from .builders import an_issue
 from pydantic import ValidationError
 
 from evalkit.errors import (
@@ -20,6 +19,8 @@ from evalkit.errors import (
     UsageError,
 )
 from evalkit.issue import Issue, IssueSeverity, by_severity, numbered
+
+from .builders import an_issue
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,8 @@ def test_an_issue_is_never_changed_in_place() -> None:
 
 def test_worst_first_and_within_a_severity_as_raised() -> None:
     raised = [
-        an_issue(severity, location=str(place)) for place, severity in enumerate(["MINOR", "BLOCKER", "MAJOR", "BLOCKER"])
+        an_issue(severity, location=str(place))
+        for place, severity in enumerate(["MINOR", "BLOCKER", "MAJOR", "BLOCKER"])
     ]
     assert [issue.location for issue in by_severity(raised)] == ["1", "3", "2", "0"]
 
@@ -90,7 +92,8 @@ def test_errors_say_what_and_what_to_do_also_after_crossing_a_process_border(
     kind: type[EvalkitError], parent: type[EvalkitError]
 ) -> None:
     error = pickle.loads(pickle.dumps(kind("a.pdf is encrypted", code="PDF-ENCRYPTED", remedy="Remove the password.")))
-    assert type(error) is kind and isinstance(error, parent)
+    assert type(error) is kind
+    assert isinstance(error, parent)
     assert (error.code, error.remedy) == ("PDF-ENCRYPTED", "Remove the password.")
     assert str(error) == "a.pdf is encrypted. Remove the password."
     assert "\n" not in str(error)

@@ -176,11 +176,6 @@ def lexicon() -> Lexicon:
     return parse_lexicon(tomllib.loads((files("evalkit.classification") / "lexicon.toml").read_text("utf-8")))
 
 
-def lexicon_version() -> str:
-    """The version of what the embedded model knows: results carry it."""
-    return lexicon().version
-
-
 def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
     """The lexicon that the TOML data describes. UsageError naming the entry where it describes none."""
     groups = tuple(_group(number, row) for number, row in enumerate(data.get("group", ()), start=1))

@@ -27,6 +27,7 @@ from evalkit.classification.schema import (
     type_definitions,
 )
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.grounding.locate import whole_words
 from evalkit.llm.model import Question
 from evalkit.llm.prompts import as_json, fenced, render
 
@@ -403,9 +404,9 @@ def _chosen(sources: Sequence[_Source], kind: DocumentType, most: int, least: fl
 def _evidence(quote: _Quote) -> Evidence:
     text = quote.page.text
     by_weight = sorted(quote.cues, key=lambda cue: -cue.weight)
-    anchors = dict.fromkeys(text[cue.start : cue.end] for cue in by_weight)
+    anchors = dict.fromkeys(text[slice(*whole_words(text, cue.start, cue.end))] for cue in by_weight)
     return Evidence(
-        snippet=text[quote.start : quote.end],
+        snippet=text[slice(*whole_words(text, quote.start, quote.end))],
         page=quote.page.page_num,
         anchors_found=tuple(islice(anchors, ANCHORS)),
     )

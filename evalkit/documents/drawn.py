@@ -24,6 +24,8 @@ _MIN_SCALE = 0.3
 _FEW_RULES = 8
 #: Thinner filled rectangles are lines (points).
 _THIN = 3.0
+#: Words drawn twice are looked for within neighbouring bands of this height (points).
+_HEIGHT_BAND = 20
 _BOLD = 8
 _FILLED, _STROKED, _CLIPPED = 16, 32, 64
 # C0, DEL and C1 controls, lone surrogates and the two non-characters: nothing that is drawn, and some break JSON readers.
@@ -194,12 +196,14 @@ def _lines(mupdf: Any, page: Any, matrix: Any) -> Iterator[tuple[Line, bool]]:
         matrix=matrix,
     )
     words: dict[tuple[int, int], list[Token]] = {}
-    drawn: dict[str, list[Token]] = {}
+    drawn: dict[tuple[str, int], list[Token]] = {}
     for x0, y0, x1, y1, text, block, line, _ in textpage.extractWORDS():
         for token in _tokens(text, x0, y0, x1, y1):
-            same = drawn.setdefault(token.text, [])
-            if not any(_is_again(token, other) for other in same):
-                same.append(token)
+            # By height, so that a thousand dots of dotted lines are not compared each with each.
+            height = int(token.y0 / _HEIGHT_BAND)
+            near = (other for at in (height - 1, height, height + 1) for other in drawn.get((token.text, at), ()))
+            if not any(_is_again(token, other) for other in near):
+                drawn.setdefault((token.text, height), []).append(token)
                 words.setdefault((block, line), []).append(token)
     for block in textpage.extractDICT()["blocks"]:
         for number, line in enumerate(block["lines"]):

@@ -108,9 +108,18 @@ def _occurrences(wanted: str, form: Canonical, text: str) -> Iterator[tuple[int,
         at = form.text.find(wanted, at + 1)
 
 
+def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span widened until it splits no word or number: what is cut out of a text must be found in it again."""
+    while _joined(text, start):
+        start -= 1
+    while _joined(text, end):
+        end += 1
+    return start, end
+
+
 def _joined(text: str, at: int) -> bool:
     """Whether the characters on both sides of ``at`` belong to one word or number ("1|1.2", "4|.2", "BRCA|1")."""
-    before, after = text[at - 1 : at], text[at : at + 1]
+    before, after = text[max(at - 1, 0) : at], text[at : at + 1]
     if before.isalnum() and after.isalnum():
         return True
     around = text[max(at - 2, 0) : at], text[at : at + 2]

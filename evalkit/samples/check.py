@@ -34,7 +34,7 @@ def _found(files: Files, doc_id: str) -> dict[str, Any]:
     answer = result.classification
     weighty = {issue.code for issue in result.open_issues if issue.severity is not IssueSeverity.MINOR}
     return {
-        "decision": result.decision,
+        "decision": result.decision.value,
         "decision_rule": result.decision_rule,
         "attempts": len(result.attempts),
         "dominant_type": answer.dominant_type_overall if answer else None,

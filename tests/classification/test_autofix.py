@@ -34,7 +34,6 @@ from ..builders import (
 SHARES = st.lists(st.integers(0, 10_000), min_size=5, max_size=5).map(lambda parts: [part / 10_000 for part in parts])
 
 
-
 def parted(total: int, cuts: list[int]) -> list[float]:
     """Five shares of that many ten-thousandths, cut at these places."""
     edges = [0, *sorted(min(cut, total) for cut in cuts), total]
@@ -47,6 +46,7 @@ REPAIRABLE = st.builds(
     st.one_of(st.integers(9_000, 9_899), st.integers(10_101, 11_000)),
     st.lists(st.integers(0, 11_000), min_size=4, max_size=4),
 )
+
 
 def found(answer: ClassificationOutput) -> list[Issue]:
     bundle = doc2_6()
@@ -68,7 +68,11 @@ def shares_in(value: Json, place: int | None) -> list[float]:
 
 
 def with_shares(value: Json, place: int | None, shares: list[float]) -> Json:
-    name = "document_mixture.{}.overall_share" if place is None else f"segments.{place}.segment_composition.{{}}.segment_share"
+    name = (
+        "document_mixture.{}.overall_share"
+        if place is None
+        else f"segments.{place}.segment_composition.{{}}.segment_share"
+    )
     return edited(value, {name.format(position): share for position, share in enumerate(shares)})
 
 
@@ -159,7 +163,9 @@ def test_missing_types_are_added_as_no_evidence_behind_the_others(place: str, mi
     value = one_segment(GENOMIC, 8, evidence("BRCA1 c.5266dupC was detected", 2))
     after = mended(without(value, place, missing))
     rows = after["document_mixture"] if place == "document_mixture" else after["segments"][0]["segment_composition"]
-    assert [row["document_type"] for row in rows] == [kind for kind in TYPES if kind != TYPES[missing]] + [TYPES[missing]]
+    assert [row["document_type"] for row in rows] == [kind for kind in TYPES if kind != TYPES[missing]] + [
+        TYPES[missing]
+    ]
     added = rows[-1]
     assert added["presence_level"] == NO_EVIDENCE
     assert {added[name] for name in added if name in ("confidence", "segment_share", "overall_share")} == {0.0}

@@ -59,7 +59,8 @@ def test_a_label_is_contradicted_by_text_of_another_type_and_only_by_that(kind: 
     assert bool(found) is (kind != label)
     for one in found:
         assert one.severity == "MAJOR"
-        assert one.quote and one.quote in TEXTS[kind]
+        assert one.quote
+        assert one.quote in TEXTS[kind]
         assert (one.segment_index, one.document_type, one.page) == (1, label, 1)
         assert kind in one.suggested_fix
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from evalkit.classification.v1_schema import V1SchemaValidator
+from evalkit.issue import Issue
+
 from ..builders import (
     GENOMIC,
     NO_EVIDENCE,
@@ -19,9 +23,6 @@ from ..builders import (
     read,
     without,
 )
-
-from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.issue import Issue
 
 SEGMENT_1, SEGMENT_2 = "segments.0", "segments.1"
 GENOMIC_IN_1 = "segments.0.segment_composition.0"
@@ -42,7 +43,13 @@ FIRES: list[tuple[str, dict[str, Any], str, str, bool]] = [
     ("count zero", {"number_of_segments": 0}, "V1-SEGMENT-COUNT", "BLOCKER", True),
     ("count negative", {"number_of_segments": -2}, "V1-SEGMENT-COUNT", "BLOCKER", True),
     ("page 0", {f"{SEGMENT_1}.start_page": 0, f"{SEGMENT_1}.segment_page_count": 6}, "V1-PAGE-RANGE", "BLOCKER", False),
-    ("page 9 of 8", {f"{SEGMENT_2}.end_page": 9, f"{SEGMENT_2}.segment_page_count": 4}, "V1-PAGE-RANGE", "BLOCKER", False),
+    (
+        "page 9 of 8",
+        {f"{SEGMENT_2}.end_page": 9, f"{SEGMENT_2}.segment_page_count": 4},
+        "V1-PAGE-RANGE",
+        "BLOCKER",
+        False,
+    ),
     ("end before start", {f"{SEGMENT_1}.end_page": 0}, "V1-PAGE-RANGE", "BLOCKER", False),
     ("one page too few", {f"{SEGMENT_1}.segment_page_count": 4}, "V1-PAGE-COUNT", "MAJOR", True),
     ("one page too many", {f"{SEGMENT_2}.segment_page_count": 4}, "V1-PAGE-COUNT", "MAJOR", True),

@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
+from evalkit.classification.findings import Findings
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.issue import Issue
+from evalkit.llm.model import Answer
+
 from ..builders import (
     GENOMIC,
     NOTE,
@@ -22,11 +28,6 @@ from ..builders import (
     segment,
     shared,
 )
-
-from evalkit.classification.findings import Findings
-from evalkit.classification.v2_consistency import V2ConsistencyChecker
-from evalkit.issue import Issue
-from evalkit.llm.model import Answer
 
 QUOTE = evidence("BRCA1 c.5266dupC was detected", 2)
 
@@ -125,7 +126,8 @@ def test_a_sum_with_a_negative_share_cannot_be_normalised() -> None:
 )
 def test_every_page_belongs_to_exactly_one_segment(ranges: list[tuple[int, int]], expected: list[str]) -> None:
     parts = [
-        segment(index, start, end, GENOMIC, shared({GENOMIC: 1.0}, QUOTE)) for index, (start, end) in enumerate(ranges, 1)
+        segment(index, start, end, GENOMIC, shared({GENOMIC: 1.0}, QUOTE))
+        for index, (start, end) in enumerate(ranges, 1)
     ]
     issues = faults(answer(*parts, overall=GENOMIC, shares={GENOMIC: 1.0}))
     assert codes(issues) == expected
@@ -248,7 +250,8 @@ def test_a_type_that_a_model_invents_is_not_taken_over() -> None:
     (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
     said = Findings(findings=(finding("MAJOR", document_type="Dermatology"),))
     (issue,) = V2ConsistencyChecker().read([Answer(question, said)])
-    assert issue.document_type is None and issue.severity == "MAJOR"
+    assert issue.document_type is None
+    assert issue.severity == "MAJOR"
 
 
 def test_no_findings_and_no_answer_are_two_things() -> None:

@@ -244,7 +244,10 @@ def test_offline_a_letterhead_that_the_vendor_signals_leave_out_is_seen(
     [
         ("Ordering physician: Dr. Lee\nTests ordered: BRCA1/2\nBill to: insurance\nICD-10: Z80.3", True),
         ("Ordering physician: Dr. Lee\nTests ordered: BRCA1/2", False),
-        ("Ordering physician: Dr. Lee\nTests ordered: BRCA1\nICD-10: Z80.3\nc.5266dupC heterozygous, pathogenic", False),
+        (
+            "Ordering physician: Dr. Lee\nTests ordered: BRCA1\nICD-10: Z80.3\nc.5266dupC heterozygous, pathogenic",
+            False,
+        ),
     ],
 )
 def test_offline_an_order_claimed_as_its_report_is_seen(text: str, suspected: bool) -> None:
@@ -308,4 +311,5 @@ def test_a_wrong_row_is_named(right: str, wrong: str, named: str) -> None:
     assert read_traps(TABLE).version == "9"
     with pytest.raises(UsageError, match=named) as refused:
         read_traps(TABLE.replace(right, wrong))
-    assert refused.value.code == "TRAPS" and refused.value.remedy
+    assert refused.value.code == "TRAPS"
+    assert refused.value.remedy

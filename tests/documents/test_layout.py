@@ -63,6 +63,14 @@ def test_a_merged_cell_reaches_over_two_columns() -> None:
     assert sorted(found.cells) == [(0, 0, 200, 20), (0, 20, 100, 40), (100, 20, 200, 40)]
 
 
+def test_a_line_with_a_gap_closes_no_cell() -> None:
+    across, down = grid([0, 100, 200], [0, 50, 100])
+    across[1:2] = [Rule(50, 0, 20), Rule(50, 80, 200)]
+    (found,) = find_grids(across, down)
+    assert (0, 0, 100, 50) not in found.cells
+    assert (0, 0, 100, 100) in found.cells
+
+
 @pytest.mark.parametrize(
     "rules",
     [

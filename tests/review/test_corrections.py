@@ -23,9 +23,9 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.errors import ReviewRefused
 from evalkit.issue import IssueSeverity
-from evalkit.review.corrections import PARTS, corrected, faults, type_only, validated
+from evalkit.review.corrections import PARTS, Part, corrected, faults, type_only, validated
 
-DEFAULT = ("dominant_type", "segments")
+DEFAULT: tuple[Part, ...] = ("dominant_type", "segments")
 
 
 def is_clean(answer: ClassificationOutput, bundle: DocumentBundle) -> bool:
@@ -34,7 +34,7 @@ def is_clean(answer: ClassificationOutput, bundle: DocumentBundle) -> bool:
 
 
 @pytest.fixture
-def five(build: Any) -> DocumentBundle:
+def five(build: Any) -> Any:
     """A document of five pages."""
     return build.bundle([["text"]] * 5)
 
@@ -161,7 +161,7 @@ def test_a_type_only_correction_is_never_refused(
         assert is_clean(after, bundle)
 
 
-# --- segments and mixture ------------------------------------------------------------------------------------------------
+# --- segments and mixture ------------------------------------------------------------------------------------------
 
 
 def test_segments_without_composition_are_all_of_their_type(build: Any, five: Any) -> None:
@@ -222,9 +222,11 @@ def test_faulty_segments_are_refused(five: Any, parts: list[Any], code: str, vou
         corrected(None, five, segments=parts, vouched=vouched)
 
 
-def test_a_type_that_the_segments_contradict_is_refused(five: Any) -> None:
+@pytest.mark.parametrize("vouched", [DEFAULT, ()])
+def test_a_type_that_the_segments_contradict_is_refused(five: Any, vouched: tuple[Part, ...]) -> None:
+    """What an expert types in must pass, also where they do not stand for it."""
     with pytest.raises(ReviewRefused, match="V2-DOMINANT-OVERALL"):
-        corrected(None, five, dominant_type="Other", segments=[(1, 5, "Clinical Note")], vouched=DEFAULT)
+        corrected(None, five, dominant_type="Other", segments=[(1, 5, "Clinical Note")], vouched=vouched)
 
 
 def test_compositions_are_completed_and_checked(build: Any, five: Any) -> None:
@@ -233,7 +235,7 @@ def test_compositions_are_completed_and_checked(build: Any, five: Any) -> None:
     whole = {"start_page": 1, "end_page": 5, "dominant_type": "Other", "segment_composition": [presence, embedded]}
     after = corrected(None, five, segments=[whole], vouched=PARTS)
     assert is_clean(after, five)
-    levels = {one.document_type: one.presence_level for one in after.document_mixture}
+    levels = {one.document_type.value: one.presence_level for one in after.document_mixture}
     assert (levels["Other"], levels["Clinical Note"], levels["Genomic Report"]) == (
         "PRIMARY",
         "EMBEDDED_RAW",
@@ -241,8 +243,8 @@ def test_compositions_are_completed_and_checked(build: Any, five: Any) -> None:
     )
     with pytest.raises(ReviewRefused, match="V2-SEGMENT-SHARE-SUM"):
         corrected(None, five, segments=[{**whole, "segment_composition": [presence]}], vouched=DEFAULT)
+    negative = [{**presence, "segment_share": 1.3}, {**embedded, "segment_share": -0.3}]
     with pytest.raises(ReviewRefused, match="V1-SHARE-RANGE"):
-        negative = [{**presence, "segment_share": 1.3}, {**embedded, "segment_share": -0.3}]
         corrected(None, five, segments=[{**whole, "segment_composition": negative}], vouched=DEFAULT)
 
 
@@ -270,6 +272,14 @@ def test_the_mixture_of_several_segments_must_agree_with_them(build: Any, five: 
     assert is_clean(after, five)
     with pytest.raises(ReviewRefused, match="V2-MIXTURE"):
         corrected(agent, five, mixture=[{"document_type": "Other", "overall_share": 1.0}], vouched=["mixture"])
+
+
+def test_a_near_tie_is_a_tie(build: Any) -> None:
+    shares = {"Radiology Report": 0.99, "Other": 0.01}
+    mixed = build.segment(1, 1, 2, "Radiology Report", shares)
+    after = corrected(None, build.bundle([["text"]] * 4), segments=[mixed, (3, 4, "Other")], vouched=PARTS)
+    assert [entry.overall_share for entry in after.document_mixture if entry.document_type == "Other"] == [0.505]
+    assert after.dominant_type_overall == "Radiology Report"
 
 
 def test_a_tie_goes_to_the_report_with_as_many_pages(build: Any) -> None:

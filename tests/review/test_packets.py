@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,11 +13,11 @@ from evalkit.review import SMEPacket, issue_text, packet_digest, publish, rebuil
 from evalkit.review.packet import is_frozen, read_packet
 from evalkit.store import CASE_COLUMNS, digest
 
-KEYS = (
-    "schema_version kind case_id doc_id pdf_filename pdf_path total_pages v5_decision decision_rule decision_reason "
-    "total_issues issues_summary issues classification proposed_repairs production_differs production_classification "
-    "document_bundle_path review_status review_reason inclusion_probability created_at"
-).split()
+KEYS = """
+    schema_version kind case_id doc_id pdf_filename pdf_path total_pages v5_decision decision_rule decision_reason
+    total_issues issues_summary issues classification proposed_repairs production_differs production_classification
+    document_bundle_path review_status review_reason inclusion_probability created_at
+"""
 
 SLIDE_9 = """\
 [BLOCKER] V3-0001 (Agent: V3)
@@ -29,8 +30,8 @@ SLIDE_9 = """\
 def slide_9_issues(build: Any) -> list[Any]:
     return [
         build.issue("V1-0001", "MINOR", "V1-NO-EVIDENCE", message="Missing evidence for Other"),
-        build.issue("V4-0001", "MAJOR", "V4-QUOTE-UNCERTAIN", message="Evidence snippet not found"),
         build.issue("V2-0001", "MAJOR", "V2-SEGMENT-SHARE-SUM", status="repaired"),
+        build.issue("V4-0001", "MAJOR", "V4-QUOTE-UNCERTAIN", message="Evidence snippet not found"),
         build.issue(
             message="Routine lab vendor detected (Quest Diagnostics) but Genomic Report marked PRIMARY",
             location="document_mixture → Genomic Report",
@@ -54,7 +55,7 @@ def test_a_packet_has_the_contracts_keys_and_slide_9s_summary(build: Any) -> Non
         production={"dominant_type": "Other", "confidence": 0.7},
     )
     value = packet.model_dump(mode="json")
-    assert list(value) == KEYS
+    assert list(value) == KEYS.split()
     assert value["v5_decision"] == "ESCALATE_TO_SME"
     assert value["decision_reason"] == "a critical failure cannot be corrected automatically"
     assert value["total_issues"] == 3
@@ -167,10 +168,10 @@ def test_a_case_id_is_never_a_path(build: Any, desk: Any, case_id: str) -> None:
     desk.publish(build.single("Other"))
     helper = desk.helper()
     for call in (
-        lambda: helper.load_packet(case_id),
-        lambda: helper.save_review(case_id, agrees=True),
-        lambda: helper.reopen(case_id, "why"),
-        lambda: helper.reviews(case_id),
+        partial(helper.load_packet, case_id),
+        partial(helper.save_review, case_id, agrees=True),
+        partial(helper.reopen, case_id, "why"),
+        partial(helper.reviews, case_id),
     ):
         with pytest.raises(NotFound):
             call()

@@ -7,8 +7,10 @@ import json
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from evalkit.review import (
     accept_silver,
     ground_truth_records,
     packet_digest,
+    publish,
     rebuild_rows,
     reproject,
     withdraw_silver,
@@ -29,15 +32,21 @@ from evalkit.review.ground_truth import append, newest_revision, read_review
 from evalkit.review.packet import read_packet
 from evalkit.store import CASE_COLUMNS, Files
 
-REVIEW_KEYS = set(
-    "schema_version reviewer submitted_at seconds_active outcome before after repairs_applied correction_notes "
-    "issue_verdicts vouched pages_seen evidence_seen shown segment_flags packet_sha256 prev_sha256 versions".split()
+REVIEW_KEYS = """
+    schema_version reviewer submitted_at seconds_active outcome before after repairs_applied correction_notes
+    issue_verdicts vouched pages_seen evidence_seen shown segment_flags packet_sha256 prev_sha256 versions
+"""
+TRUTH_KEYS = """
+    schema_version doc_id ground_truth_source ground_truth_classification corrected_dominant_type correction_notes
+    reviewer reviewed_at vouched review_reason inclusion_probability packet_sha256 revision supersedes
+"""
+COLUMNS = """
+    case_id doc_id kind pdf_filename pages blocker major minor decision_reason review_reason review_status
+"""
+NOTES = (
+    "This is a routine CBC from Quest, not a genomic report. "
+    "Gene-like column headers (WBC, RBC) confused the classifier."
 )
-TRUTH_KEYS = set(
-    "schema_version doc_id ground_truth_source ground_truth_classification corrected_dominant_type correction_notes "
-    "reviewer reviewed_at vouched review_reason inclusion_probability packet_sha256 revision supersedes".split()
-)
-NOTES = "This is a routine CBC from Quest, not a genomic report. Gene-like column headers (WBC, RBC) confused the classifier."
 
 
 @pytest.fixture
@@ -58,7 +67,7 @@ def test_slide_10_the_expert_corrects(genomic: Any, desk: Any) -> None:
         "doc2_6", agrees=False, corrected_dominant_type="Other", correction_notes=NOTES, issue_verdicts=[]
     )
     truth = desk.truth()
-    assert set(truth) == TRUTH_KEYS
+    assert set(truth) == set(TRUTH_KEYS.split())
     assert truth["ground_truth_source"] == "SME_CORRECTED"
     assert truth["corrected_dominant_type"] == "Other"
     assert truth["correction_notes"] == NOTES
@@ -99,7 +108,7 @@ def test_a_review_has_the_contracts_keys(pathology: Any, desk: Any) -> None:
     )
     stored = desk.files.read("reviews/doc2_6/0001.json")
     assert stored == given.model_dump(mode="json")
-    assert set(stored) == REVIEW_KEYS
+    assert set(stored) == set(REVIEW_KEYS.split())
     assert stored["outcome"] == "validated"
     assert stored["shown"] == {"agent": True, "production": "after"}
     assert stored["vouched"] == ["dominant_type", "segments", "mixture"]
@@ -178,7 +187,7 @@ def test_silver_is_written_once_and_its_clock_stays(build: Any, desk: Any) -> No
     result = build.result(build.single("Other"))
     assert accept_silver(desk.files, result, accepted_at="2025-01-01") is True
     truth = desk.truth()
-    assert set(truth) == TRUTH_KEYS
+    assert set(truth) == set(TRUTH_KEYS.split())
     assert (truth["ground_truth_source"], truth["revision"], truth["reviewer"]) == ("AUTO_ACCEPTED", 0, None)
     assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
     assert desk.truth() == truth
@@ -276,9 +285,7 @@ def test_the_queue_is_worst_first_with_the_contracts_columns(build: Any, desk: A
         desk.publish(build.single("Other"), issues, doc_id=doc_id)
     frame = desk.helper().list_pending_reviews()
     assert list(frame["case_id"]) == ["z", "y", "b", "d", "c", "a"]
-    assert list(frame.columns) == (
-        "case_id doc_id kind pdf_filename pages blocker major minor decision_reason review_reason review_status".split()
-    )
+    assert list(frame.columns) == COLUMNS.split()
 
 
 # --- refusals ------------------------------------------------------------------------------------------------------
@@ -370,14 +377,8 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
 def test_of_two_threads_exactly_one_saves(genomic: Any, desk: Any) -> None:
     helpers = [desk.helper("dr_lee"), desk.helper("dr_kim")]
     for revision in range(50):
-        outcomes = together(
-            *(
-                lambda helper=helper: helper.save_review(
-                    "doc2_6", corrected_dominant_type="Other", base_revision=revision
-                )
-                for helper in helpers
-            )
-        )
+        said = {"corrected_dominant_type": "Other", "base_revision": revision}
+        outcomes = together(*(partial(helper.save_review, "doc2_6", **said) for helper in helpers))
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Review", "ReviewConflict"]
         winner = next(outcome for outcome in outcomes if not isinstance(outcome, Exception))
         assert desk.truth()["reviewer"] == winner.reviewer
@@ -393,23 +394,20 @@ def test_creation_alone_decides_even_without_the_lock(genomic: Any, desk: Any) -
     desk.helper().save_review("doc2_6", corrected_dominant_type="Other")
     review = read_review(desk.files, "doc2_6", 1)
     for base in range(1, 200):
-        outcomes = together(*(lambda: append(Files(desk.root), "doc2_6", review, base_revision=base) for _ in range(2)))
+        call = partial(append, Files(desk.root), "doc2_6", review, base_revision=base)
+        outcomes = together(call, call)
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Review", "ReviewConflict"]
 
 
 def test_without_a_base_revision_both_are_kept(genomic: Any, desk: Any) -> None:
     helpers = [desk.helper(name) for name in ("a", "b", "c")]
-    together(
-        *(lambda helper=helper: helper.save_review("doc2_6", corrected_dominant_type="Other") for helper in helpers)
-    )
+    together(*(partial(helper.save_review, "doc2_6", corrected_dominant_type="Other") for helper in helpers))
     assert newest_revision(desk.files, "doc2_6") == 3
     assert desk.truth()["revision"] == 3
     assert desk.truth()["reviewer"] == read_review(desk.files, "doc2_6", 3).reviewer
 
 
 def _save_at(root: str, reviewer: str, revision: int, moment: float) -> str:
-    import time
-
     helper = SMEReviewHelper(root, reviewer)
     time.sleep(max(0.0, moment - time.time()))
     try:
@@ -422,8 +420,6 @@ def _save_at(root: str, reviewer: str, revision: int, moment: float) -> str:
 
 
 def test_of_two_processes_exactly_one_saves(genomic: Any, desk: Any) -> None:
-    import time
-
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(abs, range(2)))
         for revision in range(25):
@@ -434,16 +430,13 @@ def test_of_two_processes_exactly_one_saves(genomic: Any, desk: Any) -> None:
 
 
 def test_a_run_that_publishes_meanwhile_never_replaces_what_was_reviewed(build: Any, desk: Any) -> None:
-    from evalkit.review import publish
-
     for turn in range(40):
         doc_id = f"doc_{turn}"
         packet = desk.publish(build.single("Other"), doc_id=doc_id)
         newer = packet.model_copy(update={"decision_rule": "8"})
         helper = desk.helper()
         outcomes = together(
-            lambda helper=helper, doc_id=doc_id: helper.save_review(doc_id, agrees=True),
-            lambda newer=newer: publish(desk.files, desk.index, newer),
+            partial(helper.save_review, doc_id, agrees=True), partial(publish, desk.files, desk.index, newer)
         )
         assert packet_digest(read_packet(desk.files, doc_id)) == outcomes[0].packet_sha256
         assert read_packet(desk.files, doc_id).review_status == "completed"

@@ -1,0 +1,226 @@
+"""Quotes: a quote passes only where its own words stand on its own page."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.grounding import Located, Locator
+
+from ..builders import DOC2_6, doc2_6, document, page
+
+PASSES = ("VERBATIM", "NOISY")
+
+
+def locate(quote: str, number: int, *pages: str) -> Located:
+    return Locator(document(*pages) if pages else doc2_6()).locate(quote, number)
+
+
+def words_at(place: Located, bundle: DocumentBundle) -> str:
+    assert place.page is not None
+    return bundle.page(place.page).text[place.start : place.end]
+
+
+# --------------------------------------------------------------------------------------------------- verdicts
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "verdict"),
+    [
+        ("BRCA1 c.5266dupC was detected", "BRCA1 c.5266dupC was detected", "VERBATIM"),
+        ("BRCA1 c.5266dupC was detected", "c.5266dupC was", "VERBATIM"),
+        ("BRCA1 c.5266dupC was detected", "  c.5266dupC was\n", "VERBATIM"),
+        ("BRCA1 c.5266dupC\nwas   detected", "BRCA1 c.5266dupC was detected", "NOISY"),
+        ("BRCA1 c.5266dupC was detected", "brca1 C.5266DUPC Was Detected", "NOISY"),
+        ("no deﬁnite ﬂow void", "no definite flow void", "NOISY"),
+        ("no definite flow void", "no deﬁnite ﬂow void", "NOISY"),
+        ("the patient’s “own” words", 'the patient\'s "own" words', "NOISY"),
+        ("invasive carci-\nnoma of the breast", "invasive carcinoma of the breast", "NOISY"),
+        ("invasive carcinoma of the breast", "invasive carci-\nnoma of the breast", "NOISY"),
+        ("a non-small cell carcinoma", "a nonsmall cell carcinoma", "NOISY"),
+        ("sizes 3–5 mm", "sizes 3-5 mm", "NOISY"),
+        ("WBC 8.2 x 10³/µL", "WBC 8.2 x 10³/μL", "NOISY"),
+        ("nothing of the kind is written here", "invasive carcinoma of the breast", "ABSENT"),
+    ],
+)
+def test_a_quote_on_its_page(text: str, quote: str, verdict: str) -> None:
+    place = locate(quote, 1, text)
+    assert place.verdict == verdict
+    assert place.is_found is (verdict in PASSES)
+    assert place.page == (1 if place.is_found else None)
+
+
+@pytest.mark.parametrize(("claimed", "stands_on"), [(1, 2), (3, 2), (8, 2), (0, 2), (9, 2), (-4, 2), (10**12, 2)])
+def test_a_quote_that_stands_on_another_page(claimed: int, stands_on: int) -> None:
+    place = locate("BRCA1 c.5266dupC was detected", claimed)
+    assert (place.verdict, place.page, place.is_found) == ("WRONG_PAGE", stands_on, False)
+    assert words_at(place, doc2_6()) == "BRCA1 c.5266dupC was detected"
+
+
+def test_of_several_other_pages_the_nearest_is_named() -> None:
+    quote = "see the table below"
+    place = locate(quote, 4, quote, "nothing", "nothing", "nothing else", quote, "nothing")
+    assert place.page == 5
+
+
+def test_the_claimed_page_goes_before_a_better_copy_elsewhere() -> None:
+    place = locate("Margins are Negative", 2, "Margins are Negative", "margins are negative")
+    assert (place.verdict, place.page) == ("NOISY", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("a margin of 11.2 mm", "1.2 mm"),
+        ("a margin of 1.25 mm", "1.2"),
+        ("a grade of 4.2 in all", "4"),
+        ("a grade of 4.2 in all", "2 in all"),
+        ("a count of 4,200 in all", "4"),
+        ("a count of 4,200 in all", "200 in all"),
+        ("WBC 8.2 x 10³ per litre", "WBC 8.2 x 103 per litre"),
+        ("WBC 8.2 x 103 per litre", "WBC 8.2 x 10³ per litre"),
+        ("WBC 8.2 x 10³ per litre", "8.2 x 10"),
+        ("sizes 3-5 mm", "sizes 35 mm"),
+        ("BRCA11 was read", "BRCA1"),
+        ("unremarkable liver", "remarkable liver"),
+        ("the margin is 42 mm", "the margin is 4"),
+        ("½ mm from the margin", "2 mm from the margin"),
+        ("depth ⅔ cm in total", "3 cm in total"),
+        ("margin 1\u200b2 mm in total", "2 mm in total"),
+    ],
+)
+def test_a_part_of_a_word_or_number_is_not_that_word_or_number(text: str, quote: str) -> None:
+    place = locate(quote, 1, text)
+    assert place.verdict not in (*PASSES, "WRONG_PAGE")
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("Nottingham grade 1\n2 mm from the margin", "grade 12 mm from the margin"),
+        ("Gleason\t3\t4\ttotal", "Gleason 34 total"),
+        ("the tumour measures 12 mm", "the tumour measures 1 2 mm"),
+    ],
+)
+def test_two_numbers_are_not_one_number(text: str, quote: str) -> None:
+    """Whitespace is noise between words; between digits it makes another number."""
+    assert not locate(quote, 1, text).is_found
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [("the grade is 4.", "4"), ("grade 4, margin 2", "grade 4"), ("(1.2 mm)", "1.2 mm"), ("x=4.2;", "4.2")],
+)
+def test_a_number_before_a_full_stop_or_comma_is_that_number(text: str, quote: str) -> None:
+    assert locate(quote, 1, text).verdict == "VERBATIM"
+
+
+@pytest.mark.parametrize("digit", "0123456789")
+@pytest.mark.parametrize("place", [20, 21, 23])
+def test_a_changed_digit_never_passes(place: int, digit: str) -> None:
+    true = "The tumour measures 14.7 mm and lies 3 mm from the inked margin of the specimen."
+    claimed = true[:place] + digit + true[place + 1 :]
+    found = locate(claimed, 1, true, "another page")
+    assert found.is_found is (claimed == true)
+    if claimed != true:
+        assert found.verdict != "WRONG_PAGE"
+
+
+@pytest.mark.parametrize("quote", ["", " ", "\n\t", ".", "...", "— – -", "“”", "()", "\u200b", "%"])
+def test_a_quote_without_a_letter_or_digit_is_nowhere(quote: str) -> None:
+    place = locate(quote, 1, f"text ... with {quote} — – - “” () in it")
+    assert (place.verdict, place.page, place.boxes) == ("ABSENT", None, ())
+
+
+@pytest.mark.parametrize("text", ["", "short", "GENOMIC SEQUENCING REPORT"])
+def test_a_quote_that_is_longer_than_the_page_is_not_on_it(text: str) -> None:
+    assert locate("GENOMIC SEQUENCING REPORT of a patient seen last week", 1, text).verdict == "ABSENT"
+
+
+def test_a_near_miss_shows_the_passage_to_compare_and_does_not_pass() -> None:
+    place = locate("BRCA1 c.5266dupC was detectod in a heterozygous state", 2)
+    assert (place.verdict, place.page) == ("UNCERTAIN", 2)
+    assert 85 <= place.score < 100
+    assert "BRCA1 c.5266dupC was detected" in words_at(place, doc2_6())
+    assert place.boxes
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict"), [("image", "UNCERTAIN"), ("failed", "UNCERTAIN"), ("blank", "ABSENT"), ("text", "ABSENT")]
+)
+def test_what_nobody_could_read_can_neither_confirm_nor_refute(status: str, verdict: str) -> None:
+    bundle = document(page(1, "", status=status), "another page")
+    place = Locator(bundle).locate("invasive carcinoma of the breast", 1)
+    assert (place.verdict, place.page) == (verdict, None)
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 7), st.integers(0, 200), st.integers(1, 80))
+def test_whole_words_copied_from_a_page_are_verbatim_and_found_where_they_stand(
+    number: int, start: int, length: int
+) -> None:
+    words = DOC2_6[number].split(" ")
+    start %= len(words)
+    quote = " ".join(words[start : start + length])
+    place = locate(quote, number + 1)
+    assert place.verdict == "VERBATIM"
+    assert words_at(place, doc2_6()).casefold() == quote.strip().casefold()
+
+
+def test_a_verbatim_quote_is_shown_where_it_stands_verbatim() -> None:
+    text = "INTERPRETATION OF THE RESULT\nThe interpretation of the result is below."
+    place = locate("interpretation of the result", 1, text)
+    assert place.verdict == "VERBATIM"
+    assert words_at(place, document(text)) == "interpretation of the result"
+
+
+@given(st.text(max_size=80), st.integers(-2, 10))
+def test_any_quote_gets_a_verdict(quote: str, number: int) -> None:
+    place = locate(quote, number)
+    assert place.is_found <= (place.page == number)
+
+
+@pytest.mark.parametrize(
+    ("anchor", "number", "there"),
+    [
+        ("c.5266dupC", 2, True),
+        ("VARIANT findings", 2, True),
+        ("c.5266dup", 2, False),
+        ("pathogenic", 2, False),
+        ("pathogenic", 3, True),
+        ("", 2, False),
+        ("pathogenic", 0, False),
+        ("pathogenic", 99, False),
+    ],
+)
+def test_an_anchor_is_on_the_page_or_not(anchor: str, number: int, there: bool) -> None:
+    assert Locator(doc2_6()).has(anchor, number) is there
+
+
+# ------------------------------------------------------------------------------------------------------ boxes
+
+
+def test_boxes_are_one_rectangle_per_line() -> None:
+    text = "The margin\nis involved by\ninvasive carcinoma today"
+    place = locate("margin is involved by invasive carcinoma", 1, text)
+    # page() sets each line on its own row: 0.05, 0.08, 0.11; a character is 0.009 wide and begins at 0.01.
+    assert place.boxes == (
+        (1, 0.046, 0.05, 0.1, 0.07),
+        (1, 0.01, 0.08, 0.136, 0.1),
+        (1, 0.01, 0.11, 0.172, 0.13),
+    )
+
+
+def test_boxes_hold_the_quoted_words_and_no_others() -> None:
+    (box,) = locate("detected in a", 2).boxes
+    assert box == (2, 0.199, 0.08, 0.316, 0.1)
+
+
+@pytest.mark.parametrize(("claimed", "found"), [(2, 2), (5, 2)])
+def test_boxes_lie_on_the_page_where_the_words_stand(claimed: int, found: int) -> None:
+    boxes = locate("BRCA1 c.5266dupC was detected", claimed).boxes
+    assert [box[0] for box in boxes] == [found]
+    assert all(0 <= edge <= 1 for box in boxes for edge in box[1:])
+    assert all(x0 < x1 and y0 < y1 for _, x0, y0, x1, y1 in boxes)

@@ -1,0 +1,72 @@
+"""The canonical form: what is equal although it looks different, and what is not although it looks alike."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.grounding.normalise import canonical
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Genomic  Report", "genomic\nreport"),
+        ("\u00a0Genomic\tReport ", "GENOMIC REPORT"),
+        ("ﬁndings of the ﬂow", "findings of the flow"),
+        ("patient’s “own” words", 'patient\'s "own" words'),
+        ("malig-\nnant", "malignant"),
+        ("malig\u00adnant", "malignant"),
+        ("non-small cell", "nonsmall cell"),
+        ("3–5 mm", "3-5 mm"),
+        ("BRCA1 − negative", "BRCA1 - negative"),
+        ("ｐａｇｅ", "page"),
+        ("5 µg", "5 μg"),
+        ("a\u200bb", "ab"),
+        ("• first", "· first"),
+    ],
+)
+def test_these_are_the_same_words(one: str, other: str) -> None:
+    assert canonical(one).text == canonical(other).text
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("10³ cells", "103 cells"),
+        ("10² cells", "10³ cells"),
+        ("H₂O", "H2O"),
+        ("3-5 mm", "35 mm"),
+        ("3–\n5 mm", "35 mm"),
+        ("1.2 mm", "12 mm"),
+        ("1,200", "1200"),
+        ("c.5266dupC", "c.5266dupG"),
+        ("BRCA1", "BRCA2"),
+        ("1/2", "12"),
+        ("<0.5", "0.5"),
+        ("+4", "-4"),
+        ("5 mg", "5 µg"),
+        ("é", "e"),
+    ],
+)
+def test_these_are_not(one: str, other: str) -> None:
+    assert canonical(one).text != canonical(other).text
+
+
+@given(st.text(max_size=200))
+def test_every_canonical_character_knows_where_it_came_from(text: str) -> None:
+    form = canonical(text)
+    assert len(form.origin) == len(form.text)
+    assert list(form.origin) == sorted(form.origin)
+    assert all(0 <= origin < len(text) for origin in form.origin)
+    for start in range(len(form.text)):
+        first, last = form.span(start, start + 1)
+        assert form.text[start] in canonical(text[first:last]).text
+
+
+@given(st.text(alphabet="abc ABC-\n\t12.,", max_size=60))
+def test_canonical_is_canonical(text: str) -> None:
+    once = canonical(text).text
+    assert not any(character.isspace() or character.isupper() for character in once)
+    assert canonical(once.replace("-", "–")).text.replace("-", "") == once.replace("-", "")

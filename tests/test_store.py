@@ -1,0 +1,449 @@
+"""output/: whole files or none, private, created once, and nothing outside the folder."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.store import (
+    CASE_COLUMNS,
+    Files,
+    Index,
+    bundle_name,
+    canonical,
+    digest,
+    ground_truth_name,
+    packet_name,
+    result_name,
+    review_name,
+)
+
+REVIEW = "reviews/doc2_6/0001.json"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return Files(tmp_path / "output")
+
+
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def everything(files: Files) -> list[Path]:
+    return sorted(path for path in files.root.rglob("*") if path.is_file())
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_files_lie_where_the_contract_says() -> None:
+    assert bundle_name("doc2_6") == "document_bundles/doc2_6.json"
+    assert result_name("doc2_6") == "results/doc2_6.json"
+    assert packet_name("doc2_6") == "sme_packets/sme_packet_doc2_6.json"
+    assert review_name("doc2_6", 1) == REVIEW
+    assert ground_truth_name("doc2_6") == "ground_truth/gt_doc2_6.json"
+
+
+# ---------------------------------------------------------------------------------------------- writing, reading
+
+
+@pytest.mark.parametrize("compact", [True, False])
+def test_what_was_written_is_read(files: Files, compact: bool) -> None:
+    value = {"schema_version": 1, "name": "Ångström – 10³", "list": [1, 2.5, None, True]}
+    files.write("results/a.json", value, compact=compact)
+    assert files.read("results/a.json") == value
+    assert files.exists("results/a.json")
+    assert json.loads(files.raw("results/a.json")) == value
+
+
+def test_writing_again_replaces(files: Files) -> None:
+    for number in (1, 2):
+        files.write("results/a.json", {"schema_version": 1, "number": number})
+    assert files.read("results/a.json")["number"] == 2
+    assert everything(files) == [files.root / "results/a.json"]
+
+
+@pytest.mark.usefixtures("no_umask")
+@pytest.mark.parametrize("how", ["write", "create"])
+def test_files_are_private_in_private_folders_whatever_the_umask(files: Files, how: str) -> None:
+    getattr(files, how)(REVIEW, {"schema_version": 1})
+    assert mode(files.path(REVIEW)) == 0o600
+    folders = [files.root, *(path for path in files.root.rglob("*") if path.is_dir())]
+    assert len(folders) >= 3
+    assert {mode(folder) for folder in folders} == {0o700}
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, "STORE-FULL"), (errno.EIO, "STORE-FAILED")])
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
+    files: Files, monkeypatch: pytest.MonkeyPatch, step: str, number: int, code: str
+) -> None:
+    files.write("results/a.json", {"schema_version": 1, "is": "old"})
+
+    def fail(*_: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, step, fail)
+        with pytest.raises(StoreError, match=r"results/a\.json") as refused:
+            files.write("results/a.json", {"schema_version": 1, "is": "new"})
+    assert refused.value.code == code
+    assert files.read("results/a.json")["is"] == "old"
+    assert everything(files) == [files.root / "results/a.json"]
+
+
+def test_the_contents_are_synced_before_the_name_is_given(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    for name in ("fsync", "replace", "link"):
+        real: Callable[..., Any] = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, _real=real, _name=name: (order.append(_name), _real(*a))[1])
+    files.write("results/a.json", {"schema_version": 1})
+    assert order[:2] == ["fsync", "replace"]
+    assert order[2:] == ["fsync"]  # the folder, so that the name survives a power cut too
+    order.clear()
+    files.create(REVIEW, {"schema_version": 1})
+    assert order == ["fsync", "link", "fsync"]
+
+
+def test_a_value_that_is_no_json_is_refused_before_anything_is_touched(files: Files) -> None:
+    files.write("results/a.json", {"schema_version": 1, "is": "old"})
+    with pytest.raises((ValueError, TypeError, StoreError)):
+        files.write("results/a.json", {"schema_version": 1, "score": float("nan")})
+    assert files.read("results/a.json")["is"] == "old"
+    assert everything(files) == [files.root / "results/a.json"]
+
+
+def test_a_reader_beside_a_writer_sees_whole_files_only(files: Files) -> None:
+    big = {number: {"schema_version": 1, "number": number, "text": str(number) * 20_000} for number in range(2)}
+    files.write("results/a.json", big[0])
+    done = threading.Event()
+
+    def keep_writing() -> None:
+        for turn in range(150):
+            files.write("results/a.json", big[turn % 2])
+        done.set()
+
+    def keep_reading() -> int:
+        seen = 0
+        while not done.is_set():
+            value = files.read("results/a.json")
+            assert value == big[value["number"]]
+            seen += 1
+        return seen
+
+    with ThreadPoolExecutor(4) as threads:
+        readers = [threads.submit(keep_reading) for _ in range(3)]
+        threads.submit(keep_writing).result()
+        assert sum(reader.result() for reader in readers) > 0
+
+
+# ------------------------------------------------------------------------------------------------ creating once
+
+
+def test_the_first_to_create_wins_and_the_second_changes_nothing(files: Files) -> None:
+    assert files.create(REVIEW, {"schema_version": 1, "reviewer": "dr_lee"})
+    assert not files.create(REVIEW, {"schema_version": 1, "reviewer": "dr_kim"})
+    assert files.read(REVIEW)["reviewer"] == "dr_lee"
+    assert everything(files) == [files.root / REVIEW]
+
+
+def test_of_many_at_once_exactly_one_creates(files: Files) -> None:
+    for revision in range(1, 21):
+        name = review_name("doc2_6", revision)
+        start = threading.Barrier(8)
+
+        def create(reviewer: int, name: str = name, start: threading.Barrier = start) -> bool:
+            start.wait()
+            return files.create(name, {"schema_version": 1, "reviewer": reviewer})
+
+        with ThreadPoolExecutor(8) as threads:
+            won = list(threads.map(create, range(8)))
+        assert won.count(True) == 1
+        assert files.read(name)["reviewer"] == won.index(True)
+    assert len(everything(files)) == 20
+
+
+# --------------------------------------------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../secret.json",
+        "results/../../secret.json",
+        "results/..",
+        "..",
+        ".",
+        "",
+        "/etc/passwd",
+        "results//a.json",
+        "results/",
+        "results/a\x00.json",
+        "results/a\n.json",
+        "results/a.json\n",
+        "results/.hidden",
+        ".tmp/x",
+        "results\\..\\a.json",
+        "results/ä.json",
+        "results/a b.json",
+        "~/x",
+        "results/%2e%2e/a.json",
+    ],
+)
+def test_no_name_leaves_the_folder(files: Files, name: str) -> None:
+    uses: list[Callable[[], object]] = [
+        lambda: files.write(name, {"schema_version": 1}),
+        lambda: files.create(name, {"schema_version": 1}),
+        lambda: files.read(name),
+        lambda: files.raw(name),
+        lambda: files.remove(name),
+        lambda: files.exists(name),
+    ]
+    for use in uses:
+        with pytest.raises(StoreError) as refused:
+            use()
+        assert refused.value.code == "STORE-NAME"
+    assert not files.root.exists() or everything(files) == []
+
+
+@given(st.text(alphabet="a.-_/\\ \x00~é0", max_size=12))
+def test_whatever_a_name_is_it_is_refused_or_inside(name: str) -> None:
+    try:
+        path = Files("/srv/output").path(name)
+    except StoreError:
+        return
+    assert Path(os.path.normpath(path)).is_relative_to("/srv/output")
+    assert path != Path("/srv/output")
+
+
+# ---------------------------------------------------------------------------------------------- damaged and newer
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b'{"schema_version": 1, "half": "of a fi',
+        b"[1, 2]",
+        b"null",
+        b"7",
+        b'"text"',
+        b"{}",
+        b'{"version": 1}',
+        b"\xff\xfe\x00",
+        b"[" * 100_000,
+    ],
+)
+def test_a_torn_file_is_refused_by_name(files: Files, content: bytes) -> None:
+    files.write("results/a.json", {"schema_version": 1})
+    files.path("results/a.json").write_bytes(content)
+    with pytest.raises(StoreError, match=r"results/a\.json") as refused:
+        files.read("results/a.json")
+    assert refused.value.code == "STORE-TORN"
+    assert refused.value.remedy
+
+
+@pytest.mark.parametrize(("found", "readable"), [(1, True), (2, False), (10**6, False), ("1", False), (None, False)])
+def test_a_newer_file_is_refused_by_name(files: Files, found: Any, readable: bool) -> None:
+    files.write("results/a.json", {"schema_version": found})
+    if readable:
+        assert files.read("results/a.json") == {"schema_version": 1}
+        return
+    with pytest.raises(StoreError, match=r"results/a\.json") as refused:
+        files.read("results/a.json")
+    assert refused.value.code == "STORE-NEWER"
+
+
+def test_what_is_not_there_is_not_found(files: Files) -> None:
+    for use in (files.read, files.raw):
+        with pytest.raises(NotFound, match=r"results/a\.json"):
+            use("results/a.json")
+    assert not files.exists("results/a.json")
+    assert files.remove("results/a.json") is False
+    assert files.names("results") == files.folders("reviews") == []
+
+
+def test_removing_and_listing(files: Files) -> None:
+    for name in ("results/b.json", "results/a.json", "reviews/y/0001.json", "reviews/x/0001.json"):
+        files.write(name, {"schema_version": 1})
+    files.path("results/notes.txt").write_text("a person's own")
+    assert files.names("results") == ["results/a.json", "results/b.json"]
+    assert files.folders("reviews") == ["x", "y"]
+    assert files.remove("results/a.json") is True
+    assert files.names("results") == ["results/b.json"]
+
+
+# ---------------------------------------------------------------------------------------------------- one run
+
+
+def test_two_runs_cannot_hold_one_folder(files: Files) -> None:
+    with files.run_lock(), pytest.raises(UsageError) as refused, Files(files.root).run_lock():
+        pass
+    assert refused.value.code == "OUTPUT-BUSY"
+    with Files(files.root).run_lock():
+        files.write("results/a.json", {"schema_version": 1})
+
+
+def test_the_folder_is_free_again_after_a_run_that_failed(files: Files) -> None:
+    with pytest.raises(ZeroDivisionError), files.run_lock():
+        raise ZeroDivisionError
+    with files.run_lock():
+        pass
+
+
+@pytest.fixture
+def scratch(files: Files) -> Path:
+    folder = files.root / ".tmp"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def dead_process() -> int:
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return pid
+
+
+def test_a_killed_runs_leftovers_are_swept_and_a_living_ones_are_not(files: Files, scratch: Path) -> None:
+    dead, alive = scratch / f"{dead_process()}-0011", scratch / f"{os.getpid()}-0022"
+    dead.write_text("{")
+    alive.write_text("{")
+    with files.run_lock():
+        assert [path.name for path in scratch.iterdir()] == [alive.name]
+
+
+@pytest.mark.parametrize("stray", [".DS_Store", ".nfs000000000001", "notes.txt"])
+def test_a_stray_file_among_the_leftovers_stops_no_run(files: Files, scratch: Path, stray: str) -> None:
+    (scratch / stray).write_text("")
+    with files.run_lock():
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UsageError) as refused, Files(tmp_path / "file" / "output").run_lock():
+        pass
+    assert refused.value.code == "OUTPUT-FOLDER"
+
+
+# ------------------------------------------------------------------------------------------------- canonical JSON
+
+
+def test_canonical_json_does_not_depend_on_the_order_of_keys() -> None:
+    one = {"b": [1, {"d": 1, "c": 2}], "a": "ä"}
+    other = {"a": "ä", "b": [1, {"c": 2, "d": 1}]}
+    assert canonical(one) == canonical(other) == '{"a":"ä","b":[1,{"c":2,"d":1}]}'.encode()
+    assert digest(one) == digest(other) != digest({"a": "ä", "b": [{"c": 2, "d": 1}, 1]})
+    assert len(digest(one)) == 64
+
+
+def test_canonical_json_has_no_nan() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        canonical(float("nan"))
+
+
+# -------------------------------------------------------------------------------------------------------- index
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    made = Index(tmp_path / "output")
+    yield made
+    made.close()
+
+
+def case(case_id: str, blocker: int = 0, major: int = 0, minor: int = 0, status: str = "pending") -> dict[str, Any]:
+    row = dict.fromkeys(CASE_COLUMNS)
+    return row | {
+        "case_id": case_id,
+        "doc_id": case_id,
+        "blocker": blocker,
+        "major": major,
+        "minor": minor,
+        "review_status": status,
+    }
+
+
+def row_of(doc_id: str, path: str) -> dict[str, Any]:
+    return {"doc_id": doc_id, "file_path": path, "sha256": doc_id, "replaced": False}
+
+
+def test_the_columns_of_the_queue_are_the_contracts() -> None:
+    assert set(CASE_COLUMNS) == {
+        *("case_id", "doc_id", "kind", "pdf_filename", "pages", "blocker", "major", "minor"),
+        *("decision_reason", "review_reason", "review_status"),
+    }
+
+
+def test_cases_are_strictly_worst_first(index: Index) -> None:
+    for row in (case("d"), case("c", minor=9), case("b", major=1), case("a2", blocker=1), case("a1", 1, 2), case("0")):
+        index.put_case(row)
+    assert [row["case_id"] for row in index.cases()] == ["a1", "a2", "b", "c", "0", "d"]
+
+
+def test_cases_of_some_statuses(index: Index) -> None:
+    for status in ("pending", "in_review", "deferred", "completed"):
+        index.put_case(case(status, status=status))
+    assert [row["case_id"] for row in index.cases("pending", "deferred")] == ["deferred", "pending"]
+    assert len(index.cases()) == 4
+    index.drop_case("pending")
+    assert index.cases("pending") == []
+
+
+def test_a_case_is_one_row_and_the_newest(index: Index) -> None:
+    index.put_case(case("a", blocker=1))
+    index.put_case(case("a", minor=1))
+    (row,) = index.cases()
+    assert (row["blocker"], row["minor"]) == (0, 1)
+
+
+def test_new_bytes_at_an_old_path_replace_the_old_document(index: Index) -> None:
+    index.put_document(row_of("old", "in/a.pdf"))
+    index.put_document(row_of("other", "in/b.pdf"))
+    index.put_document(row_of("new", "in/a.pdf"))
+    assert {row["doc_id"]: row["replaced"] for row in index.documents()} == {"old": True, "other": False, "new": False}
+
+
+def test_a_rebuilt_index_holds_exactly_what_it_was_given(index: Index) -> None:
+    index.put_document(row_of("gone", "in/a.pdf"))
+    index.put_case(case("gone"))
+    index.rebuild([row_of("kept", "in/b.pdf")], [case("kept")])
+    assert [row["doc_id"] for row in index.documents()] == ["kept"]
+    assert [row["case_id"] for row in index.cases()] == ["kept"]
+
+
+def test_the_index_outlives_its_process_and_is_private(tmp_path: Path) -> None:
+    first = Index(tmp_path / "output")
+    first.put_case(case("a"))
+    first.close()
+    second = Index(tmp_path / "output")
+    assert [row["case_id"] for row in second.cases()] == ["a"]
+    second.close()
+    assert mode(tmp_path / "output" / "evalkit.sqlite") == 0o600
+
+
+def test_a_damaged_index_says_how_to_mend_it(tmp_path: Path) -> None:
+    (tmp_path / "evalkit.sqlite").write_bytes(b"this is no database, whatever it is called" * 100)
+    with pytest.raises(StoreError, match="reindex") as refused:
+        Index(tmp_path)
+    assert refused.value.code == "STORE-INDEX"
