@@ -38,10 +38,10 @@ test: .venv/.test
 	$(BIN)/python -m pytest
 
 bench: .venv/.test
-	$(BIN)/python tests/benchmarks/bench.py
+	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py
 
 stress: .venv/.test
-	$(BIN)/python -m pytest -m stress --timeout 3600 tests/stress
+	$(BIN)/python -m pytest -m stress --timeout 3600 tests/stress -v
 
 # Pin the newest versions that fit pyproject.toml; names and versions only.
 lock: .venv/.test

@@ -37,6 +37,8 @@ class Settings(BaseSettings):
     """The folder that everything is written to."""
     workers: int = Field(0, ge=0, le=256)
     """Processes that read PDFs; 0: one per core."""
+    read_seconds: int = Field(300, ge=1, le=86_400)
+    """Seconds that reading one PDF may take."""
     models: Models = Models()
     lossless_repair: bool = False
     """Apply repairs of BLOCKERs that lose nothing (a wrong segment count) before the arbiter counts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,19 +22,37 @@ _IDLE = 30
 class Readers:
     """A pool of reading processes."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, longest: int) -> None:
+        """``workers`` processes; reading one file may take ``longest`` seconds."""
         self._workers = workers
+        self._longest = longest
 
     async def read(self, path: Path, *, doc_id: str, timestamp: str) -> DocumentBundle:
         """The bundle of a PDF. DocumentError, also where the file ends the process that reads it."""
         try:
-            return await _read_in(self._pool(), path, doc_id, timestamp)
+            return await self._read_in(self._pool(), path, doc_id, timestamp)
         except BrokenProcessPool:
             # All files that were being read fail together; read alone, only the guilty one fails again.
-            return await _read_alone(path, doc_id, timestamp)
+            return await self._read_alone(path, doc_id, timestamp)
 
     def _pool(self) -> ProcessPoolExecutor:
         return get_reusable_executor(max_workers=self._workers, timeout=_IDLE)
+
+    async def _read_alone(self, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
+        with ProcessPoolExecutor(max_workers=1) as pool:
+            try:
+                return await self._read_in(pool, path, doc_id, timestamp)
+            except BrokenProcessPool as error:
+                raise DocumentError(
+                    f"{path.name} ended the process that read it, or took longer than {self._longest} s",
+                    code="READER-CRASHED",
+                    remedy="Print it to a new PDF and run that one.",
+                ) from error
+
+    async def _read_in(self, pool: ProcessPoolExecutor, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
+        work = pool.submit(_read_within, self._longest, path, doc_id, timestamp)
+        bundle: DocumentBundle = await asyncio.wrap_future(work)
+        return bundle
 
     def __enter__(self) -> Self:
         return self
@@ -45,18 +64,11 @@ class Readers:
             self._pool().shutdown(kill_workers=True)
 
 
-async def _read_alone(path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
-    with ProcessPoolExecutor(max_workers=1) as pool:
-        try:
-            return await _read_in(pool, path, doc_id, timestamp)
-        except BrokenProcessPool as error:
-            raise DocumentError(
-                f"{path.name} ended the process that read it",
-                code="READER-CRASHED",
-                remedy="Print it to a new PDF and run that one.",
-            ) from error
-
-
-async def _read_in(pool: ProcessPoolExecutor, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
-    bundle: DocumentBundle = await asyncio.wrap_future(pool.submit(read, path, doc_id=doc_id, timestamp=timestamp))
-    return bundle
+def _read_within(longest: int, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
+    """Read in this process; past the limit the system ends the process, which no library can hold up."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(longest)
+    try:
+        return read(path, doc_id=doc_id, timestamp=timestamp)
+    finally:
+        signal.alarm(0)

@@ -11,6 +11,7 @@ from evalkit.classification.result import SCHEMA_VERSION, DocumentFailure, Docum
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, StoreError
 from evalkit.review.ground_truth import reproject
+from evalkit.review.lock import writing
 from evalkit.review.queue import case_ids, rebuild_rows
 from evalkit.store import RESULTS, Files, Index, bundle_name
 
@@ -25,11 +26,12 @@ def reindex(output: Path | str) -> tuple[int, int]:
     with files.run_lock():
         for case_id in case_ids(files):
             reproject(files, case_id)
-        documents = _marked([_row(files, name) for name in files.names(RESULTS)])
-        cases = rebuild_rows(files)
         index = Index(output)
         try:
-            index.rebuild(documents, cases)
+            with writing(files):  # no review may be saved between reading and rebuilding
+                documents = _marked([_row(files, name) for name in files.names(RESULTS)])
+                cases = rebuild_rows(files)
+                index.rebuild(documents, cases)
         finally:
             index.close()
     return len(documents), len(cases)

@@ -358,7 +358,7 @@ class _Batch:
                 on_progress(summary, done, len(sources))
             return summary
 
-        with Readers(workers) as readers:
+        with Readers(workers, self._settings.read_seconds) as readers:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(one(source, readers)) for source in sources]
         return [task.result() for task in tasks]

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice, pairwise
 
 from evalkit.classification.lexicon import Cue, PageReading, Span, clear_winner, lexicon, read_page
@@ -89,7 +90,7 @@ class ClassifierQuestion(Question[ClassificationOutput]):
             document=fenced(self.bundle),
             total_pages=str(self.bundle.total_pages),
             types=types_text(),
-            schema=as_json(ClassificationOutput.model_json_schema()),
+            schema=_answer_schema(),
         )
 
     def offline(self) -> ClassificationOutput:
@@ -105,6 +106,12 @@ class PrimaryClassifier:
         return ClassifierQuestion(bundle)
 
 
+@cache
+def _answer_schema() -> str:
+    return as_json(ClassificationOutput.model_json_schema())
+
+
+@cache
 def types_text() -> str:
     """``types.toml`` as text for a prompt."""
     definitions = type_definitions()

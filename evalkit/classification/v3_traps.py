@@ -268,9 +268,10 @@ def _is_marked_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
     wanted = canonical(evidence.snippet).text
     if not wanted or not 1 <= evidence.page <= bundle.total_pages:
         return False
-    holding = [
-        block.furniture for block in bundle.page(evidence.page).visible_blocks if wanted in canonical(block.text).text
-    ]
+    blocks = bundle.page(evidence.page).visible_blocks
+    if not any(block.furniture for block in blocks):
+        return False
+    holding = [block.furniture for block in blocks if wanted in canonical(block.text).text]
     return bool(holding) and all(holding)
 
 

@@ -28,7 +28,7 @@ _THIN = 3.0
 _HEIGHT_BAND = 20
 _BOLD = 8
 _FILLED, _STROKED, _CLIPPED = 16, 32, 64
-# C0, DEL and C1 controls, lone surrogates and the two non-characters: nothing that is drawn, and some break JSON readers.
+# C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _INVISIBLE_OPERATION = "ignore-text"
 _Rect = tuple[float, float, float, float]
@@ -272,7 +272,7 @@ def _pieces(line: Line, tokens: tuple[Token, ...]) -> list[Line]:
 
 
 def _mover(matrix: tuple[float, ...]) -> _Move:
-    """From the page as it is written to the page as it is displayed. Plain numbers: pymupdf.Rect is ten times slower."""
+    """From the page as written to the page as displayed. Plain numbers: pymupdf.Rect is ten times slower."""
     a, b, c, d, e, f = matrix
 
     def move(x0: float, y0: float, x1: float, y1: float) -> _Rect:

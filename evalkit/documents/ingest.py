@@ -73,12 +73,14 @@ def find_pdfs(paths: Iterable[Path]) -> list[Path]:
                     code="READER-NO-PDFS",
                     remedy="Name a folder with .pdf files, or the files themselves.",
                 )
-        elif path.exists():
+        elif path.is_file():
             inside = [path]
-        else:
+        elif path.exists():
             raise UsageError(
-                f"{path} does not exist", code="READER-MISSING", remedy="Check the path; nothing has been read."
+                f"{path} is a pipe or device", code="READER-MISSING", remedy="Save the document to a file first."
             )
+        else:
+            raise UsageError(f"{path} does not exist", code="READER-MISSING", remedy="Check the path.")
         for file in inside:
             found.setdefault(file.resolve(), file)
     return sorted(found.values())

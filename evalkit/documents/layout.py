@@ -2,8 +2,8 @@
 
 Three rules do most of the work:
 
-- A gap is a gutter between columns only if prose stands on both sides of it. Labels and their values, and tables without
-  rules, are read row by row.
+- A gap is a gutter between columns only if prose stands on both sides of it. Labels and their values, and tables
+  without rules, are read row by row.
 - Where the next line's first word would still have fitted on a line, the line was ended on purpose, and so is the
   paragraph.
 - A heading is larger or bolder than what most of the page is set in, or short and in capitals.
@@ -25,7 +25,10 @@ from evalkit.documents.tables import Cell, Grid, Rule, find_stacks
 
 #: The share of the page's height at top and at bottom where headers and footers stand.
 MARGIN = 0.09
-_MARKER = re.compile(r"[•◦▪▫‣⁃∙·●○■□❑☐☑☒✓✔➢►\uf0a7\uf0b7\uf0d8*–—-]|\(?(\d{1,2}|[A-Za-z]|[ivx]{1,5})[.)]|\(\d{1,2}\)")
+_MARKER = re.compile(
+    r"[•◦▪▫‣⁃∙·●○■□❑☐☑☒✓✔➢►\uf0a7\uf0b7\uf0d8*–—-]"  # the \uf0… are bullets of Wingdings and Symbol
+    r"|\(?(\d{1,2}|[A-Za-z]|[ivx]{1,5})[.)]"
+)
 _PAGE_NUMBER = re.compile(r"\W*((page|pg\.?|p\.)\s*)?\d{1,4}(\s*(of|/)\s*\d{1,4})?\W*", re.IGNORECASE)
 _PAGE_OF = re.compile(r"\b(page|pg\.?|p\.)\s*\d{1,4}(\s*(of|/)\s*\d{1,4})?\b", re.IGNORECASE)
 _CLOCK = re.compile(r"\b\d{1,2}:\d{2}\b")
@@ -392,7 +395,7 @@ def _middle(element: _Element) -> float:
 
 
 def _is_columns(elements: Sequence[_Element], gutter: float) -> bool:
-    """Whether two columns stand side by side: prose on both sides, or lines that do not care for each other's height."""
+    """Whether two columns stand side by side: prose on both sides, or lines at heights of their own."""
     left = [element for element in elements if element.x1 <= gutter]
     right = [element for element in elements if element.x0 >= gutter]
     if min(len(left), len(right)) < 3:

@@ -1,4 +1,4 @@
-"""The one door to PyMuPDF: loaded late, kept silent, and every way in which a file can be broken becomes a DocumentError.
+"""The one door to PyMuPDF: loaded late, kept silent, and whatever is wrong with a file becomes a DocumentError.
 
 PyMuPDF is not thread-safe: read in one thread of a process, or in several processes.
 """
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from evalkit.errors import DocumentError
 
 MAX_PAGES = 20_000
-#: Readers accept this many bytes of mail headers or printer commands before the PDF begins (Adobe's implementation note).
+#: Readers accept this many bytes of mail headers or printer commands before the PDF begins.
 _JUNK_ALLOWED = 1024
 _MAGIC = b"%PDF-"
 _REFERENCE = re.compile(r"(\d+) \d+ R")
@@ -60,8 +60,8 @@ def open_pdf(data: bytes, file_path: str) -> OpenPdf:
     try:
         document = mupdf.open(stream=data, filetype="pdf")
         locked = bool(document.needs_pass)
-    except Exception as error:  # MuPDF's errors share no base but Exception
-        raise _damaged(name) from error
+    except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
+        raise _damaged(name) from None
     if locked:
         document.close()
         raise DocumentError(
@@ -76,9 +76,9 @@ def open_pdf(data: bytes, file_path: str) -> OpenPdf:
         if is_mended and total <= MAX_PAGES:
             _flatten(document, pages)
         total = total if is_mended else _counted_pages(document)
-    except Exception as error:
+    except Exception:  # noqa: BLE001 - as above
         document.close()
-        raise _damaged(name) from error
+        raise _damaged(name) from None
     if total > MAX_PAGES:
         document.close()
         raise DocumentError(

@@ -43,12 +43,12 @@ def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
                 dpi=max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1), alpha=False
             )
             return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples)
-        except Exception as error:  # MuPDF's errors share no base but Exception
+        except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
             raise DocumentError(
                 f"page {page_num} of {path.name} cannot be drawn",
                 code="READER-PAGE",
                 remedy="Open the file in a PDF viewer; if the page is broken there too, fetch the document again.",
-            ) from error
+            ) from None
     finally:
         document.close()
 

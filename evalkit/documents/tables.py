@@ -1,7 +1,7 @@
 """Ruled tables: from the lines that are drawn on a page to the cells they enclose. Pure geometry, lengths in points.
 
-PyMuPDF's ``find_tables`` is not used: it takes 70 to 300 ms a page, rewrites rotated pages, and extracts the cells' text a
-second time, apart from the words whose places we need.
+PyMuPDF's ``find_tables`` is not used: it takes 70 to 300 ms a page, rewrites rotated pages, and extracts the cells'
+text a second time, apart from the words whose places we need.
 """
 
 from __future__ import annotations

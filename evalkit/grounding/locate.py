@@ -41,11 +41,10 @@ class Located:
 
 
 class Locator:
-    """Finds quotes in one document; each page's canonical form is made once."""
+    """Finds quotes in one document."""
 
     def __init__(self, bundle: DocumentBundle) -> None:
         self._bundle = bundle
-        self._canonical: dict[int, Canonical] = {}
 
     def locate(self, quote: str, page_number: int) -> Located:
         """The verdict on a quote that is claimed for a page (numbered from 1; it need not exist)."""
@@ -73,15 +72,16 @@ class Locator:
         exists = 1 <= page_number <= self._bundle.total_pages
         return exists and bool(wanted) and self._find(wanted, self._bundle.page(page_number)) is not None
 
-    def _find(self, wanted: str, page: Page) -> tuple[int, int] | None:
+    @staticmethod
+    def _find(wanted: str, page: Page) -> tuple[int, int] | None:
         """The original characters of the first whole-word occurrence."""
-        form = self._form(page)
+        form = canonical(page.text)
         return next((form.span(*found) for found in _occurrences(wanted, form, page.text)), None)
 
     def _nearest(self, wanted: str, pages: list[Page]) -> Located:
         best, place = 0.0, None
         for page in pages:
-            form = self._form(page)
+            form = canonical(page.text)
             if len(form.text) < len(wanted):  # the roles would swap: a page inside a quote is not a quote on a page
                 continue
             if found := fuzz.partial_ratio_alignment(wanted, form.text, score_cutoff=max(NEAR, best + 0.01)):
@@ -90,13 +90,9 @@ class Locator:
             return Located(QuoteVerdict.ABSENT, score=0.0)
         return self._at(QuoteVerdict.UNCERTAIN, *place, score=best)
 
-    def _at(self, verdict: QuoteVerdict, page: Page, span: tuple[int, int], score: float = 100.0) -> Located:
+    @staticmethod
+    def _at(verdict: QuoteVerdict, page: Page, span: tuple[int, int], score: float = 100.0) -> Located:
         return Located(verdict, page.page_num, *span, boxes=boxes_of(page, *span), score=score)
-
-    def _form(self, page: Page) -> Canonical:
-        if page.page_num not in self._canonical:
-            self._canonical[page.page_num] = canonical(page.text)
-        return self._canonical[page.page_num]
 
 
 def _occurrences(wanted: str, form: Canonical, text: str) -> Iterator[tuple[int, int]]:

@@ -38,18 +38,23 @@ class Canonical:
         return self.origin[start], self.origin[end - 1] + 1
 
 
+@lru_cache(maxsize=512)  # every verifier looks at the same pages
 def canonical(text: str) -> Canonical:
     """The canonical form of a text."""
-    characters: list[str] = []
+    parts: list[str] = []
     origin: list[int] = []
     joined = _joining_hyphens(text)
-    for index, character in enumerate(text):
-        if index in joined:
+    for word in _WORD.finditer(text):
+        if word.group().isascii() and joined.isdisjoint(range(*word.span())):  # nearly all words
+            parts.append(word.group().lower())
+            origin.extend(range(*word.span()))
             continue
-        for folded in _folded(character):
-            characters.append(folded)
-            origin.append(index)
-    return Canonical("".join(characters), tuple(origin))
+        for index in range(*word.span()):
+            if index not in joined:
+                folded = _folded(text[index])
+                parts.append(folded)
+                origin.extend([index] * len(folded))
+    return Canonical("".join(parts), tuple(origin))
 
 
 @lru_cache(maxsize=4096)
@@ -60,6 +65,7 @@ def _folded(character: str) -> str:
     return "".join(_SIGNS.get(part, part) for part in folded if not part.isspace())
 
 
+_WORD = re.compile(r"\S+")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011](?=\s*[^\W\d_])")
 
 

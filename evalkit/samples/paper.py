@@ -377,7 +377,8 @@ def _scanned(document: Pdf) -> Pdf:
         sheet = Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
         askew = sheet.rotate(SKEW[page.number % len(SKEW)], resample=Image.Resampling.BICUBIC, fillcolor=250)
         # Seeded: the grain is the same in every draw.
-        grain = Image.frombytes("L", askew.size, random.Random(page.number).randbytes(askew.width * askew.height))
+        noise = random.Random(page.number).randbytes(askew.width * askew.height)  # noqa: S311 - it is a picture
+        grain = Image.frombytes("L", askew.size, noise)
         jpeg = io.BytesIO()
         Image.blend(askew, grain, 0.09).save(jpeg, "JPEG", quality=55)
         copy = scan.new_page(width=WIDTH, height=HEIGHT)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import time
-from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from classification.keyword_vote import keyword_vote
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -885,28 +884,7 @@ def test_the_reasoning_repeats_no_text_of_the_document() -> None:
     assert not re.search("c\\.9999|zebra", segment.reasoning)
 
 
-def test_two_hundred_pages_do_not_take_long() -> None:
-    bundle = make_bundle(*[[*TEXT_OF["mri"], *TEXT_OF["skin"], *TEXT_OF["onc"]] * 4] * 50)
-    start = time.process_time()
-    classify(bundle)
-    assert time.process_time() - start < 2
-
-
 # ------------------------------------------------------------------------------------------- real documents
-
-VOTE = {
-    NOTE: r"chief complaint|history of|physical exam|review of systems|allerg|medication|vital|denies|presents|assessment|plan\b",
-    PATHOLOGY: r"patholog|specimen|biops|carcinoma|gross|microscopic|margin|formalin|histolog|lymph node|stain|tumor",
-    GENOMIC: r"\bgen(?:e|es|etic|omic)\b|variant|mutation|sequenc|exon|\bNM_|\bc\.\d|\bp\.[A-Z]|germline|somatic|allele|pathogenic",
-    RADIOLOGY: r"radiolog|\bCT\b|\bMRI\b|ultrasound|x-?ray|findings|impression|contrast|technique|comparison|axial|views?\b",
-    OTHER: r"authoriz|consent|signature|insurance|fax|form\b|release|prescription|reference|mg/dL|requisition|\bRef\b",
-}
-
-
-def keyword_vote(text: str) -> DocumentType:
-    """What five regular expressions would say: the type with most matches."""
-    votes = Counter({kind: len(re.findall(pattern, text, re.IGNORECASE)) for kind, pattern in VOTE.items()})
-    return max(DocumentType, key=votes.__getitem__)
 
 
 @pytest.mark.skipif(

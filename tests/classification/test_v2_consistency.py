@@ -13,6 +13,7 @@ from ..builders import (
     GENOMIC,
     NOTE,
     OTHER,
+    PATHOLOGY,
     RADIOLOGY,
     Json,
     answer,
@@ -189,6 +190,17 @@ def test_a_tie_on_equal_pages_goes_to_the_report_before_other() -> None:
     assert codes(faults(value)) == ["V2-DOMINANT-TIE"]
     other = two_segments({GENOMIC: 1.0}, {OTHER: 1.0}, 4, OTHER, genomic=0.505, other=0.495)
     assert codes(faults(other)) == ["V2-DOMINANT-OVERALL"]
+
+
+def test_a_tie_of_two_reports_on_equal_pages_goes_to_the_one_that_comes_first_in_the_document() -> None:
+    """However the mixture happens to list them: here Pathology Report stands before Radiology Report in it."""
+    value = answer(
+        segment(1, 1, 4, RADIOLOGY, shared({RADIOLOGY: 1.0}, QUOTE)),
+        segment(2, 5, 8, PATHOLOGY, shared({PATHOLOGY: 1.0}, QUOTE)),
+        overall=RADIOLOGY,
+        shares={RADIOLOGY: 0.498, PATHOLOGY: 0.502},
+    )
+    assert codes(faults(value)) == ["V2-DOMINANT-TIE"]
 
 
 # ---------------------------------------------------------------------------------------------------- mixture

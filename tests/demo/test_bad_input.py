@@ -1,5 +1,6 @@
 """Every input is broken until checked: one clear line, the rest finished, nothing lost."""
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -8,7 +9,9 @@ import pytest
 
 import evalkit
 from evalkit.batch.identity import stem_of
-from evalkit.errors import UsageError
+from evalkit.batch.reading import Readers
+from evalkit.documents import DocumentBundle
+from evalkit.errors import DocumentError, UsageError
 
 
 @pytest.fixture
@@ -48,7 +51,8 @@ def test_unreadable_documents_are_named_and_the_others_finished(pdf: bytes, tmp_
     assert by_id["a_good"].decision == by_id["e_good"].decision == "AUTO_ACCEPT"
     assert {one.doc_id for one in run.failed} >= {"b_empty", "c_page"}
     for one in run.failed:
-        assert one.error and "\n" not in one.error
+        assert one.error
+        assert "\n" not in one.error
         assert one.pdf_filename in one.error
         stored = json.loads((tmp_path / f"output/results/{one.doc_id}.json").read_text())
         assert set(stored["error"]) == {"code", "message", "remedy"}
@@ -216,7 +220,7 @@ def test_a_file_that_kills_its_reader_ends_alone(
 ) -> None:
     from evalkit.batch import reading
 
-    monkeypatch.setattr(reading, "read", _deadly_read)
+    monkeypatch.setattr(reading, "_read_within", _deadly_read)
     names = ["quest_cbc.pdf", "requisition.pdf", "consent_form.pdf"]
     run = evalkit.run([samples / name for name in names], output=tmp_path / "output", workers=2)
     by_id = {one.doc_id: one for one in run.documents}
@@ -224,7 +228,28 @@ def test_a_file_that_kills_its_reader_ends_alone(
     assert by_id["quest_cbc"].decision == by_id["consent_form"].decision == "AUTO_ACCEPT"
 
 
-def _deadly_read(path: Path, *, doc_id: str, timestamp: str):
+def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "endless.pdf")  # opening it waits for a writer that never comes
+
+    async def both() -> tuple[DocumentError, DocumentBundle]:
+        with Readers(1, longest=2) as readers:
+            with pytest.raises(DocumentError) as refused:
+                await readers.read(tmp_path / "endless.pdf", doc_id="endless", timestamp="t")
+            return refused.value, await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
+
+    refused, following = asyncio.run(both())
+    assert refused.code == "READER-CRASHED"
+    assert following.total_pages == 2
+
+
+def test_a_pipe_is_not_waited_for(samples: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.pdf")
+    run = evalkit.run([tmp_path / "pipe.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output")
+    assert [one.doc_id for one in run.documents] == ["quest_cbc"]
+    assert "pipe" in run.problems[0]
+
+
+def _deadly_read(longest: int, path: Path, doc_id: str, timestamp: str):
     import signal
 
     from evalkit.documents.ingest import read

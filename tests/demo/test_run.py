@@ -58,9 +58,7 @@ def test_a_second_run_asks_and_writes_nothing(samples: Path, tmp_path: Path) -> 
     assert decisions[0] == decisions[1]
 
 
-def test_two_runs_into_two_folders_are_equal_clocks_apart(
-    samples: Path, finished: RunSummary, tmp_path: Path
-) -> None:
+def test_two_runs_into_two_folders_are_equal_clocks_apart(samples: Path, finished: RunSummary, tmp_path: Path) -> None:
     run_samples(samples, tmp_path / "output", workers=1)
     assert contents(tmp_path / "output") == contents(Path(finished.output))
 
@@ -167,10 +165,7 @@ async def _inside_a_loop(samples: Path, tmp_path: Path) -> None:
 
 
 def test_calls_are_counted_by_agent(finished: RunSummary) -> None:
-    usage = {
-        path.stem: json.loads(path.read_text())["usage"]
-        for path in (Path(finished.output) / "results").iterdir()
-    }
+    usage = {path.stem: json.loads(path.read_text())["usage"] for path in (Path(finished.output) / "results").iterdir()}
     assert usage["clinical_note"]["calls"] == 4
     assert set(usage["clinical_note"]["by_agent"]) == {"classifier", "V2", "V3", "V4"}
     assert usage["shares_106"]["calls"] == 3  # supplied, and the repair asks nothing again

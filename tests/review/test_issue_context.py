@@ -129,6 +129,19 @@ def test_the_segment_is_told_by_its_page_where_two_bear_one_index(build: Any) ->
     assert context_of(build, build.issue(), answer=answer).segment is None
 
 
+def test_a_named_segment_stays_the_named_one_where_the_page_lies_outside_it(build: Any) -> None:
+    answer = build.answer(
+        [build.segment(1, 1, 1, "Other"), build.segment(2, 2, 3, "Genomic Report")], {"Other": 1.0}, "Other"
+    )
+    assert context_of(build, build.issue(segment_index=2, page=1), answer=answer).segment.segment_index == 2
+
+
+def test_evidence_of_another_page_does_not_stand_for_the_issues_page(build: Any) -> None:
+    context = context_of(build, build.issue(document_type="Genomic Report", page=1))
+    assert context.paragraphs_matched == ()
+    assert context.note == "Nothing is quoted; shown is the start of page 1."
+
+
 def test_a_case_without_a_classification_still_has_text(build: Any) -> None:
     bundle = build.bundle(PAGES)
     packet = build.packet(build.result(None, [build.issue("V1-0001", code="V1-UNPARSEABLE")]), bundle)

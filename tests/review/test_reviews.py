@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import stat
 import threading
 import time
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
+from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
 from evalkit.review import (
     SMEReviewHelper,
     accept_silver,
@@ -84,6 +83,24 @@ def test_slide_10_the_expert_corrects(genomic: Any, desk: Any) -> None:
     assert review.before == genomic.classification
     assert review.after is not None
     assert review.after.to_json() == answer
+
+
+@pytest.mark.parametrize(
+    ("said", "vouched"),
+    [
+        ({"corrected_dominant_type": "Other"}, ["dominant_type"]),
+        ({"corrected_segments": [(1, 2, "Other")]}, ["dominant_type", "segments"]),
+        ({"corrected_mixture": [{"document_type": "Other", "overall_share": 1}]}, ["mixture"]),
+        ({"corrected_dominant_type": "Other", "vouched": ["segments"]}, ["segments"]),
+        ({"agrees": True}, ["dominant_type", "segments"]),
+        ({"agrees": True, "vouched": []}, []),
+    ],
+)
+def test_an_expert_stands_for_what_they_corrected(
+    genomic: Any, desk: Any, said: dict[str, Any], vouched: list[str]
+) -> None:
+    desk.helper().save_review("doc2_6", **said)
+    assert desk.truth()["vouched"] == vouched
 
 
 def test_slide_10_the_expert_validates(pathology: Any, desk: Any) -> None:
@@ -256,7 +273,7 @@ def test_a_crash_after_the_review_is_healed(genomic: Any, desk: Any, monkeypatch
     truth = desk.truth()
     assert truth["revision"] == 1
     assert read_packet(desk.files, "doc2_6").review_status == "completed"
-    os.remove(desk.root / "ground_truth/gt_doc2_6.json")
+    (desk.root / "ground_truth/gt_doc2_6.json").unlink()
     reproject(desk.files, "doc2_6")
     assert desk.truth() == truth
 
@@ -363,7 +380,7 @@ def together(*calls: Callable[[], Any]) -> list[Any]:
         barrier.wait()
         try:
             outcomes[place] = calls[place]()
-        except Exception as error:
+        except EvalkitError as error:
             outcomes[place] = error
 
     threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]

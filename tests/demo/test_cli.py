@@ -1,0 +1,217 @@
+"""The command line as a shell sees it: one line per fault, exit statuses of the contract."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalkit.batch import RunSummary
+
+
+def evalkit_command(*words: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "evalkit", *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env=os.environ | environment,
+        check=False,
+    )
+
+
+def test_help_is_quick_and_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, resource; sys.argv = ['evalkit', '--help']\n"
+        "from evalkit.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pymupdf', 'pandas', 'numpy', 'google', 'sqlalchemy', 'pydantic', 'PIL'} & set(sys.modules)\n"
+        "print('heavy:', sorted(heavy))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "heavy: []" in shown
+    for command in ("samples", "run", "queue", "show", "export", "schema", "reindex", "doctor"):
+        assert f"\n  {command} " in shown
+
+
+def test_every_command_has_help_with_an_example() -> None:
+    for command in ("samples", "run", "queue", "show", "export", "schema", "reindex", "doctor"):
+        shown = evalkit_command(command, "--help")
+        assert shown.returncode == 0
+        assert f"Example: evalkit {command}" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run"],
+        ["run", "--nope"],
+        ["run", "gone.pdf"],
+        ["run", "."],
+        ["run", "gone.pdf", "--model", "gemini:whatever"],
+        ["run", "gone.pdf", "--workers", "-1"],
+        ["nope"],
+        ["show", "nobody"],
+        ["queue", "--output", "gone"],
+        ["schema", "nope"],
+        ["export", "--format", "xml"],
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "output").mkdir()
+    shown = evalkit_command(*words, cwd=tmp_path)
+    assert shown.returncode == 2, shown
+    assert len(shown.stderr.strip().splitlines()) == 1, shown.stderr
+    assert shown.stdout == ""
+
+
+def test_run_prints_every_decision_and_fails_only_what_failed(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.pdf").write_bytes(b"no pdf")
+    words = ["run", samples / "quest_cbc.pdf", tmp_path / "broken.pdf", tmp_path / "gone", "--output", tmp_path / "out"]
+    shown = evalkit_command(*words)
+    assert shown.returncode == 1
+    assert "quest_cbc" in shown.stdout
+    assert "AUTO_ACCEPT" in shown.stdout
+    assert "NOT READ" in shown.stdout
+    assert [line.split(":")[0] for line in shown.stderr.strip().splitlines()] == [
+        "broken",
+        f"{tmp_path / 'gone'} does not exist. Check the path.",
+    ]
+
+
+def test_run_as_json(samples: Path, tmp_path: Path) -> None:
+    shown = evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
+    value = json.loads(shown.stdout)
+    assert [one["decision"] for one in value["documents"]] == ["AUTO_ACCEPT"]
+
+
+def test_show_prints_issues_as_slide_9_does(finished: RunSummary) -> None:
+    shown = evalkit_command("show", "quest_genomic", "--output", finished.output).stdout
+    assert "quest_genomic: ESCALATE_TO_SME (rule 1)" in shown
+    assert (
+        "[BLOCKER] V3-0001 (Agent: V3)\n"
+        "  Message:   Routine lab vendor detected (Quest Diagnostics) but\n"
+        "             Genomic Report marked PRIMARY\n"
+        "  Location:  document_mixture → Genomic Report\n"
+        "  Fix:       Reclassify as 'Other' or downgrade to MENTION_ONLY\n"
+    ) in shown
+
+
+def test_show_says_what_was_repaired(finished: RunSummary) -> None:
+    shown = evalkit_command("show", "shares_106", "--output", finished.output).stdout
+    assert "V2-0001" in shown
+    assert "1.060" in shown
+    assert "(repaired)" in shown
+
+
+def test_queue_is_worst_first(finished: RunSummary) -> None:
+    rows = json.loads(evalkit_command("queue", "--output", finished.output, "--json").stdout)
+    severities = [(row["blocker"], row["major"], row["minor"]) for row in rows]
+    assert severities == sorted(severities, reverse=True)
+    assert {"fabricated_quote", "quest_genomic", "scanned", "segment_count"} <= {row["case_id"] for row in rows}
+
+
+def test_export_leaves_silver_out_unless_asked(finished: RunSummary, tmp_path: Path) -> None:
+    nothing = evalkit_command("export", "--output", finished.output)
+    assert (nothing.returncode, nothing.stdout) == (0, "")
+    silver = evalkit_command(
+        "export", "--output", finished.output, "--silver", "--format", "csv", "--to", tmp_path / "t"
+    )
+    assert silver.returncode == 0
+    assert (tmp_path / "t").stat().st_mode & 0o777 == 0o600
+    rows = list(csv.DictReader((tmp_path / "t").read_text().splitlines()))
+    assert {row["ground_truth_source"] for row in rows} == {"AUTO_ACCEPTED"}
+    by_id = {row["doc_id"]: row for row in rows}
+    assert by_id["doc2_6"]["segments"] == "1-5 Genomic Report; 6-8 Clinical Note"
+
+
+@pytest.mark.parametrize(
+    "name", ["bundle", "classification", "failure", "ground_truth", "issue", "packet", "result", "review"]
+)
+def test_schemas_are_json_schemas(name: str) -> None:
+    schema = json.loads(evalkit_command("schema", name).stdout)
+    assert schema["type"] == "object"
+    assert schema["properties"]
+
+
+def test_schema_without_a_name_lists_them() -> None:
+    assert "packet" in evalkit_command("schema").stdout.split()
+
+
+def test_doctor_says_what_is_there(tmp_path: Path) -> None:
+    shown = evalkit_command("doctor", "--json", cwd=tmp_path)
+    checks = {check["name"]: check for check in json.loads(shown.stdout)}
+    assert shown.returncode == 0
+    assert checks["pymupdf"]["is_fine"]
+    assert "traps" in checks["prompts and tables"]["found"]
+    assert list(tmp_path.iterdir()) == []  # it only looks
+
+
+def test_settings_come_from_option_then_environment_then_file(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "evalkit.toml").write_text('output = "from_file"\n')
+    document = samples / "quest_cbc.pdf"
+    evalkit_command("run", document, cwd=tmp_path)
+    evalkit_command("run", document, cwd=tmp_path, EVALKIT_OUTPUT="from_environment")
+    evalkit_command("run", document, "--output", "from_option", cwd=tmp_path, EVALKIT_OUTPUT="from_environment")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "evalkit.toml",
+        "from_file",
+        "from_environment",
+        "from_option",
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["outptu = 'x'", "workers = -1", "workers = [", "[models]\ndefault = 'gpt'", "audit_rate = 2.0"]
+)
+def test_wrong_settings_are_one_line(samples: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "evalkit.toml").write_text(text)
+    shown = evalkit_command("run", samples / "quest_cbc.pdf", cwd=tmp_path)
+    assert shown.returncode == 2
+    assert len(shown.stderr.strip().splitlines()) == 1
+
+
+def test_a_file_name_is_not_markup(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "[red]x[blink].pdf").write_bytes((samples / "quest_cbc.pdf").read_bytes())
+    shown = evalkit_command("run", tmp_path, "--output", tmp_path / "out")
+    assert "_red_x_blink_" in shown.stdout
+
+
+def test_logs_and_errors_hold_no_document_text_and_logs_no_names(samples: Path, tmp_path: Path) -> None:
+    secret = "Zebulon Quagmire"
+    supplied = json.loads((samples / "classifications/fabricated_quote.json").read_text())
+    supplied["segments"][0]["start_page"] = secret
+    folder = tmp_path / "classifications"
+    folder.mkdir()
+    (folder / "fabricated_quote.json").write_text(json.dumps(supplied))
+    words = ["run", samples / "fabricated_quote.pdf", "--classifications", folder, "--output", tmp_path / "out"]
+    shown = evalkit_command("--verbose", *words)
+    assert shown.returncode == 0
+    assert secret not in shown.stderr + shown.stdout
+    assert "fabricated_quote" not in shown.stderr
+
+
+def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    evalkit_command("run", samples / "scanned.pdf", samples / "quest_cbc.pdf", "--output", output)
+    before = evalkit_command("queue", "--output", output, "--json").stdout
+    for path in output.glob("evalkit.sqlite*"):
+        path.unlink()
+    assert evalkit_command("queue", "--output", output).stdout.strip() == "Nothing waits for an expert."
+    shown = evalkit_command("reindex", "--output", output)
+    assert shown.stdout.strip() == "2 documents and 1 cases indexed"
+    assert evalkit_command("queue", "--output", output, "--json").stdout == before
+    again = json.loads(evalkit_command("run", samples / "quest_cbc.pdf", "--output", output, "--json").stdout)
+    assert again["documents"][0]["resumed"]
+
+
+def test_a_damaged_index_is_one_line(finished: RunSummary, tmp_path: Path) -> None:
+    (tmp_path / "evalkit.sqlite").write_bytes(b"not a database, sorry" * 100)
+    shown = evalkit_command("queue", "--output", tmp_path)
+    assert shown.returncode == 1
+    assert "reindex" in shown.stderr
+    assert len(shown.stderr.strip().splitlines()) == 1

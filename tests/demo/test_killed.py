@@ -1,0 +1,16 @@
+"""A killed run goes on where it was (three kills here; ten, each into a fresh folder too, in `make stress`)."""
+
+from pathlib import Path
+
+from demo.killing import killed_at_random, resumed
+from demo.outputs import contents
+
+from evalkit.batch import RunSummary
+
+
+def test_a_run_killed_again_and_again_equals_the_undisturbed_one(
+    samples: Path, finished: RunSummary, tmp_path: Path
+) -> None:
+    for seed in range(3):
+        killed_at_random(samples, tmp_path / "output", seed, longest=2.5)
+    assert resumed(samples, tmp_path / "output") == contents(Path(finished.output))

@@ -1,0 +1,57 @@
+"""The notebooks as an analyst opens them: beside `.demo` and `output`, in JupyterLab's kernel."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+
+
+@pytest.fixture(scope="module")
+def desk(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("desk")
+    shutil.copytree(samples, folder / ".demo")
+    shutil.copytree(NOTEBOOKS, folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
+    for name in ("run_pipeline", "export_ground_truth"):
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", f"{name}.ipynb"],
+            cwd=folder / "notebooks",
+            check=True,
+        )
+    return folder
+
+
+def test_the_pipeline_notebook_runs_everything(desk: Path) -> None:
+    assert len(list((desk / "output/results").iterdir())) == len(list((desk / ".demo").glob("*.pdf")))
+
+
+def test_one_case_is_validated_and_one_corrected(desk: Path) -> None:
+    validated = json.loads((desk / "output/ground_truth/gt_segment_count.json").read_text())
+    assert validated["ground_truth_source"] == "SME_VALIDATED"
+    assert validated["ground_truth_classification"]["number_of_segments"] == 2
+    corrected = json.loads((desk / "output/ground_truth/gt_quest_genomic.json").read_text())
+    assert corrected["ground_truth_source"] == "SME_CORRECTED"
+    assert corrected["corrected_dominant_type"] == "Other"
+    assert corrected["ground_truth_classification"]["dominant_type_overall"] == "Other"
+    assert (corrected["revision"], corrected["reviewer"]) == (1, "analyst")
+
+
+def test_the_export_has_both(desk: Path) -> None:
+    lines = (desk / "output/ground_truth.jsonl").read_text().splitlines()
+    assert sorted(json.loads(line)["doc_id"] for line in lines) == ["quest_genomic", "segment_count"]
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_are_front_doors_without_outputs(path: Path) -> None:
+    cells = json.loads(path.read_text())["cells"]
+    for cell in cells:
+        source = "".join(cell["source"])
+        assert len(source.splitlines()) <= 12
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+            assert not any(line.startswith(("def ", "class ")) for line in source.splitlines())

@@ -1,0 +1,49 @@
+"""The rules of the house, run with the tests: lint, types, floors, and what may not be in a commit."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["ruff", "check", "."],
+        ["ruff", "format", "--check", "."],
+        ["mypy"],
+        ["importlinter.cli", "lint"],
+    ],
+    ids=" ".join,
+)
+def test_make_check_finds_nothing(words: list[str]) -> None:
+    module = ["-c", "from importlinter.cli import lint_imports_command; lint_imports_command()"]
+    command = module if words[0].startswith("importlinter") else ["-m", *words]
+    done = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_lock_names_packages_and_versions_only() -> None:
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    pins = [line for line in lines if line and not line.lstrip().startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9._-]+(\[[a-z,]+\])?==[^\s;]+( ; .+)?", pin) for pin in pins)
+    assert not any("://" in line for line in lines)
+
+
+def test_the_lock_holds_every_direct_dependency() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    pinned = {line.split("==")[0].partition("[")[0] for line in (ROOT / "requirements.lock").read_text().splitlines()}
+    for requirement in wanted:
+        assert re.split(r"[<>=\[ ]", requirement)[0].lower().replace("_", "-") in pinned, requirement
+
+
+def test_prompts_and_notebooks_are_in_the_wheel() -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {"prompts": "evalkit/_prompts", "notebooks": "evalkit/_notebooks"}
+    assert set(wheel["packages"]) == {"evalkit", "widgets"}
