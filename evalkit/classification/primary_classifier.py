@@ -69,7 +69,8 @@ _PAGE_FURNITURE = re.compile(
     r"|\bdate of birth\b|\bbirth ?date\b|\bD\.?O\.?B\b"
 )
 # A ruled or dotted line ends a passage: what stands on both sides of a blank belongs to two fields.
-_PASSAGE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z0-9\"(\[])|[\n\t]+|[_.]{4,}")
+_TITLE = "".join(rf"(?<!\b{title}\.)" for title in ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs"))
+_PASSAGE_END = re.compile(rf"(?<=[.!?]){_TITLE}\s+(?=[A-Z0-9\"(\[])|[\n\t]+|[_.]{{4,}}")
 _WORD = re.compile(r"\S+")
 _LEVEL_ORDER = tuple(PresenceLevel)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from PIL import Image, ImageDraw
+from PIL import Image, ImageChops, ImageDraw
 
 from evalkit.documents.bundle import Box
 from evalkit.documents.ingest import load
@@ -17,8 +17,8 @@ from evalkit.errors import DocumentError
 
 #: 50 megapixels are 150 MB in memory: a poster becomes coarser instead of exhausting the machine.
 MAX_PIXELS = 50_000_000
-_FOUND = (255, 214, 0, 96)
-_NEAR = (214, 120, 0, 255)
+_FOUND = (255, 226, 92)
+_NEAR = (214, 120, 0)
 _DASH = 8
 
 
@@ -55,16 +55,17 @@ def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
 
 def light(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
     """A copy of the image with the boxes (fractions 0..1) lit: filled yellow if found, dashed outline if only near."""
-    lit = image.convert("RGBA")
-    layer = Image.new("RGBA", lit.size, (0, 0, 0, 0))
+    page = image.convert("RGB")
+    layer = Image.new("RGB", page.size, "white")
     draw = ImageDraw.Draw(layer)
     for box in boxes:
-        x0, y0, x1, y1 = (side * length for side, length in zip(box, lit.size * 2, strict=True))
+        x0, y0, x1, y1 = (side * length for side, length in zip(box, page.size * 2, strict=True))
         if style == "found":
             draw.rectangle((x0, y0, x1, y1), fill=_FOUND)
         else:
             _dashed(draw, x0, y0, x1, y1)
-    return Image.alpha_composite(lit, layer).convert("RGB")
+    # Multiplied, as with a marker pen: what is printed black stays black.
+    return ImageChops.multiply(page, layer)
 
 
 def jpeg(image: Image.Image, quality: int = 75) -> bytes:
