@@ -318,10 +318,12 @@ def _print_summary(summary: RunSummary) -> None:
                 one.decision_rule or "",
                 one.dominant_type or "",
                 f"{one.blocker}/{one.major}/{one.minor}",
+                ", ".join(one.raised_by),
             ]
             for one in documents
         ]
-        _print_table(rows, ("document", "pages", "decision", "rule", "dominant type", "blocker/major/minor"))
+        columns = ("document", "pages", "decision", "rule", "dominant type", "blocker/major/minor", "raised by")
+        _print_table(rows, columns)
     decisions = [one.decision or "NOT READ" for one in documents]
     counted = ", ".join(f"{decisions.count(name)} {name}" for name in sorted(set(decisions)))
     resumed = sum(one.resumed for one in documents)

@@ -182,8 +182,9 @@ class Files:
             os.close(handle)
 
     def _sweep(self) -> None:
-        for leftover in (self.root / _SCRATCH).glob("*"):
-            if not _alive(int(leftover.name.partition("-")[0])):
+        for leftover in (self.root / _SCRATCH).glob("*-*"):
+            writer = leftover.name.partition("-")[0]
+            if writer.isdecimal() and not _alive(int(writer)):
                 leftover.unlink(missing_ok=True)
 
     @contextmanager
@@ -227,7 +228,7 @@ def _sync_folder(folder: Path) -> None:
 def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         pass

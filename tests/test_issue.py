@@ -6,6 +6,7 @@ import json
 import pickle
 
 import pytest
+from builders import an_issue
 from pydantic import ValidationError
 
 from evalkit.errors import (
@@ -19,8 +20,6 @@ from evalkit.errors import (
     UsageError,
 )
 from evalkit.issue import Issue, IssueSeverity, by_severity, numbered
-
-from .builders import an_issue
 
 
 @pytest.mark.parametrize(

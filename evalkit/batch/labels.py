@@ -12,6 +12,7 @@ from typing import Any
 from evalkit.batch.identity import Source
 from evalkit.classification.orchestrator import Unparseable
 from evalkit.errors import UsageError
+from evalkit.store import canonical
 
 _COLUMNS = ("dominant_type", "confidence", "segments")
 
@@ -85,9 +86,18 @@ def read_classifications(folder: Path, sources: Iterable[Source]) -> tuple[dict[
             )
             continue
         try:
-            value = json.loads(path.read_text("utf-8-sig"))
-            # null would read as "nothing was supplied", and somebody else's answer would be asked for
-            supplied[path.stem] = Unparseable("the file says null") if value is None else value
+            supplied[path.stem] = checked(json.loads(path.read_text("utf-8-sig")))
         except (OSError, ValueError, RecursionError) as error:
             supplied[path.stem] = Unparseable(f"the file is not readable JSON ({type(error).__name__})")
     return supplied, problems
+
+
+def checked(value: Any) -> Any:
+    """A supplied classification that can be hashed and written down, or ``Unparseable``."""
+    if value is None:  # it would read as "nothing was supplied", and another model would be asked instead
+        return Unparseable("it is null")
+    try:
+        canonical(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        return Unparseable(f"it holds what JSON cannot carry ({type(error).__name__})")
+    return value

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from evalkit.batch.audit import AuditPlan
 from evalkit.batch.identity import Source, find, stem_of
-from evalkit.batch.labels import ProductionLabels, read_classifications, read_production
+from evalkit.batch.labels import ProductionLabels, checked, read_classifications, read_production
 from evalkit.batch.reading import Readers
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
@@ -33,6 +33,7 @@ from evalkit.classification.v5_arbiter import Decision, count
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read, reader_version
 from evalkit.errors import DocumentError, EvalkitError, NotFound, StoreError
+from evalkit.issue import IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.prompts import prompt_versions
 from evalkit.review.ground_truth import accept_silver, withdraw_silver
@@ -64,6 +65,8 @@ class DocumentSummary:
     major: int
     minor: int
     """Open issues."""
+    raised_by: tuple[str, ...]
+    """The agents of the open BLOCKER and MAJOR issues."""
     attempts: int
     evidence_quality_score: float | None
     calls: int
@@ -243,8 +246,9 @@ async def aevaluate(
     started = _now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
     bundle = await asyncio.to_thread(read, where, doc_id=stem_of(path), timestamp=started)
-    outcome = await _orchestrator(given).evaluate(bundle, classification)
-    print_ = fingerprint(bundle.sha256, given, classification)
+    supplied = None if classification is None else checked(classification)
+    outcome = await _orchestrator(given).evaluate(bundle, supplied)
+    print_ = fingerprint(bundle.sha256, given, supplied)
     return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": _now()})
 
 
@@ -492,6 +496,7 @@ def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, *, 
         blocker=counts.blocker,
         major=counts.major,
         minor=counts.minor,
+        raised_by=tuple(sorted({one.agent for one in result.open_issues if one.severity is not IssueSeverity.MINOR})),
         attempts=len(result.attempts),
         evidence_quality_score=result.evidence_quality_score,
         calls=0 if resumed else result.usage.calls,
@@ -510,6 +515,7 @@ def _failure_summary(source: Source, error: EvalkitError | Failure, *, resumed: 
         blocker=0,
         major=0,
         minor=0,
+        raised_by=(),
         attempts=0,
         evidence_quality_score=None,
         calls=0,

@@ -22,7 +22,7 @@ from evalkit.classification.schema import (
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Agent, Issue, IssueSeverity, numbered
 from evalkit.llm.model import Answer, Question
-from evalkit.llm.prompts import as_json, fenced, render
+from evalkit.llm.prompts import as_json, fenced, fenced_claims, render
 
 VerifierName = Literal["V2", "V3", "V4"]
 
@@ -86,7 +86,7 @@ class VerifierQuestion(Question[Findings]):
             self.prompt_name,
             document=fenced(self.bundle),
             types=as_json(type_definitions()),
-            classification=as_json(claims(self.classification)),
+            classification=fenced_claims(self.bundle, claims(self.classification)),
         )
 
     def offline(self) -> Findings:

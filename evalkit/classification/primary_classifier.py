@@ -16,7 +16,6 @@ from itertools import islice, pairwise
 
 from evalkit.classification.lexicon import Cue, PageReading, Span, clear_winner, lexicon, read_page
 from evalkit.classification.schema import (
-    REPORT_TYPES,
     ClassificationOutput,
     DocumentType,
     Evidence,
@@ -27,6 +26,7 @@ from evalkit.classification.schema import (
     normalised,
     type_definitions,
 )
+from evalkit.classification.v2_consistency import nearly_largest, tie_winner
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import whole_words
 from evalkit.llm.model import Question
@@ -57,7 +57,6 @@ LEAST_SHARE = 0.01
 MENTION_SHARE = 0.05
 EMBEDDED_SHARE = 0.15
 
-TIE = 0.01
 
 LEAST_WORDS, MOST_WORDS, WINDOW_WORDS = 3, 60, 40
 SNIPPETS = {PresenceLevel.PRIMARY: 3, PresenceLevel.EMBEDDED_RAW: 2, PresenceLevel.MENTION_ONLY: 1}
@@ -535,12 +534,4 @@ def _dominant_overall(segments: Sequence[Segment], mixture: Sequence[MixtureEntr
         pages[segment.dominant_type] += segment.segment_page_count
     if not segments or pages[None] >= max(pages[kind] for kind in DocumentType):
         return None
-    largest = max(entry.overall_share for entry in mixture)
-    # A tie goes to more pages, then to a report before Other, then to what comes first.
-    tied = [entry.document_type for entry in mixture if largest - entry.overall_share <= TIE]
-    most = max(pages[kind] for kind in tied)
-    tied = [kind for kind in tied if pages[kind] == most]
-    if any(kind in REPORT_TYPES for kind in tied):
-        tied = [kind for kind in tied if kind is not DocumentType.OTHER]
-    in_order = [segment.dominant_type for segment in segments]
-    return min(tied, key=lambda kind: in_order.index(kind) if kind in in_order else len(in_order))
+    return tie_winner(nearly_largest(mixture), segments)

@@ -12,9 +12,9 @@ from decimal import ROUND_FLOOR, Decimal
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class DocumentType(StrEnum):
@@ -99,6 +99,15 @@ class ClassificationOutput(_Shape):
     document_mixture: tuple[MixtureEntry, ...]
     vendor_signals: tuple[str, ...] = ()
     self_evaluation: str | dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _can_be_written(self) -> Self:
+        # Half a character or endless nesting passes a JSON parser and then cannot be written down again.
+        try:
+            self.model_dump_json()
+        except ValueError:
+            raise ValueError("it holds characters or a depth that cannot be written as JSON") from None
+        return self
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""

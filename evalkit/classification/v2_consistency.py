@@ -173,7 +173,7 @@ def _dominant_overall(answer: ClassificationOutput) -> Iterator[Issue]:
         return
     shares = {entry.document_type: exact([entry.overall_share])[0] for entry in answer.document_mixture}
     largest = max(shares.values(), default=Decimal(0))
-    near = [kind for kind, share in shares.items() if largest - share <= TIE]
+    near = nearly_largest(answer.document_mixture)
     winner = tie_winner(near, answer.segments) if near else None
     if called not in shares or (shares[called] < largest and called is not winner):
         yield Issue.of(
@@ -198,12 +198,25 @@ def _dominant_overall(answer: ClassificationOutput) -> Iterator[Issue]:
         )
 
 
+def nearly_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
+    """The types whose overall share is the largest, or equal to it within the tie's width."""
+    shares = exact(entry.overall_share for entry in mixture)
+    largest = max(shares, default=Decimal(0))
+    return [entry.document_type for entry, share in zip(mixture, shares, strict=True) if largest - share <= TIE]
+
+
 def tie_winner(tied: Sequence[DocumentType], segments: Sequence[Segment]) -> DocumentType:
-    """Of types with equal overall shares: more pages, then report before Other, then the first (ruling 12)."""
+    """Of types with equal overall shares: more pages, then report before Other, then the first (ruling 12).
+
+    The first is the one whose segment comes first in the document; of types without one, the first that is named.
+    """
     pages: Counter[DocumentType | None] = Counter()
-    for segment in segments:
-        pages[segment.dominant_type] += max(segment.end_page - segment.start_page + 1, 0)
-    return max(tied, key=lambda kind: (pages[kind], kind is not DocumentType.OTHER, -tied.index(kind)))
+    first: dict[DocumentType | None, int] = {}
+    for segment in _in_order(segments):
+        pages[segment.dominant_type] += segment.end_page - segment.start_page + 1
+        first.setdefault(segment.dominant_type, -segment.start_page)
+    nowhere = min(first.values(), default=0) - 1
+    return max(tied, key=lambda kind: (pages[kind], kind is not DocumentType.OTHER, first.get(kind, nowhere)))
 
 
 def _mixture(answer: ClassificationOutput) -> Iterator[Issue]:

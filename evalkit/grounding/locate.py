@@ -6,6 +6,7 @@ fuzzy score cannot tell a misprint from a changed digit.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -56,12 +57,13 @@ class Locator:
             key=lambda page: (abs(page.page_num - page_number), page.page_num),
         )
         claimed = self._bundle.page(page_number) if 1 <= page_number <= self._bundle.total_pages else None
-        if claimed and (span := self._find(wanted, claimed)):
-            verbatim = quote.strip() in claimed.text
-            return self._at(QuoteVerdict.VERBATIM if verbatim else QuoteVerdict.NOISY, claimed, span)
+        if claimed and (spans := _found(wanted, claimed)):
+            letter_by_letter = [span for span in spans if claimed.text[slice(*span)] == quote.strip()]
+            verdict = QuoteVerdict.VERBATIM if letter_by_letter else QuoteVerdict.NOISY
+            return self._at(verdict, claimed, (letter_by_letter or spans)[0])
         for page in others:
-            if span := self._find(wanted, page):
-                return self._at(QuoteVerdict.WRONG_PAGE, page, span)
+            if spans := _found(wanted, page):
+                return self._at(QuoteVerdict.WRONG_PAGE, page, spans[0])
         if claimed and claimed.status in (PageStatus.IMAGE, PageStatus.FAILED):
             return Located(QuoteVerdict.UNCERTAIN, score=0.0)
         return self._nearest(wanted, [claimed, *others] if claimed else others)
@@ -70,13 +72,7 @@ class Locator:
         """Whether the page has these words."""
         wanted = canonical(quote).text
         exists = 1 <= page_number <= self._bundle.total_pages
-        return exists and bool(wanted) and self._find(wanted, self._bundle.page(page_number)) is not None
-
-    @staticmethod
-    def _find(wanted: str, page: Page) -> tuple[int, int] | None:
-        """The original characters of the first whole-word occurrence."""
-        form = canonical(page.text)
-        return next((form.span(*found) for found in _occurrences(wanted, form, page.text)), None)
+        return exists and bool(wanted) and bool(_found(wanted, self._bundle.page(page_number)))
 
     def _nearest(self, wanted: str, pages: list[Page]) -> Located:
         best, place = 0.0, None
@@ -95,35 +91,50 @@ class Locator:
         return Located(verdict, page.page_num, *span, boxes=boxes_of(page, *span), score=score)
 
 
+def _found(wanted: str, page: Page) -> list[tuple[int, int]]:
+    return list(_occurrences(wanted, canonical(page.text), page.text))
+
+
 def _occurrences(wanted: str, form: Canonical, text: str) -> Iterator[tuple[int, int]]:
+    """The original characters of every whole-word occurrence."""
     at = form.text.find(wanted)
     while at >= 0:
-        start, end = form.span(at, at + len(wanted))
-        if not _joined(text, start) and not _joined(text, end):
-            yield at, at + len(wanted)
+        end = at + len(wanted)
+        if not _splits(form, text, at) and not _splits(form, text, end):
+            yield form.span(at, end)
         at = form.text.find(wanted, at + 1)
 
 
 def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     """The span widened until it splits no word or number: what is cut out of a text must be found in it again."""
-    while _joined(text, start):
-        start -= 1
-    while _joined(text, end):
-        end += 1
-    return start, end
+    form = canonical(text)
+    first, last = bisect_left(form.origin, start), bisect_left(form.origin, end)
+    if first == last:
+        return start, end
+    while _splits(form, text, first):
+        first -= 1
+    while _splits(form, text, last):
+        last += 1
+    return form.span(first, last)
 
 
-def _joined(text: str, at: int) -> bool:
-    """Whether the characters on both sides of ``at`` belong to one word or number ("1|1.2", "4|.2", "BRCA|1")."""
-    before, after = text[max(at - 1, 0) : at], text[at : at + 1]
-    if before.isalnum() and after.isalnum():
+def _splits(form: Canonical, text: str, at: int) -> bool:
+    """Whether a cut before the canonical character ``at`` goes through a word or number: 1|1.2, 4|.2, BRCA|1, ½."""
+    if not 0 < at < len(form.text):
+        return False
+    left, right = form.origin[at - 1], form.origin[at]
+    if left == right:
         return True
-    around = text[max(at - 2, 0) : at], text[at : at + 2]
-    return _is_point(around[0][-1:], around[0][:1], after) or _is_point(after, before, around[1][1:])
-
-
-def _is_point(sign: str, left: str, right: str) -> bool:
-    return sign in (".", ",") and sign != "" and left.isdigit() and right.isdigit()
+    if any(character.isspace() for character in text[left + 1 : right]):
+        return False
+    around = form.text[max(at - 2, 0) : at + 2]
+    before, after = form.text[at - 1], form.text[at]
+    if (before.isalnum() and after.isalnum()) or (text[left].isalnum() and text[right].isalnum()):  # 10|³ is ^3
+        return True
+    is_point = before in ".,", after in ".,"
+    return (is_point[0] and at >= 2 and around[0].isdigit() and after.isdigit()) or (
+        is_point[1] and before.isdigit() and around[-1].isdigit()
+    )
 
 
 def boxes_of(page: Page, start: int, end: int) -> tuple[PageBox, ...]:

@@ -1,8 +1,9 @@
 """Text in one canonical form, with the way back to the original characters.
 
 Equal are: compatibility forms and ligatures (NFKC), curly and straight quotes, all dashes, upper and lower case, any
-whitespace or none, a word hyphenated between letters or not. Superscript and subscript digits keep their height, so
-that 10³ is not 103, and a hyphen beside a digit stays, so that 3-5 is not 35.
+whitespace or none, a word hyphenated between letters or not. Numbers stay what they are: superscript and subscript
+digits keep their height (10³ is not 103), a hyphen beside a digit stays (3-5 is not 35), and so does the space between
+two numbers (1 2 is not 12).
 """
 
 from __future__ import annotations
@@ -44,14 +45,17 @@ def canonical(text: str) -> Canonical:
     parts: list[str] = []
     origin: list[int] = []
     joined = _joining_hyphens(text)
-    for word in _WORD.finditer(text):
-        if word.group().isascii() and joined.isdisjoint(range(*word.span())):  # nearly all words
-            parts.append(word.group().lower())
-            origin.extend(range(*word.span()))
-            continue
-        for index in range(*word.span()):
-            if index not in joined:
-                folded = _folded(text[index])
+    for token in _TOKEN.finditer(text):
+        start, end = token.span()
+        if token.lastgroup != "word":
+            parts.append(" ")
+            origin.append(start)
+        elif token.group().isascii() and joined.isdisjoint(range(start, end)):  # nearly all words
+            parts.append(token.group().lower())
+            origin.extend(range(start, end))
+        else:
+            for index in range(start, end):
+                folded = "" if index in joined else _folded(text[index])
                 parts.append(folded)
                 origin.extend([index] * len(folded))
     return Canonical("".join(parts), tuple(origin))
@@ -65,7 +69,8 @@ def _folded(character: str) -> str:
     return "".join(_SIGNS.get(part, part) for part in folded if not part.isspace())
 
 
-_WORD = re.compile(r"\S+")
+# A word, or the space between two numbers.
+_TOKEN = re.compile(r"(?P<word>\S+)|(?<=\d)(?P<gap>\s+)(?=[.,]?\d)|(?<=\d[.,])(?P<gap_after_point>\s+)(?=\d)")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011](?=\s*[^\W\d_])")
 
 

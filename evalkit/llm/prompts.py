@@ -45,12 +45,22 @@ def prompt_versions() -> dict[str, str]:
 
 def fenced(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
     """The pages' text between marks that the document cannot forge: they hold a part of its own hash."""
-    mark = hashlib.sha256(f"fence:{bundle.sha256}".encode()).hexdigest()[:12]
+    mark = _mark(bundle)
     parts = [
         f"<page-{mark} number={page.page_num} status={page.status.value}>\n{page.text}\n</page-{mark}>"
         for page in (bundle.pages if pages is None else pages)
     ]
     return "\n".join([f"<document-{mark} pages={bundle.total_pages}>", *parts, f"</document-{mark}>"])
+
+
+def fenced_claims(bundle: DocumentBundle, claims: Any) -> str:
+    """A classification as JSON between the document's own marks: it quotes the document."""
+    mark = _mark(bundle)
+    return f"<classification-{mark}>\n{as_json(claims)}\n</classification-{mark}>"
+
+
+def _mark(bundle: DocumentBundle) -> str:
+    return hashlib.sha256(f"fence:{bundle.sha256}".encode()).hexdigest()[:12]
 
 
 def as_json(value: Any) -> str:

@@ -7,16 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-
-from evalkit.classification.autofix import AutoFixEngine, is_repairable
-from evalkit.classification.schema import ClassificationOutput, normalised
-from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.classification.v2_consistency import V2ConsistencyChecker
-from evalkit.issue import Issue
-
-from ..builders import (
+from builders import (
     GENOMIC,
     NO_EVIDENCE,
     TYPES,
@@ -30,6 +21,14 @@ from ..builders import (
     read,
     without,
 )
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from evalkit.classification.autofix import AutoFixEngine, is_repairable
+from evalkit.classification.schema import ClassificationOutput, normalised
+from evalkit.classification.v1_schema import V1SchemaValidator
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.issue import Issue
 
 SHARES = st.lists(st.integers(0, 10_000), min_size=5, max_size=5).map(lambda parts: [part / 10_000 for part in parts])
 

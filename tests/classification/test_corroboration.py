@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from evalkit.classification.corroboration import carries, contradictions, is_generic, strengths, weak_evidence
-from evalkit.classification.schema import DocumentType, Evidence
-
-from ..builders import (
+from builders import (
     GENOMIC,
     MENTION_ONLY,
     NOTE,
@@ -24,6 +18,11 @@ from ..builders import (
     page,
     read,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.classification.corroboration import carries, contradictions, is_generic, strengths, weak_evidence
+from evalkit.classification.schema import DocumentType, Evidence
 
 TEXTS = {
     GENOMIC: "NM_007294.4:c.5266dupC, p.Gln1756fs, heterozygous, allele fraction 0.48, pathogenic.",
@@ -88,6 +87,7 @@ def test_little_text_contradicts_nothing() -> None:
         ("Results are pending", True),
         ("as noted above", True),
         ("See attached: BRCA1 c.5266dupC, pathogenic", False),
+        ("See attached: p.V600E", False),
         ("Invasive ductal carcinoma, grade 2", False),
         ("See the long discussion of the tumour board from last Tuesday", False),
     ],
@@ -108,6 +108,11 @@ def test_a_quote_that_only_points_elsewhere_is_generic(snippet: str, generic: bo
 def test_a_type_that_rests_on_generic_quotes_alone_is_weak(snippets: list[str], severity: str | None) -> None:
     value = read(one_segment(GENOMIC, 1, *(evidence(snippet, 1) for snippet in snippets)))
     assert [one.severity for one in weak_evidence(value, document("any text"))] == ([severity] if severity else [])
+
+
+def test_a_mention_may_rest_on_a_generic_quote() -> None:
+    value = read(one_segment(GENOMIC, 1, evidence("See attached results", 1), level=MENTION_ONLY))
+    assert list(weak_evidence(value, document("See attached results"))) == []
 
 
 @given(st.text(max_size=400))

@@ -9,16 +9,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from evalkit.classification.autofix import AutoFixEngine, Repair
-from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, fingerprint
-from evalkit.classification.schema import ClassificationOutput
-from evalkit.documents.bundle import DocumentBundle
-from evalkit.issue import Issue
-
-from ..builders import (
+from builders import (
     DOC2_6,
     GENOMIC,
     NO_EVIDENCE,
@@ -36,6 +27,14 @@ from ..builders import (
     read,
     without,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalkit.classification.autofix import AutoFixEngine, Repair
+from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, fingerprint
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.issue import Issue
 
 ALL = ["V2", "V3", "V4"]
 COUNT_WRONG = {"number_of_segments": 3}
@@ -668,6 +667,7 @@ def test_one_orchestrator_keeps_nothing_between_documents() -> None:
     first, second = asyncio.run(both())
     assert first == second
     assert first.usage.calls == 4
+    assert len(model.prompts) == 8
     assert [issue.issue_id for issue in second.issues] == ["V2-0001"]
 
 

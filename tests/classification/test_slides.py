@@ -8,18 +8,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-
-from evalkit.classification.autofix import AutoFixEngine
-from evalkit.classification.orchestrator import RetryOrchestrator
-from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.classification.v2_consistency import V2ConsistencyChecker
-from evalkit.classification.v3_traps import V3TrapDetector
-from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, quality_score
-from evalkit.classification.v5_arbiter import V5DecisionMaker
-from evalkit.issue import Issue, IssueSeverity
-from evalkit.llm.model import Answer
-
-from ..builders import (
+from builders import (
     EMBEDDED_RAW,
     GENOMIC,
     NO_EVIDENCE,
@@ -43,6 +32,16 @@ from ..builders import (
     read,
     segment,
 )
+
+from evalkit.classification.autofix import AutoFixEngine
+from evalkit.classification.orchestrator import RetryOrchestrator
+from evalkit.classification.v1_schema import V1SchemaValidator
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.classification.v3_traps import V3TrapDetector
+from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, quality_score
+from evalkit.classification.v5_arbiter import V5DecisionMaker
+from evalkit.issue import Issue, IssueSeverity
+from evalkit.llm.model import Answer
 
 SHARES_106 = [0.50, 0.30, 0.10, 0.08, 0.08]
 IN_SLIDE_ORDER = [GENOMIC, NOTE, PATHOLOGY, RADIOLOGY, OTHER]

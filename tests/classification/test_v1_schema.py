@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.issue import Issue
-
-from ..builders import (
+from builders import (
     GENOMIC,
     NO_EVIDENCE,
     TYPES,
@@ -23,6 +19,9 @@ from ..builders import (
     read,
     without,
 )
+
+from evalkit.classification.v1_schema import V1SchemaValidator
+from evalkit.issue import Issue
 
 SEGMENT_1, SEGMENT_2 = "segments.0", "segments.1"
 GENOMIC_IN_1 = "segments.0.segment_composition.0"

@@ -3,13 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from evalkit.classification.findings import Findings
-from evalkit.classification.v2_consistency import V2ConsistencyChecker
-from evalkit.issue import Issue
-from evalkit.llm.model import Answer
-
-from ..builders import (
+from builders import (
     GENOMIC,
     NOTE,
     OTHER,
@@ -29,6 +23,11 @@ from ..builders import (
     segment,
     shared,
 )
+
+from evalkit.classification.findings import Findings
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.issue import Issue
+from evalkit.llm.model import Answer
 
 QUOTE = evidence("BRCA1 c.5266dupC was detected", 2)
 
@@ -188,6 +187,8 @@ def test_a_tie_goes_to_the_type_of_more_pages_and_is_remarked(
 def test_a_tie_on_equal_pages_goes_to_the_report_before_other() -> None:
     value = two_segments({OTHER: 1.0}, {GENOMIC: 1.0}, 4, GENOMIC, other=0.505, genomic=0.495)
     assert codes(faults(value)) == ["V2-DOMINANT-TIE"]
+    listed_last = value | {"document_mixture": value["document_mixture"][::-1]}
+    assert codes(faults(listed_last)) == ["V2-DOMINANT-TIE"]
     other = two_segments({GENOMIC: 1.0}, {OTHER: 1.0}, 4, OTHER, genomic=0.505, other=0.495)
     assert codes(faults(other)) == ["V2-DOMINANT-OVERALL"]
 

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from evalkit.classification.findings import Findings
-from evalkit.classification.v3_traps import Traps, V3TrapDetector, read_traps, shipped_traps
-from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import UsageError
-from evalkit.issue import Issue
-from evalkit.llm.model import Answer
-
-from ..builders import (
+from builders import (
     EMBEDDED_RAW,
     GENOMIC,
     MENTION_ONLY,
@@ -37,6 +29,13 @@ from ..builders import (
     read,
     segment,
 )
+
+from evalkit.classification.findings import Findings
+from evalkit.classification.v3_traps import Traps, V3TrapDetector, read_traps, shipped_traps
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import UsageError
+from evalkit.issue import Issue
+from evalkit.llm.model import Answer
 
 BODY = "The variant was detected in a heterozygous state."
 
@@ -132,6 +131,7 @@ def test_an_assay_that_is_named_elsewhere_in_the_packet_excuses_nothing() -> Non
         ("Test requests are enclosed", "test request"),
         ("Specimen Receipt", "specimen receipt"),
         ("prerequisitions of the study", None),
+        ("the kit was requisitioned", None),
         ("the faxes cover two weeks", None),
         ("Surgical pathology final diagnosis", None),
     ],

@@ -5,18 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-
-from evalkit.classification.findings import Findings
-from evalkit.classification.v4_evidence_quality import (
-    Assessment,
-    V4EvidenceQualityAssessor,
-    grounded_ratio,
-    quality_score,
-)
-from evalkit.documents.bundle import DocumentBundle
-from evalkit.llm.model import Answer
-
-from ..builders import (
+from builders import (
     DOC2_6,
     GENOMIC,
     MENTION_ONLY,
@@ -40,6 +29,16 @@ from ..builders import (
     read,
     segment,
 )
+
+from evalkit.classification.findings import Findings
+from evalkit.classification.v4_evidence_quality import (
+    Assessment,
+    V4EvidenceQualityAssessor,
+    grounded_ratio,
+    quality_score,
+)
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.llm.model import Answer
 
 FOUND = "BRCA1 c.5266dupC was detected"
 

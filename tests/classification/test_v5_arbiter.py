@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from itertools import product
 
 import pytest
+from builders import an_issue
 
 from evalkit.classification.v5_arbiter import TABLE, Decision, V5DecisionMaker, Verdict
 from evalkit.issue import Issue
-
-from ..builders import an_issue
 
 KINDS = {
     "blocker": ("BLOCKER", False),

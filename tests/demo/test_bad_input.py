@@ -139,7 +139,7 @@ def test_nothing_a_document_says_places_a_file_outside_the_output(samples: Path,
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", '"text"', "{}", '{"segments": 3}', "[" * 100_000, "\ufeff{}", "\x00"]
+    "text", ["", "{", "[]", "null", '"text"', "{}", '{"segments": 3}', "[" * 100_000, "\ufeff{}", "\x00", "NaN"]
 )
 def test_a_classification_of_wrong_shape_escalates_its_document(samples: Path, tmp_path: Path, text: str) -> None:
     folder = tmp_path / "classifications"
@@ -151,6 +151,19 @@ def test_a_classification_of_wrong_shape_escalates_its_document(samples: Path, t
     assert [issue["code"] for issue in result["issues"]] == ["V1-UNPARSEABLE"]
     assert result["classification"] is None
     assert (tmp_path / "output/sme_packets/sme_packet_quest_cbc.json").exists()
+
+
+@pytest.mark.parametrize("value", [r"\ud800", "x" * 3 + r"\udfff"])
+def test_half_a_character_in_a_classification_escalates_its_document(samples: Path, tmp_path: Path, value: str) -> None:
+    text = (samples / "classifications/segment_count.json").read_text()
+    folder = tmp_path / "classifications"
+    folder.mkdir()
+    (folder / "segment_count.json").write_text(text.replace("{", f'{{"ignored": "{value}", ', 1))
+    names = ["segment_count.pdf", "quest_cbc.pdf"]
+    run = evalkit.run([samples / name for name in names], output=tmp_path / "output", classifications=folder)
+    by_id = {one.doc_id: one for one in run.documents}
+    assert by_id["segment_count"].decision == "ESCALATE_TO_SME"
+    assert by_id["quest_cbc"].decision == "AUTO_ACCEPT"
 
 
 def test_a_classification_for_an_unknown_document_is_one_line(samples: Path, tmp_path: Path) -> None:

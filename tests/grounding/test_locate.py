@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from builders import DOC2_6, doc2_6, document, page
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding import Located, Locator
-
-from ..builders import DOC2_6, doc2_6, document, page
 
 PASSES = ("VERBATIM", "NOISY")
 
