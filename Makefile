@@ -9,7 +9,7 @@ BIN := .venv/bin
 SERVE ?= 1
 OUTPUT ?= output
 
-.PHONY: demo test check bench stress lock clean
+.PHONY: demo test browser check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
 .venv/.demo: requirements.lock pyproject.toml
@@ -34,8 +34,15 @@ check: .venv/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: .venv/.test
+test: .venv/.test browser
 	$(BIN)/python -m pytest
+
+# Debian's own browser: the one that the test tool would download is not needed.
+browser:
+	@command -v chromium > /dev/null || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-dejavu-core > /dev/null; \
+	  else echo "chromium is not installed: the browser tests will be skipped" >&2; fi
 
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py

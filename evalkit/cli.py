@@ -103,9 +103,9 @@ def run(
     else:
         _print_summary(summary)
     for document in summary.failed:
-        typer.echo(f"{document.doc_id}: {document.error}", err=True)
+        _complain(f"{document.doc_id}: {document.error}")
     for line in (*summary.problems, *summary.copies):
-        typer.echo(line, err=True)
+        _complain(line)
     raise typer.Exit(summary.exit_status)
 
 
@@ -142,20 +142,19 @@ def show(
 
     Example: evalkit show doc2_6
     """
-    from evalkit.classification.result import SCHEMA_VERSION, DocumentFailure, DocumentResult
+    from evalkit.classification.result import DocumentFailure
     from evalkit.issue import by_severity
     from evalkit.review.packet import issue_text
-    from evalkit.store import Files, result_name
+    from evalkit.review.stored import read_result
+    from evalkit.store import Files
 
-    stored = Files(_existing(output)).read(result_name(doc_id), schema_version=SCHEMA_VERSION)
+    result = read_result(Files(_existing(output)), doc_id)
     if as_json:
-        _print_json(stored)
+        _print_json(result.model_dump(mode="json"))
         return
-    if "error" in stored:
-        failure = DocumentFailure.model_validate(stored).error
-        typer.echo(f"{doc_id}: not read\n{failure.code}: {failure.message}. {failure.remedy}")
+    if isinstance(result, DocumentFailure):
+        typer.echo(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
         return
-    result = DocumentResult.model_validate(stored)
     typer.echo(f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}")
     for line in _described(result):
         typer.echo(line)
@@ -197,6 +196,44 @@ def export(
     else:
         count = export_ground_truth(folder, to, file_format=file_format.value, silver=silver)
         typer.echo(f"{count} records written to {to}", err=True)
+
+
+@app.command()
+def review(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of this machine; 0: any that is free.")] = 8866,
+    public_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="What experts type, where a TLS proxy stands before the server.")
+    ] = None,
+    output: OutputOption = None,
+) -> None:
+    """Serve the experts' screen on this machine, behind a login; runs until Ctrl-C.
+
+    Example: evalkit review --port 8866
+    """
+    from evalkit.serving.launch import review as serve
+
+    serve(_existing(output), port, public_url, typer.echo)
+
+
+reviewers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who may log in to `evalkit review`.")
+app.add_typer(reviewers, name="reviewers")
+
+
+@reviewers.command()
+def add(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="1 to 40 letters, digits, '.', '_' or '-'.")],
+    output: OutputOption = None,
+) -> None:
+    """A new reviewer, or a new code for one: it is printed once, the old one is no longer good.
+
+    Example: evalkit reviewers add dr_lee
+    """
+    from evalkit.review.roster import Roster
+    from evalkit.store import Files
+
+    code = Roster(Files(_existing(output))).add(name)
+    typer.echo(f"{name}'s code: {code}")
+    typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
 
 
 @app.command()
@@ -270,20 +307,23 @@ def main() -> NoReturn:
     """The ``evalkit`` command: errors are one line on standard error, exit statuses those of the contract."""
     try:
         code = app(standalone_mode=False)
-    except typer.Abort:
-        code = 130
-    except KeyboardInterrupt:
-        typer.echo("evalkit: interrupted; run the same command again to go on", err=True)
+    except (typer.Abort, KeyboardInterrupt):
+        _complain("evalkit: interrupted; run the same command again to go on")
         code = 130
     except EvalkitError as error:
-        typer.echo(f"evalkit: {error}", err=True)
+        _complain(f"evalkit: {error}")
         code = 2 if isinstance(error, UsageError | NotFound) else 1
     except Exception as error:
         if not hasattr(error, "format_message"):  # what Typer raises for options that it does not understand
             raise
-        typer.echo(f"evalkit: {error.format_message()} See `evalkit --help`.", err=True)
+        _complain(f"evalkit: {error.format_message()} See `evalkit --help`.")
         code = 2
     sys.exit(code or 0)
+
+
+def _complain(line: str) -> None:
+    """One line on standard error; a file's name cannot send control sequences to the terminal."""
+    typer.echo("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line), err=True)
 
 
 def _existing(output: Path | None) -> Path:

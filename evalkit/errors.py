@@ -9,7 +9,8 @@
     ├── StoreError          mend the output folder (space, rights, a newer schema), then start again
     │   └── NotFound        nothing of that name is stored
     └── ReviewRefused       the review cannot stand as it was given; change it and save again
-        └── ReviewConflict  somebody else has saved since; load the case again
+        ├── ReviewConflict  somebody else has saved since; load the case again
+        └── CaseTaken       the case is open elsewhere; take it over on purpose, or do another
 
 Every message is one line: what was wrong and which value; ``remedy`` says what to do. Messages may name files, never
 quote a document's text.
@@ -66,3 +67,24 @@ class ReviewRefused(EvalkitError):
 
 class ReviewConflict(ReviewRefused):
     """Another review was saved since this one was begun."""
+
+
+class CaseTaken(ReviewRefused):
+    """The case is open elsewhere: with somebody else, or in another tab of the same reviewer.
+
+    ``holder`` is the reviewer who has it, ``since`` when it was opened (ISO 8601, UTC), ``same_reviewer`` whether that
+    is who asks. The message's clock is UTC's, as the server cannot know the reader's; screens show ``since`` in theirs.
+    """
+
+    def __init__(self, holder: str, since: str, same_reviewer: bool) -> None:
+        super().__init__(
+            f"open by {holder} since {since[11:16]}",
+            code="REVIEW-CASE-TAKEN",
+            remedy="Take it over on purpose, or open another case.",
+        )
+        self.holder = holder
+        self.since = since
+        self.same_reviewer = same_reviewer
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.holder, self.since, self.same_reviewer)

@@ -1,7 +1,9 @@
-"""output/: what machines and people said is in files; the database only indexes them.
+"""output/: what machines and people said is in files; the database only indexes them and coordinates people.
 
 :class:`Files` writes JSON atomically (temporary name, sync, rename; 0600 in 0700 folders) and creates reviews
-exclusively. :class:`Index` is a table of documents and one of cases; it can always be rebuilt from the files.
+exclusively. :class:`Index` holds the tables of documents, cases and closed cases, which can always be rebuilt from the
+files, and two that cannot and that a rebuild leaves alone: :class:`Claims`, who has which case open, and
+:class:`Drafts`, what somebody has not submitted yet. Times are ISO 8601 in UTC, to the second: they compare as text.
 """
 
 from __future__ import annotations
@@ -14,11 +16,14 @@ import os
 import re
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from evalkit.errors import NotFound, StoreError, UsageError
 
@@ -277,6 +282,36 @@ _cases = sa.Table(
     sa.Column("review_status", sa.String, index=True),
 )
 
+_closings = sa.Table(
+    "closings",
+    _metadata,
+    sa.Column("case_id", sa.String, primary_key=True),
+    sa.Column("reviewer", sa.String, nullable=False, index=True),
+    sa.Column("closed_at", sa.String, nullable=False, index=True),
+)
+
+_claims = sa.Table(
+    "claims",
+    _metadata,
+    sa.Column("case_id", sa.String, primary_key=True),
+    sa.Column("reviewer", sa.String, nullable=False),
+    sa.Column("session", sa.String, nullable=False),
+    sa.Column("since", sa.String, nullable=False),
+    sa.Column("expires_at", sa.String, nullable=False),
+)
+
+# The tab is part of the key: two tabs of one person that are both open must not write over each other's work.
+_drafts = sa.Table(
+    "drafts",
+    _metadata,
+    sa.Column("case_id", sa.String, primary_key=True),
+    sa.Column("reviewer", sa.String, primary_key=True),
+    sa.Column("session", sa.String, primary_key=True),
+    sa.Column("packet_sha256", sa.String, nullable=False),
+    sa.Column("draft", sa.String, nullable=False),
+    sa.Column("saved_at", sa.String, nullable=False),
+)
+
 #: The columns of a row of the queue, in the order in which people read them.
 CASE_COLUMNS = tuple(column.name for column in _cases.columns)
 
@@ -287,18 +322,19 @@ class Index:
     def __init__(self, root: Path | str) -> None:
         path = Path(root) / "evalkit.sqlite"
         try:
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            self._engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30})
-            with self._engine.begin() as connection:
-                connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-                _metadata.create_all(connection)
+            if not path.exists():
+                _new_database(path)
+            self._engine = _engine(path)
+            _prepare(self._engine)
         except (OSError, sa.exc.SQLAlchemyError) as error:
             raise StoreError(
                 f"the index {path} cannot be opened ({type(error).__name__})",
                 code="STORE-INDEX",
-                remedy="Mend the folder's rights; if the file is damaged, delete it and run `evalkit reindex`.",
+                remedy="Mend the folder's rights; if the file is damaged, delete it (open drafts go with it) and run "
+                "`evalkit reindex`.",
             ) from error
+        self.claims = Claims(self._engine)
+        self.drafts = Drafts(self._engine)
 
     def close(self) -> None:
         """Give the database file back."""
@@ -316,7 +352,7 @@ class Index:
 
     def put_document(self, row: dict[str, Any]) -> None:
         """Insert or replace a document's row; an older document from the same path is marked replaced."""
-        with self._engine.begin() as connection:
+        with _transaction(self._engine) as connection:
             connection.execute(
                 sa.update(_documents)
                 .where(_documents.c.file_path == row["file_path"], _documents.c.doc_id != row["doc_id"])
@@ -326,25 +362,224 @@ class Index:
 
     def put_case(self, row: dict[str, Any]) -> None:
         """Insert or replace a case's row."""
-        with self._engine.begin() as connection:
+        with _transaction(self._engine) as connection:
             _replace(connection, _cases, row)
+
+    def set_status(self, case_id: str, status: str) -> None:
+        """Change a case's ``review_status``, and nothing else of its row."""
+        with _transaction(self._engine) as connection:
+            connection.execute(sa.update(_cases).where(_cases.c.case_id == case_id).values(review_status=status))
 
     def drop_case(self, case_id: str) -> None:
         """Forget a case that was withdrawn."""
-        with self._engine.begin() as connection:
+        with _transaction(self._engine) as connection:
             connection.execute(sa.delete(_cases).where(_cases.c.case_id == case_id))
 
-    def rebuild(self, documents: Sequence[dict[str, Any]], cases: Sequence[dict[str, Any]]) -> None:
-        """Replace all rows at once; other tables are left alone."""
-        with self._engine.begin() as connection:
-            for table, rows in ((_documents, documents), (_cases, cases)):
+    def put_closing(self, case_id: str, reviewer: str, closed_at: str) -> None:
+        """Note who closed a case and when; the newest review of a case counts."""
+        with _transaction(self._engine) as connection:
+            _replace(connection, _closings, {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at})
+
+    def drop_closing(self, case_id: str) -> None:
+        """Forget that a case was closed: it was reopened."""
+        with _transaction(self._engine) as connection:
+            connection.execute(sa.delete(_closings).where(_closings.c.case_id == case_id))
+
+    def closed(self, *, since: str = "", reviewer: str | None = None) -> int:
+        """How many cases are closed, at or after ``since``, by ``reviewer`` if one is named."""
+        query = sa.select(sa.func.count()).select_from(_closings).where(_closings.c.closed_at >= since)
+        if reviewer is not None:
+            query = query.where(_closings.c.reviewer == reviewer)
+        with _transaction(self._engine) as connection:
+            return connection.execute(query).scalar_one()
+
+    def rebuild(
+        self,
+        documents: Sequence[dict[str, Any]],
+        cases: Sequence[dict[str, Any]],
+        closings: Sequence[dict[str, Any]] | None = None,
+    ) -> None:
+        """Replace all rows at once, those of closed cases only if they are given; other tables are left alone."""
+        with _transaction(self._engine) as connection:
+            for table, rows in ((_documents, documents), (_cases, cases), (_closings, closings)):
+                if rows is None:
+                    continue
                 connection.execute(sa.delete(table))
                 for row in rows:
                     connection.execute(sa.insert(table).values(**row))
 
     def _rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
-        with self._engine.connect() as connection:
+        with _transaction(self._engine) as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Who has a case open: one reviewer in one browser tab."""
+
+    case_id: str
+    reviewer: str
+    session: str
+    """The tab's id; it survives a reload of the tab."""
+    since: str
+    expires_at: str
+    """From this moment on anybody may take the case."""
+
+
+class Claims:
+    """Who has which case open. At most one claim per case lives; one whose time is up counts for nothing."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def take(self, wanted: Claim, *, now: str, take_over: bool = False) -> Claim:
+        """The claim on the case that stands afterwards: the wanted one, unless another's lives.
+
+        One statement compares and takes, so of several threads or processes exactly one gets a free case. Its own tab
+        renews a claim, which keeps its ``since``; ``take_over`` takes it from whoever has it.
+        """
+        row = _claims.c
+        is_live = row.expires_at > now
+        is_own = sa.and_(row.reviewer == wanted.reviewer, row.session == wanted.session)
+        since = sa.case((sa.and_(is_own, is_live), row.since), else_=wanted.since)
+        taking = insert(_claims).values(**asdict(wanted))
+        taken = taking.on_conflict_do_update(
+            index_elements=[row.case_id],
+            set_={**asdict(wanted), "since": since},
+            where=sa.true() if take_over else sa.or_(is_own, sa.not_(is_live)),
+        ).returning(_claims)
+        with _transaction(self._engine) as connection:
+            # Where the statement took nothing, the transaction still holds the writer's lock: the other stays.
+            found = (
+                connection.execute(taken).mappings().first()
+                or connection.execute(sa.select(_claims).where(row.case_id == wanted.case_id)).mappings().one()
+            )
+            return Claim(**found)
+
+    def live(self, now: str, case_id: str | None = None) -> dict[str, Claim]:
+        """The claims that live, by case_id; of one case, if it is named."""
+        query = sa.select(_claims).where(_claims.c.expires_at > now)
+        if case_id is not None:
+            query = query.where(_claims.c.case_id == case_id)
+        with _transaction(self._engine) as connection:
+            return {row["case_id"]: Claim(**row) for row in connection.execute(query).mappings()}
+
+    def drop(self, case_id: str, *, reviewer: str | None = None, session: str | None = None) -> bool:
+        """End the claim on a case, if it is this reviewer's or tab's where one is named; whether there was one."""
+        query = sa.delete(_claims).where(_claims.c.case_id == case_id)
+        if reviewer is not None:
+            query = query.where(_claims.c.reviewer == reviewer)
+        if session is not None:
+            query = query.where(_claims.c.session == session)
+        with _transaction(self._engine) as connection:
+            return connection.execute(query).rowcount > 0
+
+
+@dataclass(frozen=True)
+class StoredDraft:
+    """What a reviewer has said about a case in one tab and not submitted yet."""
+
+    case_id: str
+    reviewer: str
+    session: str
+    packet_sha256: str
+    """The packet that was on the screen."""
+    draft: str
+    """JSON. It is about a patient."""
+    saved_at: str
+
+
+class Drafts:
+    """Unsubmitted work. On disk before ``put`` returns; it needs no claim and outlives one."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def put(self, draft: StoredDraft) -> None:
+        """Insert or replace the draft of that case, reviewer and tab."""
+        putting = insert(_drafts).values(**asdict(draft))
+        keys = [column.name for column in _drafts.primary_key.columns]
+        with _transaction(self._engine) as connection:
+            connection.execute(putting.on_conflict_do_update(index_elements=keys, set_=asdict(draft)))
+
+    def newest(self, case_id: str, reviewer: str, session: str) -> StoredDraft | None:
+        """The reviewer's newest draft of the case from any tab; of equally new ones that of ``session``."""
+        row = _drafts.c
+        query = (
+            sa.select(_drafts)
+            .where(row.case_id == case_id, row.reviewer == reviewer)
+            .order_by(row.saved_at.desc(), sa.desc(row.session == session), row.session)
+        )
+        with _transaction(self._engine) as connection:
+            found = connection.execute(query).mappings().first()
+        return None if found is None else StoredDraft(**found)
+
+    def drop(self, case_id: str, reviewer: str, session: str, *, until: str) -> None:
+        """Remove the tab's draft of the case, and those of the reviewer's other tabs saved up to ``until``."""
+        row = _drafts.c
+        query = sa.delete(_drafts).where(
+            row.case_id == case_id,
+            row.reviewer == reviewer,
+            sa.or_(row.session == session, row.saved_at <= until),
+        )
+        with _transaction(self._engine) as connection:
+            connection.execute(query)
+
+
+def _engine(path: Path) -> sa.Engine:
+    """The database: waits 30 s for other writers, and keeps values, which may be a patient's, out of its errors."""
+    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30}, hide_parameters=True)
+    sa.event.listen(engine, "connect", _durable)
+    return engine
+
+
+def _durable(connection: Any, _record: object) -> None:
+    # What is called saved must outlive a power cut; WAL alone syncs only now and then.
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _new_database(path: Path) -> None:
+    """Put an empty database there, private, unless somebody else just did.
+
+    It is made under another name: of two that switch a new database to WAL at once, SQLite fails one; and closing the
+    file that others have open already would take their locks away.
+    """
+    temporary = path.parent / _SCRATCH / f"{os.getpid()}-{secrets.token_hex(8)}"
+    _private_folder(temporary.parent, path.parent)
+    os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    try:
+        engine = _engine(temporary)
+        _prepare(engine)
+        engine.dispose()
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+        _sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _prepare(engine: sa.Engine) -> None:
+    with engine.begin() as connection:
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+        # MetaData.create_all looks first and creates then: of two that add a table at once, one would fail.
+        for table in _metadata.sorted_tables:
+            connection.execute(CreateTable(table, if_not_exists=True))
+            for index in table.indexes:
+                connection.execute(CreateIndex(index, if_not_exists=True))
+
+
+@contextmanager
+def _transaction(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """All of it or nothing, on disk when it ends. StoreError where the database cannot be read or written."""
+    try:
+        with engine.begin() as connection:
+            yield connection
+    except sa.exc.SQLAlchemyError as error:
+        raise StoreError(
+            f"the database of the output folder could not be read or written ({type(error).__name__})",
+            code="STORE-INDEX",
+            remedy="Nothing of it was saved: free some space or mend the folder's rights, then try again.",
+        ) from error
 
 
 def _replace(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> None:

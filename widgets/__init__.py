@@ -1,1 +1,1 @@
-"""Thin widgets over evalkit.review; no decision is taken here."""
+"""The expert's screen, in Voilà and in JupyterLab. Thin: no decision is taken here, but in ``evalkit.review``."""

@@ -63,11 +63,8 @@ def find(paths: Iterable[Path | str], known: Mapping[str, str]) -> Found:
     copies: list[tuple[Path, str]] = []
     seen: set[str] = set()
     for path in files:
-        try:
-            sha256, fault = digest(path), None
-        except DocumentError as error:
-            sha256, fault = None, error
-        identity = sha256 or hashlib.sha256(f"unreadable:{path}".encode()).hexdigest()
+        sha256, fault = _bytes_of(path)
+        identity = sha256 or hashlib.sha256(f"unreadable:{path}".encode(errors="replace")).hexdigest()
         if identity in seen:
             copies.append((path, named[identity]))
             continue
@@ -79,12 +76,29 @@ def find(paths: Iterable[Path | str], known: Mapping[str, str]) -> Found:
     return Found(tuple(sources), tuple(problems), tuple(copies))
 
 
+def _bytes_of(path: Path) -> tuple[str | None, DocumentError | None]:
+    """The hash of the file's bytes, or why the document cannot be had."""
+    try:
+        str(path).encode()
+        return digest(path), None
+    except UnicodeEncodeError:
+        name = path.name.encode(errors="replace").decode()
+        return None, DocumentError(
+            f"the name of {name} or of its folder is not valid text",
+            code="READER-NAME",
+            remedy="Rename it and run it again.",
+        )
+    except DocumentError as error:
+        return None, error
+
+
 def _files(paths: Iterable[Path | str]) -> tuple[Sequence[Path], list[EvalkitError]]:
     files: dict[Path, None] = {}
     problems: list[EvalkitError] = []
     for path in paths:
         try:
-            files |= dict.fromkeys(Path(os.path.abspath(file)) for file in find_pdfs([Path(path)]))
+            found = find_pdfs([Path(path)], on_problem=problems.append)
+            files |= dict.fromkeys(Path(os.path.abspath(file)) for file in found)
         except UsageError as error:
             problems.append(error)
     return sorted(files), problems
@@ -92,7 +106,10 @@ def _files(paths: Iterable[Path | str]) -> tuple[Sequence[Path], list[EvalkitErr
 
 def _new_id(path: Path, identity: str, taken: set[str]) -> str:
     stem = stem_of(path)
-    return stem if stem not in taken else f"{stem}-{identity[:8]}"
+    if stem not in taken:
+        return stem
+    # A file may be named like another one's stem and hash: then more of the hash.
+    return next(name for digits in range(8, 65, 8) if (name := f"{stem}-{identity[:digits]}") not in taken)
 
 
 def stem_of(path: Path | str) -> str:

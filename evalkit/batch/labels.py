@@ -37,7 +37,8 @@ def read_production(path: Path) -> ProductionLabels:
     try:
         text = path.read_text("utf-8-sig")
         rows = json.loads(text) if path.suffix.lower() == ".json" else list(csv.DictReader(text.splitlines()))
-    except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
+        canonical(rows)
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise _wrong(path, f"it cannot be read ({type(error).__name__})") from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise _wrong(path, "it is not a list of rows")

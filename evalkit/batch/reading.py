@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import threading
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,6 +20,10 @@ from evalkit.errors import DocumentError
 
 _IDLE = 30
 """Seconds after which a reading process without work ends; a run that begins earlier need not start new ones."""
+
+
+_WATCH = 2
+"""Seconds between looks at whether the run still lives."""
 
 
 class Readers:
@@ -36,10 +43,12 @@ class Readers:
             return await self._read_alone(path, doc_id, timestamp)
 
     def _pool(self) -> ProcessPoolExecutor:
-        return get_reusable_executor(max_workers=self._workers, timeout=_IDLE)
+        return get_reusable_executor(
+            max_workers=self._workers, timeout=_IDLE, initializer=_die_with, initargs=(os.getpid(),)
+        )
 
     async def _read_alone(self, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
-        with ProcessPoolExecutor(max_workers=1) as pool:
+        with ProcessPoolExecutor(max_workers=1, initializer=_die_with, initargs=(os.getpid(),)) as pool:
             try:
                 return await self._read_in(pool, path, doc_id, timestamp)
             except BrokenProcessPool as error:
@@ -62,6 +71,17 @@ class Readers:
     ) -> None:
         if kind is not None:  # interrupted: what is being read is not wanted any more
             self._pool().shutdown(kill_workers=True)
+
+
+def _die_with(parent: int) -> None:
+    """End this process when the run that it reads for was killed: nobody else would."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
 def _read_within(longest: int, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
-from pydantic import ValidationError
-
-from evalkit.classification.result import SCHEMA_VERSION, DocumentFailure, DocumentResult
-from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import NotFound, StoreError
+from evalkit.classification.result import DocumentFailure
 from evalkit.review.ground_truth import reproject
 from evalkit.review.lock import writing
 from evalkit.review.queue import case_ids, rebuild_rows
-from evalkit.store import RESULTS, Files, Index, bundle_name
+from evalkit.review.stored import read_bundle, read_result
+from evalkit.store import RESULTS, Files, Index
 
 
 def reindex(output: Path | str) -> tuple[int, int]:
@@ -24,33 +21,29 @@ def reindex(output: Path | str) -> tuple[int, int]:
     """
     files = Files(output)
     with files.run_lock():
-        for case_id in case_ids(files):
-            reproject(files, case_id)
         index = Index(output)
         try:
-            with writing(files):  # no review may be saved between reading and rebuilding
-                documents = _marked([_row(files, name) for name in files.names(RESULTS)])
-                cases = rebuild_rows(files)
-                index.rebuild(documents, cases)
+            return rebuild(files, index)
         finally:
             index.close()
+
+
+def rebuild(files: Files, index: Index) -> tuple[int, int]:
+    """As ``reindex``, for a caller that holds the run's lock."""
+    for case_id in case_ids(files):
+        reproject(files, case_id)
+    with writing(files):  # no review may be saved between reading and rebuilding
+        documents = _marked([_row(files, name) for name in files.names(RESULTS)])
+        cases = rebuild_rows(files)
+        index.rebuild(documents, cases)
     return len(documents), len(cases)
 
 
 def _row(files: Files, name: str) -> dict[str, Any]:
-    stored = files.read(name, schema_version=SCHEMA_VERSION)
-    try:
-        if "error" in stored:
-            failure = DocumentFailure.model_validate(stored)
-            return _columns(failure.doc_id, failure.sha256, failure.fingerprint, error_code=failure.error.code)
-        result = DocumentResult.model_validate(stored)
-        bundle = DocumentBundle.model_validate(files.read(bundle_name(result.doc_id)))
-    except (ValidationError, NotFound) as error:
-        raise StoreError(
-            f"{name} or its bundle cannot be read ({type(error).__name__})",
-            code="STORE-TORN",
-            remedy="Remove it and run the document again.",
-        ) from None
+    result = read_result(files, PurePath(name).stem)
+    if isinstance(result, DocumentFailure):
+        return _columns(result.doc_id, result.sha256, result.fingerprint, error_code=result.error.code)
+    bundle = read_bundle(files, result.doc_id)
     return _columns(
         result.doc_id,
         result.sha256,

@@ -7,9 +7,11 @@ does again only what was under way. A document whose fingerprint is unchanged is
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import threading
 import time
+import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,33 +20,38 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
-
 from evalkit.batch.audit import AuditPlan
 from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import ProductionLabels, checked, read_classifications, read_production
 from evalkit.batch.reading import Readers
+from evalkit.batch.reindex import rebuild
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
-from evalkit.classification.result import SCHEMA_VERSION, DocumentFailure, DocumentResult, Failure
+from evalkit.classification.result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.schema import type_definitions
 from evalkit.classification.v3_traps import shipped_traps
 from evalkit.classification.v5_arbiter import Decision, count
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read, reader_version
-from evalkit.errors import DocumentError, EvalkitError, NotFound, StoreError
+from evalkit.documents.ingest import reader_version
+from evalkit.errors import DocumentError, EvalkitError, StoreError
 from evalkit.issue import IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.prompts import prompt_versions
-from evalkit.review.ground_truth import accept_silver, withdraw_silver
-from evalkit.review.packet import SMEPacketGenerator, publish, withdraw
+from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver
+from evalkit.review.packet import SMEPacketGenerator, is_frozen, publish, withdraw
+from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
-from evalkit.store import Files, Index, bundle_name, digest, result_name
+from evalkit.store import RESULTS, Files, Index, bundle_name, digest, result_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+#: Reasons for which a document may be read all the same the next time.
+_MAY_PASS = frozenset({"READER-CRASHED", "READER-UNREADABLE", "READER-CHANGED"})
 
 #: Documents under way at once, per reading process: enough that none waits for the others' writing.
 _IN_FLIGHT = 3
@@ -201,6 +208,8 @@ async def arun(
     with files.run_lock():
         index = Index(folder)
         try:
+            if not index.documents() and files.names(RESULTS):  # it only indexes: lost, it is made again
+                rebuild(files, index)
             known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
             found = find(paths, {sha256: row["doc_id"] for sha256, row in known.items()})
             labels = read_production(Path(production)) if production is not None else None
@@ -245,7 +254,8 @@ async def aevaluate(
     given = settings or _settings(None, model, None)
     started = _now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
-    bundle = await asyncio.to_thread(read, where, doc_id=stem_of(path), timestamp=started)
+    with Readers(1, given.read_seconds) as readers:
+        bundle = await readers.read(where, doc_id=stem_of(path), timestamp=started)
     supplied = None if classification is None else checked(classification)
     outcome = await _orchestrator(given).evaluate(bundle, supplied)
     print_ = fingerprint(bundle.sha256, given, supplied)
@@ -369,20 +379,27 @@ class _Batch:
 
     async def _document(self, source: Source, readers: Readers) -> DocumentSummary:
         """One document, whatever happens to it."""
+        if source.fault:
+            return self._failed(source, source.fault)
         try:
-            if source.fault or source.sha256 is None:
-                raise source.fault or DocumentError(
-                    f"{source.path.name} has no bytes", code="READER-UNREADABLE", remedy="Check the file."
-                )
             supplied = self._supplied.get(source.doc_id)
-            print_ = fingerprint(source.sha256, self._settings, supplied)
+            print_ = fingerprint(source.sha256 or "", self._settings, supplied)
             if not self._fresh and (finished := self._finished(source, print_)):
                 return finished
             return await self._decide(source, readers, supplied, print_)
         except DocumentError as error:
             return self._failed(source, error)
-        except StoreError as error:
+        except EvalkitError as error:
             return _failure_summary(source, error)
+        except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            log.error("document %s: %s in %s", _short(source), type(error).__name__, where.name)  # noqa: TRY400
+            unexpected = DocumentError(
+                f"{source.path.name} failed unexpectedly ({type(error).__name__} in {where.name})",
+                code="UNEXPECTED",
+                remedy="Run it again; if it happens again, report it with this line.",
+            )
+            return _failure_summary(source, unexpected)
 
     def _finished(self, source: Source, print_: str) -> DocumentSummary | None:
         """The summary of what an earlier run finished, if all that made it is the same."""
@@ -390,25 +407,25 @@ class _Batch:
         if row is None or row["fingerprint"] != print_ or row["file_path"] != str(source.path):
             return None
         try:
-            stored = self._files.read(result_name(source.doc_id), schema_version=SCHEMA_VERSION)
-            if "error" in stored:
-                failure = DocumentFailure.model_validate(stored)
-                return _failure_summary(source, failure.error, resumed=True)
-            result = DocumentResult.model_validate(stored)
-            bundle = self._stored_bundle(source)
-        except (NotFound, ValidationError):
+            result = read_result(self._files, source.doc_id)
+        except StoreError:
             return None
+        if isinstance(result, DocumentFailure):
+            return _failure_summary(source, result.error, resumed=True)
+        bundle = self._stored_bundle(source)
         if bundle is None:
             return None
         if self._labels is not None:
             self._publish(result, bundle, source)
+        if row["replaced"]:
+            self._enter(source, print_, result.decision.value, None)  # an earlier version came back
         return _summary(result, source, bundle, resumed=True)
 
     def _stored_bundle(self, source: Source) -> DocumentBundle | None:
         """The bundle that an earlier run read from the same bytes with the same reader, if any."""
         try:
-            bundle = DocumentBundle.model_validate(self._files.read(bundle_name(source.doc_id)))
-        except (NotFound, ValidationError):
+            bundle = read_bundle(self._files, source.doc_id)
+        except StoreError:
             return None
         same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader_version(), str(source.path))
         return bundle if same else None
@@ -439,7 +456,9 @@ class _Batch:
             SMEPacketGenerator().packet, result, bundle, production=label, created_at=result.times["finished_at"]
         )
         if result.decision is Decision.AUTO_ACCEPT:
-            share = self._audit.share(self._audits_done)
+            # The probability is that of the moment of drawing: a document that was accepted before keeps it.
+            before = silver_probability(self._files, result.doc_id)
+            share = self._audit.share(self._audits_done) if before is None else before
             accept_silver(self._files, result, accepted_at=result.times["finished_at"], inclusion_probability=share)
             if self._audit.draws(result.sha256, share):
                 publish(self._files, self._index, packet(review_reason="audit", inclusion_probability=share))
@@ -450,8 +469,15 @@ class _Batch:
             publish(self._files, self._index, packet(review_reason="escalated", inclusion_probability=1.0))
 
     def _failed(self, source: Source, error: DocumentError) -> DocumentSummary:
-        """A document that cannot be read leaves a result that says so, and nothing of an earlier reading."""
-        print_ = fingerprint(source.sha256, self._settings, None) if source.sha256 else None
+        """A document that cannot be read leaves a result that says so.
+
+        What may pass (a crash, a time limit, missing rights) is tried again by the next run and takes nothing away.
+        """
+        may_pass = source.sha256 is None or error.code in _MAY_PASS
+        if may_pass and self._files.exists(result_name(source.doc_id)):
+            return _failure_summary(source, error)
+        supplied = self._supplied.get(source.doc_id)
+        print_ = None if may_pass else fingerprint(source.sha256 or "", self._settings, supplied)
         failure = DocumentFailure(
             doc_id=source.doc_id,
             error=Failure(code=error.code, message=error.message, remedy=error.remedy),
@@ -460,7 +486,8 @@ class _Batch:
         )
         try:
             self._files.write(result_name(source.doc_id), failure.model_dump(mode="json"))
-            self._files.remove(bundle_name(source.doc_id))
+            if not is_frozen(self._files, self._index, source.doc_id, _now()):
+                self._files.remove(bundle_name(source.doc_id))
             withdraw_silver(self._files, source.doc_id)
             withdraw(self._files, self._index, source.doc_id)
             self._enter(source, print_, None, error.code)
@@ -481,6 +508,11 @@ class _Batch:
                 "replaced": False,
             }
         )
+
+
+def _short(source: Source) -> str:
+    """What a log may call the document: names may be patients'."""
+    return source.sha256[:12] if source.sha256 else "without bytes"
 
 
 def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, *, resumed: bool) -> DocumentSummary:

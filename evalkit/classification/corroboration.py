@@ -16,7 +16,6 @@ from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
     Evidence,
-    PresenceLevel,
 )
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.issue import IssueSeverity
@@ -152,9 +151,9 @@ _CONFIDENT = 0.7
 def weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """V4's question: types claimed as PRIMARY that rest on quotes which could stand in any document."""
     del bundle  # whether a quote stands in the document is computed elsewhere; here only its weight is judged
-    for segment in answer.segments:
+    for segment, kind in primary_types(answer):
         for presence in segment.segment_composition:
-            if presence.presence_level is not PresenceLevel.PRIMARY:
+            if presence.document_type is not kind:
                 continue
             generic = [one for one in presence.top_evidence if is_generic(one)]
             if not generic:

@@ -131,7 +131,7 @@ def claims(answer: ClassificationOutput) -> dict[str, Any]:
 
 
 def primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
-    """Each segment with each type that it claims as PRIMARY."""
+    """Each segment with each type that it claims as PRIMARY (V2 escalates a dominant type that is not)."""
     for segment in answer.segments:
         for presence in segment.segment_composition:
             if presence.presence_level is PresenceLevel.PRIMARY:

@@ -7,7 +7,7 @@ question to a model, which is not asked where the first part found a BLOCKER.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from evalkit.classification.autofix import is_repairable, sums_to_one
@@ -17,6 +17,7 @@ from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
     MixtureEntry,
+    PresenceLevel,
     Segment,
     TypePresence,
     exact,
@@ -59,6 +60,7 @@ def _faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     yield from _gaps(answer.segments, total_pages)
     yield from _dominant_overall(answer)
     yield from _mixture(answer)
+    yield from _presence(answer)
 
 
 def _share(entry: TypePresence | MixtureEntry) -> float:
@@ -106,6 +108,9 @@ def _dominant_in_segment(segment: Segment) -> Iterator[Issue]:
             segment_index=segment.segment_index,
             document_type=segment.dominant_type.value,
         )
+        return
+    levels = {presence.document_type: presence.presence_level for presence in segment.segment_composition}
+    yield from _called_not_primary(segment.dominant_type, levels, segment.segment_index)
 
 
 def _cannot_tell(message: str, at: str, segment: Segment | None = None) -> Issue:
@@ -175,7 +180,7 @@ def _dominant_overall(answer: ClassificationOutput) -> Iterator[Issue]:
     largest = max(shares.values(), default=Decimal(0))
     near = nearly_largest(answer.document_mixture)
     winner = tie_winner(near, answer.segments) if near else None
-    if called not in shares or (shares[called] < largest and called is not winner):
+    if called is not winner:
         yield Issue.of(
             "V2",
             "V2-DOMINANT-OVERALL",
@@ -186,7 +191,8 @@ def _dominant_overall(answer: ClassificationOutput) -> Iterator[Issue]:
             suggested_fix=f"Decide between {called.value} and {winner.value}" if winner else "Choose the type",
             document_type=called.value,
         )
-    elif len(near) > 1:
+        return
+    if len(near) > 1:
         tied = " and ".join(kind.value for kind in near)
         yield Issue.of(
             "V2",
@@ -196,6 +202,9 @@ def _dominant_overall(answer: ClassificationOutput) -> Iterator[Issue]:
             location="dominant_type_overall",
             document_type=called.value,
         )
+    if answer.segments:
+        levels = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
+        yield from _called_not_primary(called, levels, None)
 
 
 def nearly_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
@@ -237,6 +246,51 @@ def _mixture(answer: ClassificationOutput) -> Iterator[Issue]:
             suggested_fix="Weigh the segments' shares by their pages",
             document_type=worst.value,
         )
+
+
+def _presence(answer: ClassificationOutput) -> Iterator[Issue]:
+    """The mixture must not deny what a segment is, nor claim what no segment has."""
+    mixed = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
+    for kind, level in mixed.items():
+        in_segments = [
+            presence.presence_level
+            for segment in answer.segments
+            for presence in segment.segment_composition
+            if presence.document_type is kind
+        ]
+        denied = level is PresenceLevel.NO_EVIDENCE and PresenceLevel.PRIMARY in in_segments
+        unfounded = level is PresenceLevel.PRIMARY and set(in_segments) <= {PresenceLevel.NO_EVIDENCE}
+        if answer.segments and (denied or unfounded):
+            yield Issue.of(
+                "V2",
+                "V2-MIXTURE-PRESENCE",
+                MAJOR,
+                f"The mixture calls {kind.value} {level.value}, but "
+                + ("a segment calls it PRIMARY" if denied else "no segment has any of it"),
+                location=f"{MIXTURE} → {kind.value}",
+                suggested_fix="Decide which of the two is right",
+                document_type=kind.value,
+            )
+
+
+def _called_not_primary(
+    called: DocumentType, levels: Mapping[DocumentType, PresenceLevel], segment_index: int | None
+) -> Iterator[Issue]:
+    """The largest share is not enough: a type that is only mentioned is not what a thing is."""
+    level = levels.get(called)
+    if level in (None, PresenceLevel.PRIMARY):
+        return
+    what = "The document" if segment_index is None else f"Segment {segment_index}"
+    yield Issue.of(
+        "V2",
+        "V2-DOMINANT-PRESENCE",
+        MAJOR,
+        f"{what} is called {called.value}, which is only {level} in it",
+        location="dominant_type_overall" if segment_index is None else f"segment {segment_index} → dominant_type",
+        suggested_fix="Decide whether it is that type",
+        segment_index=segment_index,
+        document_type=called.value,
+    )
 
 
 def _proportions(

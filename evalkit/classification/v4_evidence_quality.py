@@ -109,14 +109,9 @@ def _faults(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Is
 
 
 def _primary_without_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
-    without = {
-        (segment.segment_index, presence.document_type)
-        for segment in answer.segments
-        for presence in segment.segment_composition
-        if not presence.top_evidence
-    }
     for segment, kind in primary_types(answer):
-        if (segment.segment_index, kind) in without:
+        quoted = [one for one in segment.segment_composition if one.document_type is kind and one.top_evidence]
+        if not quoted:
             yield Issue.of(
                 "V4",
                 "V4-PRIMARY-NO-EVIDENCE",

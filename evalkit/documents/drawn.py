@@ -101,6 +101,8 @@ class Drawn:
     """The part of the page that images cover, 0..1."""
     layer_share: float
     """The part of the visible words that come from an invisible layer over a scan, 0..1."""
+    shapes: int
+    """Curves and oblique lines: letters drawn as outlines are thousands of them."""
     is_blank: bool
     """No visible text, no image, and nothing drawn but a few rules."""
 
@@ -159,6 +161,7 @@ def look_at(page: Any) -> Drawn:
         rules=tuple(across),
         image_share=min(image_area / (box.width * box.height), 1.0),
         layer_share=layer_words / max(sum(len(line.tokens) for line in visible), 1),
+        shapes=others,
         is_blank=not visible
         and image_area < 1
         and _is_empty(picture, box, operations, len(across) + len(down), others),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from evalkit.documents.bundle import DocumentBundle
@@ -57,16 +57,17 @@ def digest(path: Path) -> str:
         raise _unreadable(path, error) from error
 
 
-def find_pdfs(paths: Iterable[Path]) -> list[Path]:
+def find_pdfs(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:
     """The files that are meant, each once, sorted by path.
 
     A named file is taken whatever its ending; a folder gives its ``*.pdf`` of any case, at any depth, without hidden
-    files and folders. UsageError for a path that is not there and for a folder without PDFs.
+    files and folders. UsageError for a path that is not there and for a folder without PDFs. Folders inside that
+    cannot be looked into, and links that lead nowhere, go to ``on_problem``.
     """
     found: dict[Path, Path] = {}
     for path in paths:
         if path.is_dir():
-            inside = list(_inside(path))
+            inside = list(_inside(path, on_problem or (lambda _: None)))
             if not inside:
                 raise UsageError(
                     f"no PDF in the folder {path}",
@@ -86,10 +87,14 @@ def find_pdfs(paths: Iterable[Path]) -> list[Path]:
     return sorted(found.values())
 
 
-def _inside(folder: Path) -> Iterator[Path]:
+def _inside(folder: Path, on_problem: Callable[[UsageError], None]) -> Iterator[Path]:
     """The PDFs of a folder; links to folders are followed, each real folder once, so that loops end."""
     visited: set[Path] = set()
-    for here, folders, files in os.walk(folder, followlinks=True):
+
+    def closed(error: OSError) -> None:
+        on_problem(_skipped(f"the folder {error.filename} may not be looked into"))
+
+    for here, folders, files in os.walk(folder, followlinks=True, onerror=closed):
         real = Path(here).resolve()
         if real in visited:
             folders.clear()
@@ -98,8 +103,16 @@ def _inside(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(files):
             file = Path(here, name)
-            if not name.startswith(".") and file.suffix.lower() == ".pdf" and file.is_file():
+            if name.startswith(".") or file.suffix.lower() != ".pdf":
+                continue
+            if file.is_file():
                 yield file
+            elif file.is_symlink():
+                on_problem(_skipped(f"the link {file} leads nowhere"))
+
+
+def _skipped(what: str) -> UsageError:
+    return UsageError(what, code="READER-SKIPPED", remedy="Mend it and run again; the others were read.")
 
 
 def _unreadable(path: Path, error: OSError) -> DocumentError:

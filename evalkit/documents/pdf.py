@@ -13,9 +13,11 @@ from evalkit.documents.layout import LaidBlock, Typography, lay_out, margin_keys
 from evalkit.documents.mupdf import library, open_pdf
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
-LAYOUT_VERSION = 1
-#: A page that images cover by this much and that has fewer words than this is a scan with a stamp on it.
-_SCAN_SHARE, _FEW_WORDS = 0.5, 15
+LAYOUT_VERSION = 2
+#: A page that images cover by this much and that has fewer words than this: what it says is in the images.
+_PICTURED = ((0.5, 60), (0.25, 40), (0.15, 15))
+#: A page with so many curves and fewer words than this has its letters drawn as outlines.
+_OUTLINED = (600, 60)
 #: So many characters make a page's own typography; shorter ones are judged by the whole document's.
 _OWN_TYPOGRAPHY = 400
 _UNKNOWN_CHARACTER = "\ufffd"
@@ -107,12 +109,16 @@ def _status(drawn: Drawn, laid: Sequence[LaidBlock]) -> PageStatus:
     if not tokens:
         return PageStatus.BLANK if drawn.is_blank else PageStatus.IMAGE
     own_words = sum(len(block.tokens) for block in laid if not block.furniture)
-    if drawn.image_share >= _SCAN_SHARE and own_words < _FEW_WORDS:
+    is_read = drawn.layer_share > 0.5  # somebody has laid the text of the images over them
+    pictured = _PICTURED[-1:] if is_read else _PICTURED
+    if any(drawn.image_share >= share and own_words < words for share, words in pictured):
+        return PageStatus.IMAGE
+    if drawn.shapes >= _OUTLINED[0] and own_words < _OUTLINED[1]:
         return PageStatus.IMAGE
     text = "".join(token.text for token in tokens)
     if 2 * text.count(_UNKNOWN_CHARACTER) > len(text):
         return PageStatus.IMAGE
-    return PageStatus.OCR if drawn.layer_share > 0.5 else PageStatus.TEXT
+    return PageStatus.OCR if is_read else PageStatus.TEXT
 
 
 def _block(block: LaidBlock, page: Drawn) -> Block:

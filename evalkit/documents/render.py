@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +13,7 @@ from PIL import Image, ImageChops, ImageDraw
 
 from evalkit.documents.bundle import Box
 from evalkit.documents.ingest import load
-from evalkit.documents.mupdf import open_pdf
+from evalkit.documents.mupdf import OpenPdf, open_pdf
 from evalkit.errors import DocumentError
 
 #: 50 megapixels are 150 MB in memory: a poster becomes coarser instead of exhausting the machine.
@@ -20,6 +21,7 @@ MAX_PIXELS = 50_000_000
 _FOUND = (255, 226, 92)
 _NEAR = (214, 120, 0)
 _DASH = 8
+_THUMBNAIL_DPI = 24
 
 
 def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
@@ -27,30 +29,33 @@ def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
 
     DocumentError where the file cannot be opened, and READER-PAGE where this page does not exist or cannot be drawn.
     """
-    document, total_pages, _ = open_pdf(load(path), str(path))
+    opened = open_pdf(load(path), str(path))
     try:
-        if not 1 <= page_num <= total_pages:
-            raise DocumentError(
-                f"{path.name} has no page {page_num}",
-                code="READER-PAGE",
-                remedy=f"Ask for a page from 1 to {total_pages}.",
-            )
-        try:
-            page = document.load_page(page_num - 1)
-            # A point is 1/72 inch.
-            pixels = page.rect.width * page.rect.height * (dpi / 72) ** 2
-            pixmap = page.get_pixmap(
-                dpi=max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1), alpha=False
-            )
-            return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples)
-        except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
-            raise DocumentError(
-                f"page {page_num} of {path.name} cannot be drawn",
-                code="READER-PAGE",
-                remedy="Open the file in a PDF viewer; if the page is broken there too, fetch the document again.",
-            ) from None
+        return drawn_page(opened, path, page_num, dpi)
     finally:
-        document.close()
+        opened.document.close()
+
+
+def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int) -> Image.Image:
+    """As ``render_page``, of a file that is open already; ``path`` only names it in errors."""
+    if not 1 <= page_num <= opened.total_pages:
+        raise DocumentError(
+            f"{path.name} has no page {page_num}",
+            code="READER-PAGE",
+            remedy=f"Ask for a page from 1 to {opened.total_pages}.",
+        )
+    try:
+        page = opened.document.load_page(page_num - 1)
+        # A point is 1/72 inch.
+        pixels = page.rect.width * page.rect.height * (dpi / 72) ** 2
+        pixmap = page.get_pixmap(dpi=max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1), alpha=False)
+        return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples)
+    except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
+        raise DocumentError(
+            f"page {page_num} of {path.name} cannot be drawn",
+            code="READER-PAGE",
+            remedy="Open the file in a PDF viewer; if the page is broken there too, fetch the document again.",
+        ) from None
 
 
 def light(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
@@ -82,3 +87,30 @@ def _dashed(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: floa
     for start in range(int(y0), int(y1), 2 * _DASH):
         for x in (x0, x1):
             draw.line((x, start, x, min(start + _DASH, y1)), fill=_NEAR, width=2)
+
+
+class PagePictures:
+    """The pages of one PDF as JPEG, for a screen: the file is opened once, the last pages are kept."""
+
+    def __init__(self, path: Path, *, dpi: int = 150, kept: int = 8) -> None:
+        """DocumentError where the file cannot be opened. ``kept`` pages stay in memory."""
+        self._path = path
+        self._dpi = dpi
+        self._open = open_pdf(load(path), str(path))
+        self._cached = lru_cache(maxsize=kept)(self._drawn)
+
+    def page(self, page_num: int) -> bytes:
+        """The page (from 1) at full size. DocumentError READER-PAGE where it cannot be drawn."""
+        return self._cached(page_num)
+
+    def thumbnail(self, page_num: int) -> bytes:
+        """The page (from 1) a few centimetres wide. DocumentError READER-PAGE."""
+        return jpeg(drawn_page(self._open, self._path, page_num, _THUMBNAIL_DPI), quality=60)
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._cached.cache_clear()
+        self._open.document.close()
+
+    def _drawn(self, page_num: int) -> bytes:
+        return jpeg(drawn_page(self._open, self._path, page_num, self._dpi))

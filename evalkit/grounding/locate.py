@@ -59,8 +59,11 @@ class Locator:
         claimed = self._bundle.page(page_number) if 1 <= page_number <= self._bundle.total_pages else None
         if claimed and (spans := _found(wanted, claimed)):
             letter_by_letter = [span for span in spans if claimed.text[slice(*span)] == quote.strip()]
-            verdict = QuoteVerdict.VERBATIM if letter_by_letter else QuoteVerdict.NOISY
-            return self._at(verdict, claimed, (letter_by_letter or spans)[0])
+            if letter_by_letter:
+                return self._at(QuoteVerdict.VERBATIM, claimed, letter_by_letter[0])
+            word_by_word = [span for span in spans if _same_words(claimed.text[slice(*span)], quote)]
+            verdict = QuoteVerdict.NOISY if word_by_word else QuoteVerdict.UNCERTAIN
+            return self._at(verdict, claimed, (word_by_word or spans)[0])
         for page in others:
             if spans := _found(wanted, page):
                 return self._at(QuoteVerdict.WRONG_PAGE, page, spans[0])
@@ -103,6 +106,28 @@ def _occurrences(wanted: str, form: Canonical, text: str) -> Iterator[tuple[int,
         if not _splits(form, text, at) and not _splits(form, text, end):
             yield form.span(at, end)
         at = form.text.find(wanted, at + 1)
+
+
+def _same_words(found: str, quote: str) -> bool:
+    """Whether two texts of one canonical form are divided into the same words: "a typical" is not "atypical".
+
+    Where one of them breaks a line or cell, or joins with a hyphen, a division may be missing in the other.
+    """
+    divided, loosely = zip(*(_divisions(text) for text in (found, quote)), strict=True)
+    return not (divided[0] ^ divided[1]) - loosely[0] - loosely[1]
+
+
+def _divisions(text: str) -> tuple[set[int], set[int]]:
+    """Where letters are divided by whitespace, and where by a line break, tab or hyphen; in canonical characters."""
+    form = canonical(text)
+    by_space, loosely = set(), set()
+    for at in range(1, len(form.text)):
+        between = text[form.origin[at - 1] + 1 : form.origin[at]]
+        if "\n" in between or "\t" in between or "-" in between or "\u2010" in between:
+            loosely.add(at)
+        elif between and form.text[at - 1].isalpha() and form.text[at].isalpha():
+            by_space.add(at)
+    return by_space | loosely, loosely
 
 
 def whole_words(text: str, start: int, end: int) -> tuple[int, int]:

@@ -1,6 +1,9 @@
 """People: what an expert is asked, what stands around it, and what becomes of the answer."""
 
+from evalkit.review.case import Case, MustSee
 from evalkit.review.context import IssueContext, issue_context
+from evalkit.review.desk import Desk, Queue, QueueRow, Submitted
+from evalkit.review.draft import Draft, SegmentDraft
 from evalkit.review.ground_truth import (
     GroundTruth,
     IssueVerdict,
@@ -22,20 +25,28 @@ from evalkit.review.packet import (
     withdraw,
 )
 from evalkit.review.page_view import LitPage, PageView, view
-from evalkit.review.queue import pending, rebuild_rows, review_status
+from evalkit.review.queue import pending, rebuild_closings, rebuild_rows, review_status
 
 __all__ = [
+    "Case",
+    "Desk",
+    "Draft",
     "GroundTruth",
     "IssueContext",
     "IssueSummary",
     "IssueVerdict",
     "LitPage",
+    "MustSee",
     "PageView",
+    "Queue",
+    "QueueRow",
     "Review",
     "SMEPacket",
     "SMEPacketGenerator",
     "SMEReviewHelper",
+    "SegmentDraft",
     "Shown",
+    "Submitted",
     "accept_silver",
     "ground_truth_records",
     "issue_context",
@@ -43,6 +54,7 @@ __all__ = [
     "packet_digest",
     "pending",
     "publish",
+    "rebuild_closings",
     "rebuild_rows",
     "reproject",
     "review_status",

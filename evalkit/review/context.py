@@ -60,6 +60,8 @@ class Paragraph(_Frozen):
     """From 1."""
     text: str
     """As it was read."""
+    mark: tuple[int, int] | None = None
+    """Start and end, in characters of ``text``, of what was found in it; None around the place."""
 
 
 class IssueContext(_Frozen):
@@ -193,7 +195,8 @@ class _Around(NamedTuple):
 def _around(bundle: DocumentBundle, place: Located) -> _Around | None:
     """The paragraphs of the place and around it; headers and footers are passed over unless they are the place."""
     page = bundle.page(place.page or 1)
-    inside = [at for at, (start, end) in enumerate(_spans(page)) if start < place.end and end > place.start]
+    spans = list(_spans(page))
+    inside = [at for at, (start, end) in enumerate(spans) if start < place.end and end > place.start]
     if not inside:
         return None
     earlier = chain(_body(page, stop=inside[0], step=-1), _pages(bundle, range(page.page_num - 1, 0, -1), step=-1))
@@ -202,9 +205,16 @@ def _around(bundle: DocumentBundle, place: Located) -> _Around | None:
     )
     return _Around(
         before=tuple(islice(earlier, BEFORE))[::-1],
-        matched=tuple(Paragraph(page=page.page_num, text=page.paragraphs[at]) for at in inside),
+        matched=tuple(
+            Paragraph(page=page.page_num, text=page.paragraphs[at], mark=_mark(place, *spans[at])) for at in inside
+        ),
         after=tuple(islice(later, AFTER)),
     )
+
+
+def _mark(place: Located, start: int, end: int) -> tuple[int, int]:
+    """The part of the paragraph start..end of a page's text that the place takes up."""
+    return max(place.start, start) - start, min(place.end, end) - start
 
 
 def _start_of(bundle: DocumentBundle, number: int) -> tuple[Paragraph, ...]:

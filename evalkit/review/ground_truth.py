@@ -18,7 +18,7 @@ from evalkit.classification.autofix import Repair
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
+from evalkit.errors import ReviewConflict, ReviewRefused, StoreError
 from evalkit.review.corrections import Part
 from evalkit.review.lock import writing
 from evalkit.review.packet import ReviewStatus, SMEPacket, mirror_status, read_packet
@@ -293,6 +293,15 @@ def accept_silver(
         return True
 
 
+def silver_probability(files: Files, doc_id: str) -> float | None:
+    """With which probability an accepted document could be drawn for an audit; None without a silver record."""
+    stored = _stored(files, ground_truth_name(doc_id))
+    if stored is None or stored["ground_truth_source"] != "AUTO_ACCEPTED":
+        return None
+    probability: float | None = stored["inclusion_probability"]
+    return probability
+
+
 def withdraw_silver(files: Files, doc_id: str) -> bool:
     """Remove the silver record of a document that is no longer accepted; whether there was one. Others stay."""
     name = ground_truth_name(doc_id)
@@ -312,5 +321,7 @@ def ground_truth_records(files: Files, *, silver: bool = False) -> Iterator[dict
 def _stored(files: Files, name: str) -> dict[str, Any] | None:
     try:
         return files.read(name, schema_version=SCHEMA_VERSION)
-    except NotFound:
-        return None
+    except StoreError as error:
+        if error.code in ("STORE-NOT-FOUND", "STORE-TORN"):  # what is torn can be made again
+            return None
+        raise

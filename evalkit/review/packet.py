@@ -2,14 +2,15 @@
 
 Source: specification 000, slide 9. A packet is rewritten by a new run until somebody has begun to work with it; then it
 is frozen, because a review says by hash what its writer had before their eyes. ``review_status`` alone is a mirror of
-the reviews: it is rewritten when it changes and left out of the hash.
+claims and reviews: it is rewritten when it changes and left out of the hash.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, StoreError
 from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
@@ -243,12 +245,37 @@ def read_packet(files: Files, case_id: str) -> SMEPacket:
         ) from None
 
 
-def is_frozen(files: Files, case_id: str) -> bool:
-    """Whether somebody has begun to work with the packet, so that no run may rewrite or withdraw it."""
-    return bool(files.names(f"{REVIEWS}/{case_id}"))
+def read_bundle(files: Files, packet: SMEPacket) -> DocumentBundle:
+    """The document of a packet. NotFound where its file is gone; StoreError if it cannot be read."""
+    name = packet.document_bundle_path
+    try:
+        return DocumentBundle.model_validate(files.read(name, schema_version=BUNDLE_VERSION))
+    except ValidationError:
+        # Without the cause: pydantic's message would quote the patient's document.
+        raise StoreError(
+            f"{name} does not have the shape of a bundle", code="STORE-TORN", remedy="Run the document again."
+        ) from None
 
 
-def publish(files: Files, index: Index, packet: SMEPacket) -> bool:
+def utc_now() -> datetime:
+    """The clock, unless another is given."""
+    return datetime.now(UTC)
+
+
+def moment(at: datetime) -> str:
+    """A moment as it is stored: ISO 8601 in UTC, to the second, so that moments compare as text."""
+    return at.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def is_frozen(files: Files, index: Index, case_id: str, now: str) -> bool:
+    """Whether somebody has begun to work with the packet, so that no run may rewrite or withdraw it.
+
+    That is: a review was submitted, or at ``now`` (ISO 8601, UTC, to the second) somebody has it open.
+    """
+    return bool(files.names(f"{REVIEWS}/{case_id}") or index.claims.live(now, case_id))
+
+
+def publish(files: Files, index: Index, packet: SMEPacket, *, clock: Callable[[], datetime] = utc_now) -> bool:
     """Put a case into the queue; whether its file was written.
 
     A frozen packet stays as it is. One that is equal but for ``created_at`` stays too, with its old clock; its row of
@@ -256,20 +283,24 @@ def publish(files: Files, index: Index, packet: SMEPacket) -> bool:
     """
     name = packet_name(packet.case_id)
     with writing(files):
-        if is_frozen(files, packet.case_id):
+        if is_frozen(files, index, packet.case_id, moment(clock())):
             return False
         new = to_json(packet)
-        is_new = not files.exists(name) or _without(new, "created_at") != _without(files.read(name), "created_at")
+        # The mirror of a claim that has run out is no difference either.
+        passing = ("created_at", "review_status")
+        is_new = not files.exists(name) or _without(new, *passing) != _without(files.read(name), *passing)
         if is_new:
             files.write(name, new)
+        else:
+            mirror_status(files, packet.case_id, packet.review_status)
         index.put_case(case_row(packet, packet.review_status))
         return is_new
 
 
-def withdraw(files: Files, index: Index, case_id: str) -> bool:
+def withdraw(files: Files, index: Index, case_id: str, *, clock: Callable[[], datetime] = utc_now) -> bool:
     """Take a case, which a new run no longer escalates, out of the queue; whether there was one and it could go."""
     with writing(files):
-        if is_frozen(files, case_id):
+        if is_frozen(files, index, case_id, moment(clock())):
             return False
         was_there = files.remove(packet_name(case_id))
         index.drop_case(case_id)

@@ -11,14 +11,16 @@ from typing import Literal, NamedTuple
 
 from PIL.Image import Image
 
-from evalkit.classification.result import SCHEMA_VERSION, DocumentResult
+from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.documents.ingest import digest
 from evalkit.documents.render import jpeg, light, render_page
 from evalkit.errors import DocumentError
 from evalkit.grounding import Locator
 from evalkit.issue import PageBox
-from evalkit.store import Files, bundle_name, result_name
+from evalkit.review.stored import read_bundle, read_result
+from evalkit.settings import Settings
+from evalkit.store import Files
 
 Style = Literal["found", "near"]
 _PIXELS_WIDE = 760
@@ -53,16 +55,18 @@ class PageView:
         return f'<div style="font:14px sans-serif"><p><b>{escape(self.headline)}</b></p>{shown}</div>'
 
 
-def view(doc_id: str, *, output: Path | str = "output", page: int | None = None, dpi: int = 110) -> PageView:
+def view(doc_id: str, *, output: Path | str | None = None, page: int | None = None, dpi: int = 110) -> PageView:
     """The pages of a processed document that evidence or an issue points to, with the passages lit.
 
     Evidence that was found is filled yellow; a passage that is only near a quote is outlined, dashed. ``page`` asks
-    for one page whatever is on it. NotFound where the document was never run; DocumentError where the PDF was moved or
-    changed since.
+    for one page whatever is on it; ``output`` is the settings' folder unless it is named. NotFound where the document
+    was never run; DocumentError where it could not be read, or the PDF was moved or changed since.
     """
-    files = Files(output)
-    result = DocumentResult.model_validate(files.read(result_name(doc_id), schema_version=SCHEMA_VERSION))
-    bundle = DocumentBundle.model_validate(files.read(bundle_name(doc_id)))
+    files = Files(output or Settings.load().output)
+    result = read_result(files, doc_id)
+    if isinstance(result, DocumentFailure):
+        raise DocumentError(result.error.message, code=result.error.code, remedy=result.error.remedy)
+    bundle = read_bundle(files, doc_id)
     path = Path(bundle.file_path)
     if digest(path) != bundle.sha256:
         raise DocumentError(

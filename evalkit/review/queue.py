@@ -1,10 +1,10 @@
-"""Which cases wait for an expert. Claims and drafts will live in the database; the rest follows from the files."""
+"""Which cases wait for an expert, by their reviews alone; ``claims`` says who has one open."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from evalkit.review.ground_truth import newest_revision, read_review, status_after
+from evalkit.review.ground_truth import Review, newest_revision, read_review, status_after
 from evalkit.review.packet import ReviewStatus, case_row, read_packet
 from evalkit.store import PACKETS, Files, Index
 
@@ -27,10 +27,24 @@ def case_ids(files: Files) -> list[str]:
 
 def review_status(files: Files, case_id: str) -> ReviewStatus:
     """Where a case stands, by its reviews: a reopened one waits again, an undeterminable one does not."""
-    newest = newest_revision(files, case_id)
-    return status_after(read_review(files, case_id, newest) if newest else None)
+    return status_after(_newest(files, case_id))
 
 
 def rebuild_rows(files: Files) -> list[dict[str, Any]]:
     """The index's rows of all cases, from the packet and review files alone; sorted by case_id."""
     return [case_row(read_packet(files, case_id), review_status(files, case_id)) for case_id in case_ids(files)]
+
+
+def rebuild_closings(files: Files) -> list[dict[str, Any]]:
+    """The index's rows of closed cases (who, when), from the packet and review files alone; sorted by case_id."""
+    newest = ((case_id, _newest(files, case_id)) for case_id in case_ids(files))
+    return [
+        {"case_id": case_id, "reviewer": review.reviewer, "closed_at": review.submitted_at}
+        for case_id, review in newest
+        if review and status_after(review) == "completed"
+    ]
+
+
+def _newest(files: Files, case_id: str) -> Review | None:
+    newest = newest_revision(files, case_id)
+    return read_review(files, case_id, newest) if newest else None

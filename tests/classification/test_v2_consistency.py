@@ -143,10 +143,29 @@ def test_a_segment_is_called_by_its_largest_share() -> None:
     assert issue.segment_index == 2
 
 
-def test_either_of_two_equal_largest_shares_may_name_the_segment() -> None:
-    for name in (GENOMIC, NOTE):
-        value = two_segments({GENOMIC: 0.5, NOTE: 0.5}, {NOTE: 1.0}, 4, NOTE, genomic=0.25, note=0.75)
-        assert faults(edited(value, {"segments.0.dominant_type": name})) == []
+def test_of_two_equal_largest_shares_the_primary_one_names_the_segment() -> None:
+    value = two_segments({GENOMIC: 0.5, NOTE: 0.5}, {NOTE: 1.0}, 4, NOTE, genomic=0.25, note=0.75)
+    assert faults(edited(value, {"segments.0.dominant_type": GENOMIC})) == []
+    assert codes(faults(edited(value, {"segments.0.dominant_type": NOTE}))) == ["V2-DOMINANT-PRESENCE"]
+
+
+@pytest.mark.parametrize("level", ["EMBEDDED_RAW", "MENTION_ONLY", "NO_EVIDENCE"])
+def test_the_largest_share_alone_does_not_make_a_type_dominant(level: str) -> None:
+    whole = edited(doc2_6_answer(), {"document_mixture.0.presence_level": level})
+    part = edited(doc2_6_answer(), {"segments.0.segment_composition.0.presence_level": level})
+    for value, place in ((whole, None), (part, 1)):
+        issue = next(one for one in faults(value) if one.code == "V2-DOMINANT-PRESENCE")
+        assert (issue.severity, issue.auto_fixable, issue.segment_index) == ("MAJOR", False, place)
+
+
+def test_the_mixture_may_not_deny_what_a_segment_is_nor_claim_what_none_has() -> None:
+    clean = doc2_6_answer()
+    kinds = [entry["document_type"] for entry in clean["document_mixture"]]
+    denied = edited(clean, {f"document_mixture.{kinds.index(NOTE)}.presence_level": "NO_EVIDENCE"})
+    unfounded = edited(clean, {f"document_mixture.{kinds.index(RADIOLOGY)}.presence_level": "PRIMARY"})
+    for value in (denied, unfounded):
+        (issue,) = faults(value)
+        assert (issue.code, issue.severity, issue.auto_fixable) == ("V2-MIXTURE-PRESENCE", "MAJOR", False)
 
 
 def test_the_document_is_called_by_its_largest_overall_share() -> None:

@@ -55,7 +55,7 @@ OUTCOMES = {
     "notext__issue4246.pdf": "image",
     "notext__jp2k-resetprob.pdf": "image",
     "notext__two_pages.pdf": "2 image",
-    "rotated__issue14415.pdf": "text",
+    "rotated__issue14415.pdf": "image",
     "rotated__issue16278.pdf": "blank",
     "rotated__issue6019.pdf": "text",
     "truncated__half.pdf": "READER-DAMAGED",

@@ -95,6 +95,16 @@ def test_a_part_of_a_word_or_number_is_not_that_word_or_number(text: str, quote:
     assert place.verdict not in (*PASSES, "WRONG_PAGE")
 
 
+def test_divided_words_are_other_words() -> None:
+    for said, stands in (("a typical cells seen", "atypical cells seen"), ("a symptomatic man", "asymptomatic man")):
+        for quote, text in ((said, stands), (stands, said)):
+            assert Locator(document(page(1, text))).locate(quote, 1).verdict == "UNCERTAIN"
+
+
+def test_a_line_break_may_divide_a_word() -> None:
+    assert Locator(document(page(1, "the micro-\nscopic view"))).locate("the microscopic view", 1).verdict == "NOISY"
+
+
 @pytest.mark.parametrize(
     ("text", "quote"),
     [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from evalkit.classification.schema import (
 from evalkit.classification.v5_arbiter import V5DecisionMaker
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.issue import Issue, IssueSeverity
+from evalkit.review import Desk as Tab
 from evalkit.review import SMEPacket, SMEPacketGenerator, SMEReviewHelper, publish
 from evalkit.store import Files, Index, bundle_name
 
@@ -212,3 +214,36 @@ def build() -> type[Build]:
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path / "output")
+
+
+class Clock:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2025, 2, 1, 10, 40, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def wait(self, **time: float) -> None:
+        """Let that much time pass."""
+        self.now += timedelta(**time)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def tab(desk: Desk, clock: Clock) -> Iterator[Callable[..., Tab]]:
+    """Opens browser tabs on the output folder: ``tab("dr_lee")``, ``tab("dr_lee", "second tab")``."""
+    opened: list[Tab] = []
+
+    def made(reviewer: str = "dr_lee", session: str | None = None) -> Tab:
+        opened.append(Tab(desk.root, reviewer, session or f"tab of {reviewer}", clock=clock))
+        return opened[-1]
+
+    yield made
+    for one in opened:
+        one.close()

@@ -67,6 +67,15 @@ def test_a_quote_over_two_paragraphs_matches_both(build: Any) -> None:
     assert context.verdict is QuoteVerdict.NOISY
 
 
+def test_the_words_that_were_found_are_marked_and_no_others(build: Any) -> None:
+    context = context_of(build, build.issue(page=2, quote="variant c.68_69delAG was"))
+    (matched,) = context.paragraphs_matched
+    assert matched.text[slice(*matched.mark)] == "variant c.68_69delAG was"
+    assert [one.mark for one in (*context.paragraphs_before, *context.paragraphs_after)] == [None] * 5
+    both = context_of(build, build.issue(page=1, quote="one alpha TWO")).paragraphs_matched
+    assert [one.text[slice(*one.mark)] for one in both] == ["one", "alpha two"]
+
+
 def test_a_quote_on_another_page_is_shown_there_and_said_so(build: Any) -> None:
     context = context_of(build, build.issue(page=1, quote=QUOTE, verdict="WRONG_PAGE", found_page=2))
     assert (context.page_found, context.verdict) == (2, "WRONG_PAGE")

@@ -129,7 +129,7 @@ def test_a_packet_is_frozen_once_it_was_reviewed(build: Any, desk: Any) -> None:
     packet = desk.publish(build.single("Other"), [build.issue()])
     desk.helper().save_review("doc2_6", agrees=True)
     before = read_packet(desk.files, "doc2_6")
-    assert is_frozen(desk.files, "doc2_6")
+    assert is_frozen(desk.files, desk.index, "doc2_6", "2025-02-01T12:00:00+00:00")
     assert publish(desk.files, desk.index, packet.model_copy(update={"decision_rule": "4"})) is False
     assert withdraw(desk.files, desk.index, "doc2_6") is False
     assert read_packet(desk.files, "doc2_6") == before

@@ -1,0 +1,264 @@
+"""Draft: what an expert has said about a case and not submitted yet, and the moves that change it.
+
+Every move gives a new draft. Segments always cover the pages 1..total_pages without gap or overlap: they are kept as
+first pages, so nothing else can be drawn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
+from evalkit.classification.v2_consistency import tie_winner
+from evalkit.review.ground_truth import IssueVerdict
+from evalkit.review.packet import SMEPacket
+
+_Starts = dict[int, DocumentType | None]
+"""The type of each document by its first page."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class SegmentDraft(_Frozen):
+    """A run of pages that is one source document."""
+
+    start_page: int
+    """From 1."""
+    end_page: int
+    """The last page, itself included."""
+    dominant_type: DocumentType | None
+    """None: not chosen yet."""
+
+
+class Draft(_Frozen):
+    """One expert's unsubmitted view of one case."""
+
+    segments: tuple[SegmentDraft, ...]
+    """In order; together every page exactly once."""
+    dominant_type: DocumentType | None
+    """The type of the whole document; None: not chosen yet."""
+    is_type_chosen: bool = False
+    """Whether the expert chose ``dominant_type`` rather than have it follow from the pages."""
+    is_redrawn: bool = False
+    """Whether the expert has changed a range or a segment's type."""
+    mixture: dict[DocumentType, float] | None = None
+    """Share 0..1 by type, where the expert states the shares; None: they are left as they are."""
+    mixture_seen: bool = False
+    """Whether the shares were on screen."""
+    notes: str = ""
+    """The expert's words."""
+    issue_verdicts: tuple[IssueVerdict, ...] = ()
+    """What the expert says about single issues, by issue id."""
+    page: int = 1
+    """The page on screen, from 1."""
+    issue_id: str | None = None
+    """The issue on screen."""
+    pages_seen: tuple[int, ...] = ()
+    """The pages that were on screen, sorted."""
+    evidence_seen: tuple[str, ...] = ()
+    """The ids of the issues whose place was on screen, in that order."""
+    seconds_active: float = 0.0
+    """How long the expert has worked on it."""
+
+    @model_validator(mode="after")
+    def _cover_all_pages(self) -> Self:
+        next_page = 1
+        for segment in self.segments:
+            if segment.start_page != next_page or segment.end_page < segment.start_page:
+                raise ValueError("segments must follow each other without gap or overlap")
+            next_page = segment.end_page + 1
+        if not self.segments:
+            raise ValueError("there must be a segment")
+        return self
+
+    @classmethod
+    def of(cls, packet: SMEPacket) -> Draft:
+        """What the agent says; one segment of no type yet where it says nothing that covers the pages."""
+        answer = packet.classification
+        return cls(
+            segments=_agents(answer, packet.total_pages)
+            or (SegmentDraft(start_page=1, end_page=packet.total_pages, dominant_type=None),),
+            dominant_type=answer.dominant_type_overall if answer else None,
+        )
+
+    @property
+    def total_pages(self) -> int:
+        """The last page of the document."""
+        return self.segments[-1].end_page
+
+    def with_type(self, segment_position: int, kind: DocumentType | None) -> Draft:
+        """The segment at that position, from 0, is of that type. IndexError if there is none."""
+        return self._redrawn({**self._starts, self._at(segment_position).start_page: kind})
+
+    def split_at(self, page: int) -> Draft:
+        """A new document starts on that page, of the same type until the expert says otherwise; undone if one does.
+
+        Undone, its pages belong to the document before. On page 1 a document always starts: nothing changes there.
+        ValueError for a page that the document does not have.
+        """
+        self._require(page)
+        starts = self._starts
+        if page == 1:
+            return self
+        if page in starts:
+            del starts[page]
+        else:
+            starts[page] = self._type_on(page)
+        return self._redrawn(starts)
+
+    def start_at(self, segment_position: int, page: int) -> Draft:
+        """The segment starts on that page; the one before it gives or takes the pages, or is used up.
+
+        A segment keeps at least one page. Pages before the first segment become a document of their own, of the same
+        type until the expert says otherwise. IndexError, ValueError as in the other moves.
+        """
+        self._require(page)
+        segment = self._at(segment_position)
+        first = min(page, segment.end_page)
+        starts = {
+            start: kind
+            for start, kind in self._starts.items()
+            if start == 1 or not min(first, segment.start_page) <= start <= segment.start_page
+        }
+        return self._redrawn({**starts, first: segment.dominant_type})
+
+    def end_at(self, segment_position: int, page: int) -> Draft:
+        """The segment ends on that page; the one after it gives or takes the pages, or is used up.
+
+        A segment keeps at least one page. Pages after the last segment become a document of their own, of the same
+        type until the expert says otherwise. IndexError, ValueError as in the other moves.
+        """
+        self._require(page)
+        segment = self._at(segment_position)
+        last = max(page, segment.start_page)
+        if last == segment.end_page:
+            return self
+        # Whose the first page after it is: when it grows, its own document's; when it shrinks, the next one's.
+        after = self._type_on(min(max(last, segment.end_page) + 1, self.total_pages))
+        starts = {
+            start: kind
+            for start, kind in self._starts.items()
+            if not segment.start_page < start <= max(last, segment.end_page) + 1
+        }
+        if last < self.total_pages:
+            starts[last + 1] = after
+        return self._redrawn(starts)
+
+    def with_dominant(self, kind: DocumentType | None) -> Draft:
+        """The whole document is of that type, whatever the pages say; None lets it follow from the pages again."""
+        if kind is None:
+            return self._changed(dominant_type=_of_most_pages(self.segments), is_type_chosen=False)
+        return self._changed(dominant_type=kind, is_type_chosen=True)
+
+    def with_mixture(self, shares: Mapping[DocumentType, float] | None) -> Draft:
+        """The expert states the shares (0..1 by type), or None: leaves them as they are."""
+        return self._changed(mixture=None if shares is None else dict(shares))
+
+    def seen_mixture(self) -> Draft:
+        """The shares were on screen."""
+        return self._changed(mixture_seen=True)
+
+    def seen_page(self, page: int) -> Draft:
+        """That page is on screen. ValueError for a page that the document does not have."""
+        self._require(page)
+        return self._changed(page=page, pages_seen=tuple(sorted({*self.pages_seen, page})))
+
+    def seen_evidence(self, issue_id: str) -> Draft:
+        """That issue is on screen, with its place in the document."""
+        seen = self.evidence_seen if issue_id in self.evidence_seen else (*self.evidence_seen, issue_id)
+        return self._changed(issue_id=issue_id, evidence_seen=seen)
+
+    def with_verdict(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None, note: str = "") -> Draft:
+        """The expert's verdict on an issue, in place of an earlier one; None takes it back, with its note."""
+        kept = [one for one in self.issue_verdicts if one.issue_id != issue_id]
+        if verdict is not None:
+            kept.append(IssueVerdict(issue_id=issue_id, verdict=verdict, note=note))
+        return self._changed(issue_verdicts=tuple(sorted(kept, key=lambda one: one.issue_id)))
+
+    def with_notes(self, text: str) -> Draft:
+        """The expert's words."""
+        return self._changed(notes=text)
+
+    def moved_to(self, packet: SMEPacket) -> Draft:
+        """The draft on a packet that was made anew since: what the expert decided stays, the rest is the packet's.
+
+        Issue ids may mean other issues now, so nothing counts as seen or judged.
+        """
+        fresh = Draft.of(packet)
+        if self.total_pages != packet.total_pages:
+            return fresh.with_notes(self.notes)
+        kept: dict[str, Any] = {"notes": self.notes, "mixture": self.mixture, "page": self.page}
+        if self.is_redrawn:
+            kept |= {"segments": self.segments, "dominant_type": self.dominant_type, "is_redrawn": True}
+        if self.is_type_chosen:
+            kept |= {"dominant_type": self.dominant_type, "is_type_chosen": True}
+        return fresh.model_copy(update=kept | {"seconds_active": self.seconds_active})
+
+    @property
+    def _starts(self) -> _Starts:
+        return {segment.start_page: segment.dominant_type for segment in self.segments}
+
+    def _at(self, position: int) -> SegmentDraft:
+        if position < 0:
+            raise IndexError(position)
+        return self.segments[position]
+
+    def _type_on(self, page: int) -> DocumentType | None:
+        return next(one.dominant_type for one in self.segments if one.start_page <= page <= one.end_page)
+
+    def _require(self, page: int) -> None:
+        if not 1 <= page <= self.total_pages:
+            raise ValueError(f"the document has no page {page}")
+
+    def _redrawn(self, starts: _Starts) -> Draft:
+        """The draft with these documents; the overall type follows from the pages unless the expert chose it."""
+        first_pages = sorted(starts)
+        ends = [*(start - 1 for start in first_pages[1:]), self.total_pages]
+        segments = tuple(
+            SegmentDraft(start_page=start, end_page=end, dominant_type=starts[start])
+            for start, end in zip(first_pages, ends, strict=True)
+        )
+        if segments == self.segments:
+            return self
+        overall = self.dominant_type if self.is_type_chosen else _of_most_pages(segments)
+        return self._changed(segments=segments, dominant_type=overall, is_redrawn=True)
+
+    def _changed(self, **fields: Any) -> Draft:
+        # Not model_copy, which would not check the fields.
+        return Draft(**{name: getattr(self, name) for name in Draft.model_fields} | fields)
+
+
+def _agents(answer: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
+    """The agent's segments; none where their ranges do not cover the pages exactly."""
+    ranges = sorted((one.start_page, one.end_page, at) for at, one in enumerate(answer.segments)) if answer else []
+    next_page = 1
+    for start, end, _ in ranges:
+        if start != next_page or end < start:
+            return ()
+        next_page = end + 1
+    if answer is None or next_page != total_pages + 1:
+        return ()
+    return tuple(
+        SegmentDraft(start_page=start, end_page=end, dominant_type=answer.segments[at].dominant_type)
+        for start, end, at in ranges
+    )
+
+
+def _of_most_pages(segments: tuple[SegmentDraft, ...]) -> DocumentType | None:
+    """The type of most pages, ties as ruling 12 breaks them; None while no segment has a type."""
+    types = list(dict.fromkeys(one.dominant_type for one in segments if one.dominant_type is not None))
+    return tie_winner(types, [_as_segment(one) for one in segments]) if types else None
+
+
+def _as_segment(draft: SegmentDraft) -> Segment:
+    return Segment(
+        segment_index=1,
+        segment_page_count=draft.end_page - draft.start_page + 1,
+        segment_composition=(),
+        **draft.model_dump(),
+    )

@@ -1,0 +1,224 @@
+"""One submitted review: what was said is checked, written as a file that never changes, and carried out."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from evalkit.classification.autofix import Repair
+from evalkit.classification.schema import ClassificationOutput, type_definitions
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import ReviewRefused
+from evalkit.review.corrections import PARTS, Part, corrected, given_parts, validated
+from evalkit.review.ground_truth import IssueVerdict, Outcome, Review, Shown, append, newest_revision, settle
+from evalkit.review.lock import writing
+from evalkit.review.packet import SMEPacket, case_row, moment, packet_digest, read_bundle, read_packet
+from evalkit.review.queue import review_status
+from evalkit.store import Files, Index
+
+_VERDICTS = TypeAdapter(tuple[IssueVerdict, ...])
+
+#: What a validation stands for, unless it is said.
+VALIDATED_PARTS: tuple[Part, ...] = ("dominant_type", "segments")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """What an expert says about a case; the fields are ``SMEReviewHelper.save_review``'s arguments."""
+
+    agrees: bool | None = None
+    corrected_dominant_type: str | None = None
+    corrected_segments: Sequence[Any] | None = None
+    corrected_mixture: Sequence[Any] | None = None
+    correction_notes: str = ""
+    issue_verdicts: Iterable[IssueVerdict | Mapping[str, Any]] = ()
+    undeterminable: str | None = None
+    vouched: Iterable[str] | None = None
+    seconds_active: float | None = None
+    pages_seen: Iterable[int] = ()
+    evidence_seen: Iterable[str] = ()
+    shown: Shown | None = None
+    segment_flags: Iterable[Mapping[str, Any]] = ()
+
+    @property
+    def corrects(self) -> tuple[Part, ...]:
+        """The parts that it corrects."""
+        return given_parts(self.corrected_dominant_type, self.corrected_segments, self.corrected_mixture)
+
+
+@dataclass(frozen=True)
+class Submitter:
+    """Who submits, where and when."""
+
+    files: Files
+    index: Index
+    reviewer: str
+    clock: Callable[[], datetime]
+
+    def submit(
+        self, case_id: str, said: Submission, *, base_revision: int | None, may: Callable[[SMEPacket, str], None]
+    ) -> Review:
+        """Save a review on ``base_revision`` (None: whatever is the newest) and all that follows from it.
+
+        ``may`` is called with the packet and the moment while nobody else can write, and raises what forbids saving.
+        NotFound, ReviewRefused, ReviewConflict; in each case nothing was written.
+        """
+        outcome = _outcome(said)
+        stands_for = _vouched(said.vouched, outcome, said.corrects)
+        bundle = read_bundle(self.files, read_packet(self.files, case_id))
+        with writing(self.files):
+            packet = read_packet(self.files, case_id)
+            now = moment(self.clock())
+            may(packet, now)
+            after, repairs = _decided(outcome, said, packet, bundle, stands_for)
+            return self._save(
+                packet,
+                base_revision,
+                submitted_at=now,
+                seconds_active=said.seconds_active,
+                outcome=outcome,
+                after=after,
+                repairs_applied=tuple(repairs),
+                correction_notes="\n".join(filter(None, [(said.undeterminable or "").strip(), said.correction_notes])),
+                issue_verdicts=_verdicts(packet, said.issue_verdicts),
+                vouched=stands_for,
+                pages_seen=tuple(said.pages_seen),
+                evidence_seen=tuple(said.evidence_seen),
+                shown=said.shown or Shown(),
+                segment_flags=tuple(dict(flag) for flag in said.segment_flags),
+            )
+
+    def reopen(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
+        """Undo: the case waits again. ReviewRefused, NotFound, ReviewConflict; in each case nothing was written."""
+        if not reason.strip():
+            raise _refused("reopening needs a reason", "Say why the review cannot stand.")
+        with writing(self.files):
+            packet = read_packet(self.files, case_id)
+            if review_status(self.files, case_id) != "completed":
+                raise _refused(f"case {case_id!r} is not closed, so there is nothing to undo", "Save a review instead.")
+            return self._save(
+                packet,
+                base_revision,
+                submitted_at=moment(self.clock()),
+                seconds_active=None,
+                outcome="reopened",
+                after=None,
+                correction_notes=reason.strip(),
+            )
+
+    def _save(self, packet: SMEPacket, base_revision: int | None, **said: Any) -> Review:
+        """Write the review and what follows from it; the lock is held."""
+        case_id = packet.case_id
+        base = newest_revision(self.files, case_id) if base_revision is None else base_revision
+        review = append(self.files, case_id, self._review(packet, said), base_revision=base)
+        # From here on the review stands; should anything fail now, `evalkit reindex` catches up.
+        status = settle(self.files, case_id)
+        self.index.put_case(case_row(packet, status))
+        if status == "completed":
+            self.index.put_closing(case_id, review.reviewer, review.submitted_at)
+            self.index.claims.drop(case_id)  # nobody works on a closed case
+        else:
+            self.index.drop_closing(case_id)
+        return review
+
+    def _review(self, packet: SMEPacket, said: Mapping[str, Any]) -> Review:
+        try:
+            return Review(
+                reviewer=self.reviewer,
+                before=packet.classification,
+                packet_sha256=packet_digest(packet),
+                versions=_versions(),
+                **said,
+            )
+        except ValidationError as error:
+            raise _misshapen("", error, "See save_review's documentation.") from None
+
+
+def _versions() -> dict[str, str]:
+    try:
+        installed = importlib.metadata.version("evalkit")
+    except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed
+        installed = "source"
+    return {"evalkit": installed, "types": str(type_definitions()["version"])}
+
+
+def _decided(
+    outcome: Outcome, said: Submission, packet: SMEPacket, bundle: DocumentBundle, stands_for: Iterable[Part]
+) -> tuple[ClassificationOutput | None, list[Repair]]:
+    """The classification that the review leaves, and the repairs in it."""
+    if outcome == "validated":
+        return validated(packet.classification, packet.open_issues, bundle, stands_for)
+    if outcome == "undeterminable":
+        return None, []
+    answer = corrected(
+        packet.classification,
+        bundle,
+        dominant_type=said.corrected_dominant_type,
+        segments=said.corrected_segments,
+        mixture=said.corrected_mixture,
+        vouched=stands_for,
+    )
+    return answer, []
+
+
+def _outcome(said: Submission) -> Outcome:
+    outcomes: list[Outcome] = []
+    if said.agrees:
+        outcomes.append("validated")
+    if said.corrects:
+        outcomes.append("corrected")
+    if said.undeterminable is not None:
+        outcomes.append("undeterminable")
+    if len(outcomes) != 1:
+        fault = f"a review cannot be {' and '.join(outcomes)} at once" if outcomes else "the review decides nothing"
+        raise _refused(fault, "Give exactly one of agrees=True, corrected_…, or undeterminable with a reason.")
+    if said.undeterminable is not None and not said.undeterminable.strip():
+        raise _refused("undeterminable has no reason", "Say why nobody can tell, such as 'illegible scan'.")
+    return outcomes[0]
+
+
+def _vouched(given: Iterable[str] | None, outcome: Outcome, parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts that the expert stands for, in the order of ``PARTS``."""
+    words: set[Part]
+    if outcome == "undeterminable":
+        words = set()
+    elif given is None:
+        # Segments say the document's type, too: it is the one of most pages.
+        implied: Sequence[Part] = ("dominant_type",) if "segments" in parts else ()
+        words = set(VALIDATED_PARTS) if outcome == "validated" else {*parts, *implied}
+    else:
+        words = cast("set[Part]", set(given))
+    if unknown := words - set(PARTS):
+        raise _refused(f"{sorted(unknown)!r} cannot be vouched for", f"The parts are {', '.join(PARTS)}.")
+    return tuple(part for part in PARTS if part in words)
+
+
+def _verdicts(packet: SMEPacket, given: Iterable[IssueVerdict | Mapping[str, Any]]) -> tuple[IssueVerdict, ...]:
+    shape = "Each is a dict with issue_id (one of the packet's), verdict (confirmed or dismissed) and perhaps note."
+    try:
+        verdicts = _VERDICTS.validate_python(tuple(given))
+    except ValidationError as error:
+        raise _misshapen("issue_verdicts", error, shape) from None
+    known = {issue.issue_id for issue in packet.issues}
+    named = [verdict.issue_id for verdict in verdicts]
+    if unknown := [name for name in named if name not in known]:
+        raise _refused(f"case {packet.case_id!r} has no issue {unknown[0]!r}", shape)
+    if len(set(named)) < len(named):
+        raise _refused("an issue has two verdicts", shape)
+    return verdicts
+
+
+def _misshapen(where: str, error: ValidationError, remedy: str) -> ReviewRefused:
+    """The first fault, without the value, which may be a patient's."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    at = ".".join([*([where] if where else []), *(str(step) for step in first["loc"])])
+    return _refused(f"{at}: {first['msg']}", remedy)
+
+
+def _refused(message: str, remedy: str) -> ReviewRefused:
+    return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)

@@ -1,0 +1,52 @@
+"""The server process. Started by :mod:`evalkit.serving.launch` with a bound socket and a minimal environment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from evalkit.serving.launch import find_notebook
+
+
+def main(descriptor: int, public_url: str) -> None:
+    """Serve until Ctrl-C or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up also when told to stop while still loading
+    listener = socket.socket(fileno=descriptor)
+    listener.set_inheritable(False)
+    try:
+        with TemporaryDirectory(prefix="evalkit-review-") as home:
+            notebook = settle(Path(home))
+            from evalkit.serving.server import serve
+
+            serve(listener, notebook, output=Path(os.environ["EVALKIT_OUTPUT"]), public_url=public_url)
+    except KeyboardInterrupt:
+        pass
+
+
+def settle(home: Path) -> Path:
+    """Make a private home folder for server and kernels, so that no user's start-up file, kernel or credentials are
+    found by either, and what they leave is gone at the end. Returns the notebook, alone in a folder that holds no data.
+    """
+    os.environ.update(
+        HOME=str(home),
+        IPYTHONDIR=str(home / "ipython"),
+        JUPYTER_CONFIG_DIR=str(home / "config"),
+        JUPYTER_DATA_DIR=str(home / "data"),
+        JUPYTER_RUNTIME_DIR=str(home / "runtime"),
+        JUPYTER_PATH=str(Path(__file__).parent / "jupyter"),
+        JUPYTER_PREFER_ENV_PATH="1",
+        TMPDIR=str(home / "tmp"),
+    )
+    folder = home / "page"
+    folder.mkdir()
+    (home / "tmp").mkdir()
+    return Path(shutil.copy(find_notebook(), folder))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

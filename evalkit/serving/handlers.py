@@ -1,0 +1,272 @@
+"""What the server answers: the login form, the page, its libraries, its kernel, and friendly refusals."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, FileSystemLoader
+from jupyter_server.auth.decorator import allow_unauthenticated
+from jupyter_server.base.handlers import APIHandler, FileFindHandler, JupyterHandler
+from tornado import web
+from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler  # type: ignore[import-untyped]
+from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-untyped]
+from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
+
+from evalkit.serving.log import request_id
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine
+
+    from evalkit.serving.identity import ReviewerIdentity
+    from evalkit.serving.kernels import ReviewKernels
+    from evalkit.serving.throttle import Throttle
+
+log = logging.getLogger("evalkit.serving")
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",  # with no-referrer browsers send no Origin, and the login fails
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""On every answer."""
+
+_CLOSED = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+_PLAIN_POLICY = f"{_CLOSED}; style-src 'unsafe-inline'; img-src data:"
+"""Of login form and error pages: no script at all."""
+
+_WORDS = {
+    403: ("This is not open to you.", "Go back to the start page and log in."),
+    404: ("There is no such page.", "Go back to the start page."),
+    429: ("You have many review pages open.", "Close some of the tabs, then open this page again."),
+}
+_OTHER = ("Something went wrong on our side.", "Load the page again. What was shown as saved is saved.")
+
+
+def page_policy(nonce: str) -> str:
+    """The content security policy of the review page.
+
+    Scripts are the libraries of this server, the page's own (by nonce) and widgets, which anywidget imports as blobs.
+    There is no ``unsafe-inline`` and no ``unsafe-eval``: an ``onerror`` in a document's text could not run even if it
+    were shown as HTML. Styles are injected by JupyterLab's libraries.
+    """
+    return (
+        f"{_CLOSED}; script-src 'self' blob: 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'"
+    )
+
+
+class Quiet(JupyterHandler):
+    """Knows its request by an id, and logs failures without query, name or text."""
+
+    @property
+    def error_id(self) -> str:
+        """What an error page shows and the log repeats."""
+        if not hasattr(self, "_error_id"):
+            self._error_id = secrets.token_hex(4)
+        return self._error_id
+
+    async def prepare(self, **given: Any) -> None:
+        """Before every method."""
+        request_id.set(self.error_id)
+        answer = super().prepare(**given)
+        if answer is not None:
+            await answer
+
+    def log_exception(
+        self,
+        typ: type[BaseException] | None,
+        value: BaseException | None,
+        tb: TracebackType | None,
+    ) -> None:
+        """The server's own faults; refusals are no news."""
+        if not (isinstance(value, web.HTTPError) and value.status_code < 500) and typ is not None and value is not None:
+            log.error("%s %s failed", self.request.method, self.request.path, exc_info=(typ, value, tb))
+
+
+class Friendly(Quiet):
+    """An answer that a person sees."""
+
+    @property
+    def content_security_policy(self) -> str:
+        """Of this page."""
+        return _PLAIN_POLICY
+
+    def set_default_headers(self) -> None:
+        """On every answer."""
+        super().set_default_headers()
+        self.clear_header("Server")
+        for name, value in HEADERS.items():
+            self.set_header(name, value)
+
+    def write_error(self, status_code: int, **given: Any) -> None:  # noqa: ARG002 - what went wrong is in the log
+        """One sentence of what is, one of what to do."""
+        what, remedy = _WORDS.get(status_code, _OTHER)
+        if status_code == 403 and self.request.path == "/login":
+            what, remedy = "The login form was too old.", "Go back to the start page and log in again."
+        self.set_header("Content-Type", "text/html; charset=utf-8")
+        self.set_header("Content-Security-Policy", _PLAIN_POLICY)
+        self.finish(render("message.html", what=what, remedy=remedy, error_id=self.error_id, start=self.base_url))
+
+
+class _LoginForm(Friendly):
+    """Shows the form that takes a reviewer's code."""
+
+    @property
+    def identity(self) -> ReviewerIdentity:
+        """Who is who."""
+        identity: ReviewerIdentity = self.settings["identity_provider"]
+        return identity
+
+    @property
+    def next_page(self) -> str:
+        """Where to go after the login: the page that was asked for, never another site."""
+        wanted = self.get_argument("next", "/")
+        return wanted if wanted.startswith("/?") else "/"
+
+    def show_form(self, notice: str = "") -> None:
+        """The form, with a sentence above it."""
+        self.finish(render("login.html", notice=notice, next=self.next_page, xsrf=self.xsrf_form_html()))
+
+
+class Login(_LoginForm):
+    """Logging in."""
+
+    def initialize(self, throttle: Throttle) -> None:
+        """Arguments of the route."""
+        self.throttle = throttle
+
+    @allow_unauthenticated
+    def get(self) -> None:
+        """The form."""
+        if self.current_user:
+            self.redirect(self.next_page)
+        else:
+            self.show_form()
+
+    @allow_unauthenticated
+    def post(self) -> None:
+        """A code was typed."""
+        address = self.request.remote_ip or ""
+        if wait := self.throttle.wait(address):
+            self.set_status(429)
+            self.set_header("Retry-After", str(wait))
+            self.show_form(f"Too many wrong codes. Try again in {wait} seconds.")
+            return
+        session = self.identity.sessions.begin(self.get_body_argument("code", ""))
+        if session is None:
+            self.throttle.failed(address)
+            log.warning("a wrong code was typed")
+            self.set_status(401)
+            self.show_form("This code is not known. Check it, or ask for a new one.")
+            return
+        self.identity.log_in(self, session)
+        self.redirect(self.next_page)
+
+
+class Logout(_LoginForm):
+    """Ends the login and the kernels of its pages."""
+
+    @allow_unauthenticated
+    async def get(self) -> None:
+        """Log out."""
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        if self.current_user:
+            await kernels.end_session(self.current_user.session_id)
+        self.identity.log_out(self)
+        self.show_form("You are logged out.")
+
+
+class ReviewPage(Friendly, TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
+    """The notebook, run and rendered."""
+
+    @property
+    def nonce(self) -> str:
+        """Marks the page's own scripts."""
+        if not hasattr(self, "_nonce"):
+            self._nonce = secrets.token_urlsafe(18)
+        return self._nonce
+
+    @property
+    def content_security_policy(self) -> str:
+        """Of this page."""
+        return page_policy(self.nonce)
+
+
+def dress(handler: ReviewPage, notebook: Any, cwd: str) -> None:  # noqa: ARG001 - Voilà's prelaunch_hook
+    """What the template needs to know of the request."""
+    notebook.metadata["evalkit"] = {"nonce": handler.nonce, "error_id": handler.error_id}
+    # Reading it sets its cookie. A page without it cannot tell the server that it was closed, and leaves its kernel.
+    _ = handler.xsrf_token
+
+
+class LibraryFiles(Friendly, FileFindHandler):
+    """Scripts and styles of the installed libraries. Nothing of ours, and nothing without a login."""
+
+    def set_extra_headers(self, path: str) -> None:  # noqa: ARG002 - the signature is Tornado's
+        """The one answer that browsers may keep, if they ask whether it is still good."""
+        self.set_header("Cache-Control", "private, no-cache")
+
+    # Jupyter marks its own methods as open to all, for its login page; overriding them closes them.
+    def get(self, path: str, include_body: bool = True) -> Coroutine[Any, Any, None]:
+        """A file."""
+        return super().get(path, include_body)
+
+    def head(self, path: str) -> Awaitable[None]:
+        """Its headers."""
+        return self.get(path, include_body=False)
+
+
+class _OwnKernel(Quiet):
+    """The kernel of one's own page; all others do not exist."""
+
+    async def prepare(self, **given: Any) -> None:
+        """Before every method."""
+        await super().prepare(**given)
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        if self.current_user and not kernels.is_of(self.path_kwargs["kernel_id"], self.current_user.session_id):
+            raise web.HTTPError(404)
+
+
+class Channels(_OwnKernel, VoilaKernelWebsocketHandler):  # type: ignore[misc]  # Voilà has no types
+    """The websocket between page and kernel. Only widget messages pass (Voilà's allowed_message_types)."""
+
+
+class KernelState(_OwnKernel, Friendly, APIHandler):
+    """The page asks whether its kernel is there."""
+
+    def get(self, kernel_id: str) -> None:
+        """Its state."""
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        self.set_header("Content-Type", "application/json")
+        self.finish(json.dumps(kernels.kernel_model(kernel_id)))  # type: ignore[no-untyped-call]
+
+
+class ClosePage(_OwnKernel, Friendly, VoilaShutdownKernelHandler):  # type: ignore[misc]  # Voilà has no types
+    """The page says that it was closed."""
+
+
+class Nothing(Friendly):
+    """All other addresses."""
+
+    def get(self) -> None:
+        """There is nothing."""
+        raise web.HTTPError(404)
+
+
+def render(name: str, **values: Any) -> str:
+    """One of the plain pages."""
+    return _pages().get_template(name).render(**values)
+
+
+@cache
+def _pages() -> Environment:
+    return Environment(loader=FileSystemLoader(Path(__file__).parent / "pages"), autoescape=True)

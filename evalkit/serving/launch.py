@@ -1,0 +1,97 @@
+"""From the command line to the server process: checks, the port, a minimal environment.
+
+Everything that a user can have got wrong is found here, before anything heavy is loaded. The port is bound here and
+inherited, so that the address is right when it is printed, and a browser that comes early only waits.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import site
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import NoReturn
+from urllib.parse import urlsplit
+
+from evalkit.errors import UsageError
+from evalkit.review.roster import Roster
+from evalkit.store import Files
+
+NOTEBOOK = "sme_review.ipynb"
+_ADDRESS = "127.0.0.1"
+_KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+
+
+def review(output: Path, port: int, public_url: str | None, say: Callable[[str], None]) -> NoReturn:
+    """Become the server of the experts' screen. UsageError where it cannot start.
+
+    ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port.
+    """
+    find_notebook()
+    if public_url is not None:
+        _check_public(public_url)
+    if not Roster(Files(output)).names():
+        raise UsageError(
+            "there is no reviewer who could log in", code="NO-REVIEWER", remedy="Run `evalkit reviewers add NAME`."
+        )
+    listener = _listen(port)
+    say(f"The experts' screen is at {public_url or address(listener)}  (Ctrl-C ends it)")
+    listener.set_inheritable(True)
+    # -P: a json.py in the folder where the command was typed must not become a part of the server.
+    words = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or ""]
+    os.execve(words[0], words, environment(os.environ, output))  # noqa: S606 - no shell, and our own interpreter
+
+
+def find_notebook() -> Path:
+    """The notebook that is served: in the wheel, or beside the package in a checkout."""
+    shipped = Path(str(files("evalkit"))) / "_notebooks"
+    path = (shipped if shipped.is_dir() else Path(__file__).parents[2] / "notebooks") / NOTEBOOK
+    if not path.is_file():
+        raise UsageError(f"the notebook {NOTEBOOK} is not there", code="NOTEBOOK", remedy="Install evalkit again.")
+    return path
+
+
+def address(listener: socket.socket) -> str:
+    """The URL of a bound socket."""
+    host, port = listener.getsockname()
+    return f"http://{host}:{port}/"
+
+
+def environment(given: Mapping[str, str], output: Path) -> dict[str, str]:
+    """All that the server and its kernels get to see of the environment: no keys, no proxies, no user's settings."""
+    kept = {name: given[name] for name in _KEPT if name in given}
+    if given.get("PYTHONPATH"):  # relative parts would mean other folders in the server
+        kept["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in given["PYTHONPATH"].split(os.pathsep))
+    return {
+        "PATH": os.defpath,
+        **kept,
+        "PYTHONUSERBASE": site.getuserbase(),  # HOME will be another one; `pip install --user` must still be found
+        "EVALKIT_OUTPUT": os.path.abspath(output),
+    }
+
+
+def _check_public(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme != "https" or not parts.hostname or parts.path not in ("", "/") or parts.query or parts.username:
+        raise UsageError(
+            f"--public-url {url!r} is not the address of a TLS proxy",
+            code="PUBLIC-URL",
+            remedy="Give it as https://HOST or https://HOST:PORT.",
+        )
+
+
+def _listen(port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # or a restart would wait for old connections
+    try:
+        listener.bind((_ADDRESS, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        reason = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+        raise UsageError(f"port {port} {reason}", code="PORT", remedy="Choose another with --port.") from error
+    return listener

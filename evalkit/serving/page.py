@@ -1,0 +1,25 @@
+"""The kernel's side: what a page learns from the server, and how its log gets there. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+
+LOG_DESCRIPTOR = "EVALKIT_LOG_FD"
+"""Names the descriptor of the server's log in a kernel's environment."""
+
+
+def log_to_server(environ: Mapping[str, str] = os.environ) -> None:
+    """Let ``evalkit.*`` log records of this kernel appear in the log of ``evalkit review``.
+
+    A kernel's own standard error is closed there: libraries write tracebacks to it, and those may quote documents.
+    Outside ``evalkit review`` nothing changes.
+    """
+    if LOG_DESCRIPTOR in environ:
+        stream = os.fdopen(os.dup(int(environ[LOG_DESCRIPTOR])), "w", buffering=1, encoding="utf-8")
+        handler = logging.StreamHandler(stream)
+        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        logger = logging.getLogger("evalkit")
+        logger.addHandler(handler)
+        logger.propagate = False

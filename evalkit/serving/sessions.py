@@ -1,0 +1,56 @@
+"""Who is logged in. Kept in the server's memory: logging out, a new code or a restart end a login at once."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evalkit.review.roster import Roster
+
+HOURS = 12
+"""A login lasts a working day."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """One login."""
+
+    session_id: str
+    """Random; the browser holds it in a signed cookie, nobody else."""
+    reviewer: str
+    code_digest: str | None
+    """Of the code that was typed: another code in the roster ends the session."""
+    ends: float
+
+
+class Sessions:
+    """The logins of one server."""
+
+    def __init__(self, roster: Roster, clock: Callable[[], float] = time.time) -> None:
+        self._roster = roster
+        self._clock = clock
+        self._open: dict[str, Session] = {}
+
+    def begin(self, code: str) -> Session | None:
+        """Log in. None for a code that nobody has."""
+        reviewer = self._roster.check(code)
+        if reviewer is None:
+            return None
+        now = self._clock()
+        self._open = {one.session_id: one for one in self._open.values() if one.ends > now}
+        session = Session(secrets.token_hex(32), reviewer, self._roster.digest(reviewer), now + HOURS * 3600)
+        self._open[session.session_id] = session
+        return session
+
+    def find(self, session_id: str) -> Session | None:
+        """The session of that id, if it is still good."""
+        session = self._open.get(session_id)
+        if session is None or session.ends <= self._clock():
+            return None
+        return session if self._roster.digest(session.reviewer) == session.code_digest else None
+
+    def end(self, session_id: str) -> None:
+        """Log out."""
+        self._open.pop(session_id, None)

@@ -1,0 +1,99 @@
+"""The expert's screen, as an expert uses it."""
+
+from pathlib import Path
+
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Request, Route
+
+
+class Screen:
+    """One browser with its own cookies; every request that would leave the machine is refused and counted."""
+
+    def __init__(self, browser: Browser, address: str, width: int, height: int) -> None:
+        self.address = address
+        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.page = self.context.new_page()
+        self.outside: list[str] = []
+        self.faults: list[str] = []
+        self.requests: list[str] = []
+        self.context.route("**/*", self._route)
+        self._watch(self.page)
+
+    def _watch(self, page) -> None:
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("console", self._console)
+        page.on("request", self._requested)
+
+    def _route(self, route: Route) -> None:
+        if route.request.url.startswith((self.address, "blob:", "data:")):
+            route.continue_()
+        else:
+            self.outside.append(route.request.url)
+            route.abort()
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and "Content Security Policy" in message.text:
+            self.faults.append(message.text)
+
+    def _requested(self, request: Request) -> None:
+        self.requests.append(request.url)
+
+    def log_in(self, code: str) -> None:
+        self.page.goto(self.address)
+        self.page.fill("input[name=code]", code)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_selector(".ek-queue-head", timeout=60_000)
+
+    def second_tab(self) -> "Screen":
+        """The same expert, another tab."""
+        twin = object.__new__(Screen)
+        twin.__dict__ = dict(self.__dict__)
+        twin.page = self.context.new_page()
+        twin._watch(twin.page)
+        twin.page.goto(self.address)
+        twin.page.wait_for_selector(".ek-queue-head", timeout=60_000)
+        return twin
+
+    def cases(self) -> list[str]:
+        return [card.get_attribute("data-case") for card in self.page.query_selector_all(".ek-case")]
+
+    def row(self, case_id: str) -> Locator:
+        return self.page.locator(f'.ek-case[data-case="{case_id}"]')
+
+    def open(self, case_id: str) -> None:
+        self.row(case_id).get_by_role("button", name="Open").click()
+        self.wait_for_case()
+
+    def wait_for_case(self) -> None:
+        self.page.wait_for_selector(".ek-page-image[src^='blob:']", timeout=30_000)
+        self.page.wait_for_selector(".ek-why", timeout=30_000)
+
+    def queue(self) -> None:
+        self.page.get_by_role("button", name="Queue").click()
+        self.page.wait_for_selector(".ek-queue-head")
+
+    def turn_to(self, number: int) -> None:
+        self.page.locator(f'.ek-thumb[data-page="{number}"]').click()
+        self.page.wait_for_selector(f'.ek-pane[data-page="{number}"]')
+
+    def see_everything(self) -> None:
+        """Look at every issue and every page long enough to count."""
+        for issue in self.page.query_selector_all(".ek-issue"):
+            name = issue.get_attribute("data-issue")
+            self.page.locator(f'.ek-issue[data-issue="{name}"] .ek-message').click()
+            self.page.wait_for_selector(f'.ek-issue[data-issue="{name}"] .ek-seen', timeout=10_000)
+        for thumb in self.page.query_selector_all(".ek-thumb"):
+            self.turn_to(int(thumb.get_attribute("data-page")))
+            self.page.wait_for_timeout(400)
+
+    def button(self, name: str) -> Locator:
+        return self.page.get_by_role("button", name=name, exact=True)
+
+    def problem(self) -> str:
+        return self.page.locator(".ek-problem, .ek-queue-notice").first.inner_text(timeout=10_000)
+
+    def shot(self, folder: Path | None, name: str) -> None:
+        if folder:
+            self.page.screenshot(path=folder / f"{name}.png")
+
+    def close(self) -> None:
+        self.context.close()

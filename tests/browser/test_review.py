@@ -1,0 +1,162 @@
+"""The expert's line: log in, open the worst case, see its evidence, validate; correct; come back after a reload."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from browser.conftest import Served
+from browser.screen import Screen
+
+from evalkit.documents import DocumentBundle
+from evalkit.grounding import Locator
+from evalkit.review.packet import packet_digest, read_packet
+from evalkit.store import Files
+
+Login = Callable[..., Screen]
+
+
+def stored(served: Served, name: str) -> dict:
+    return json.loads((served.output / name).read_text())
+
+
+def test_the_queue_is_worst_first_and_says_why(served: Served, login: Login, shots: Path | None) -> None:
+    screen = login()
+    assert screen.cases()[:2] == ["fabricated_quote", "quest_genomic"]
+    assert "critical failure" in screen.row("fabricated_quote").inner_text()
+    screen.shot(shots, "queue-1440")
+
+
+def test_evidence_is_lit_on_the_right_words(served: Served, login: Login, shots: Path | None) -> None:
+    screen = login()
+    screen.open("quest_genomic")
+    bundle = DocumentBundle.model_validate(stored(served, "document_bundles/quest_genomic.json"))
+    packet = read_packet(Files(served.output), "quest_genomic")
+    presence = packet.classification.segments[0].segment_composition
+    quote = next(one.top_evidence[0] for one in presence if one.top_evidence)
+    screen.page.get_by_text("What the agent claims").click()
+    screen.page.locator(".ek-evidence").first.click()
+    screen.page.wait_for_selector(".ek-mark-found")
+    lit = screen.page.evaluate(
+        """() => {
+            const sheet = document.querySelector(".ek-page-image").getBoundingClientRect();
+            return [...document.querySelectorAll(".ek-mark-found")].map((mark) => {
+                const box = mark.getBoundingClientRect();
+                return [(box.left - sheet.left) / sheet.width, (box.top - sheet.top) / sheet.height,
+                        (box.right - sheet.left) / sheet.width, (box.bottom - sheet.top) / sheet.height];
+            });
+        }"""
+    )
+    place = Locator(bundle).locate(quote.snippet, quote.page)
+    words = [word for word in bundle.page(quote.page).words if place.start <= word[0] < place.end]
+    assert words
+    for _, _, *edges in words:
+        x0, y0, x1, y1 = (edge / 10_000 for edge in edges)
+        covered = max(
+            max(0.0, min(x1, box[2]) - max(x0, box[0])) * max(0.0, min(y1, box[3]) - max(y0, box[1])) for box in lit
+        )
+        assert covered >= 0.8 * (x1 - x0) * (y1 - y0)
+    screen.shot(shots, "evidence-1440")
+    screen.queue()
+
+
+def test_validating_needs_all_that_must_be_seen_then_saves(served: Served, login: Login, shots: Path | None) -> None:
+    screen = login()
+    screen.open("segment_count")
+    assert "number_of_segments" in screen.page.locator(".ek-repairs").inner_text() or (
+        "3" in screen.page.locator(".ek-repairs del").inner_text()
+    )
+    assert screen.button("Validate and next").is_disabled()
+    assert "not yet seen" in screen.page.locator(".ek-state").inner_text()
+    screen.shot(shots, "repair-1440")
+    before = packet_digest(read_packet(Files(served.output), "segment_count"))
+    screen.see_everything()
+    screen.button("Validate and next").click()
+    screen.page.wait_for_selector(".ek-saved:has-text('segment_count.pdf validated')", timeout=15_000)
+    truth = stored(served, "ground_truth/gt_segment_count.json")
+    review = stored(served, "reviews/segment_count/0001.json")
+    assert truth["ground_truth_source"] == "SME_VALIDATED"
+    assert truth["ground_truth_classification"]["number_of_segments"] == 2
+    assert truth["reviewer"] == review["reviewer"] == "dr_lee"
+    assert review["packet_sha256"] == before
+    assert set(review["vouched"]) == {"dominant_type", "segments"}
+    assert set(review["pages_seen"]) >= {1, 3}
+    assert review["evidence_seen"] == ["V1-0001"]
+    assert [one["code"] for one in review["repairs_applied"]] == ["V1-SEGMENT-COUNT"]
+    assert stored(served, "sme_packets/sme_packet_segment_count.json")["review_status"] == "completed"
+
+
+def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
+    served: Served, login: Login, shots: Path | None
+) -> None:
+    screen = login()
+    screen.open("quest_genomic")
+    screen.button("Other").click()
+    screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
+    note = "This is a routine CBC from Quest, not a genomic report."
+    screen.page.get_by_label("notes").fill(note)
+    screen.shot(shots, "correction-1440")
+    screen.button("Submit correction").click()
+    screen.page.wait_for_selector(".ek-saved:has-text('quest_genomic.pdf corrected')", timeout=15_000)
+    truth = stored(served, "ground_truth/gt_quest_genomic.json")
+    assert truth["ground_truth_source"] == "SME_CORRECTED"
+    assert truth["corrected_dominant_type"] == "Other"
+    assert truth["correction_notes"] == note
+    assert [one["dominant_type"] for one in truth["ground_truth_classification"]["segments"]] == ["Other"]
+
+
+def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
+    served: Served, login: Login, shots: Path | None
+) -> None:
+    screen = login()
+    screen.open("fabricated_quote")
+    screen.turn_to(4)
+    screen.button("New document here").click()
+    screen.page.wait_for_selector(".ek-segment:nth-of-type(2)")
+    screen.page.get_by_label("notes").fill("half a thought")
+    screen.page.wait_for_timeout(1200)
+    screen.page.reload()
+    screen.wait_for_case()
+    screen.page.wait_for_selector('.ek-pane[data-page="4"]')
+    assert screen.page.locator(".ek-segment").count() == 2
+    assert screen.page.get_by_label("notes").input_value() == "half a thought"
+    assert "restored" in screen.page.locator(".ek-saved").inner_text() or (
+        "Draft saved" in screen.page.locator(".ek-saved").inner_text()
+    )
+    screen.shot(shots, "reload-1440")
+    screen.queue()
+
+
+def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
+    screen = login()
+    screen.open("scanned")
+    screen.button("Cannot tell").click()
+    screen.button("Close as undeterminable").click()
+    assert not (served.output / "reviews/scanned").exists()
+    screen.page.get_by_label("reason").fill("illegible scan")
+    screen.button("Close as undeterminable").click()
+    screen.page.wait_for_selector(".ek-saved:has-text('undeterminable')", timeout=15_000)
+    review = stored(served, "reviews/scanned/0001.json")
+    assert (review["outcome"], review["correction_notes"]) == ("undeterminable", "illegible scan")
+    assert not (served.output / "ground_truth/gt_scanned.json").exists()
+
+
+def test_a_small_screen_shows_everything_that_decides(served: Served, login: Login, shots: Path | None) -> None:
+    screen = login(width=1280, height=720)
+    screen.shot(shots, "queue-1280")
+    screen.open("fabricated_quote")
+    screen.page.wait_for_timeout(800)
+    screen.shot(shots, "case-1280")
+    for name in ("Validate and next", "Submit correction", "Cannot tell"):
+        box = screen.button(name).bounding_box()
+        assert box["y"] + box["height"] <= 720
+        assert box["x"] + box["width"] <= 1280
+    assert screen.page.evaluate("document.documentElement.scrollWidth") <= 1280
+    screen.queue()
+
+
+def test_no_name_of_a_file_is_in_any_address(served: Served, login: Login) -> None:
+    screen = login()
+    screen.open("fabricated_quote")
+    screen.turn_to(2)
+    assert not [url for url in screen.requests if "fabricated" in url or "quest" in url]
+    screen.queue()

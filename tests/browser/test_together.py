@@ -1,0 +1,65 @@
+"""Two tabs, two experts, a kernel that dies: nothing is decided twice, nothing is lost in silence."""
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from browser.conftest import Served
+from browser.screen import Screen
+
+Login = Callable[..., Screen]
+
+
+def test_a_colleague_is_told_and_keeps_the_draft(served: Served, login: Login, shots: Path | None) -> None:
+    lee, ito = login("dr_lee"), login("dr_ito")
+    lee.open("doc2_6")
+    lee.page.get_by_label("notes").fill("mine")
+    lee.page.wait_for_timeout(800)
+    ito.page.get_by_role("button", name="Refresh").click()
+    ito.page.wait_for_selector('.ek-case[data-case="doc2_6"]:has-text("open by dr_lee since")')
+    ito.shot(shots, "taken-1440")
+    ito.row("doc2_6").get_by_role("button", name="Take over").click()
+    ito.wait_for_case()
+    ito.button("Other").click()
+    ito.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
+    ito.button("Submit correction").click()
+    ito.page.wait_for_selector(".ek-saved:has-text('doc2_6.pdf corrected')", timeout=15_000)
+    lee.button("Radiology").click()
+    lee.page.wait_for_selector(".ek-types .ek-chosen:has-text('Radiology')")
+    lee.button("Submit correction").click()
+    lee.page.wait_for_selector(".ek-problem, .ek-queue-notice", timeout=15_000)
+    assert lee.problem()
+    assert [path.name for path in (served.output / "reviews/doc2_6").iterdir()] == ["0001.json"]
+    assert lee.page.get_by_label("notes").input_value() == "mine"
+
+
+def test_a_second_tab_is_told(served: Served, login: Login) -> None:
+    first = login("dr_lee")
+    first.open("fabricated_quote")
+    second = first.second_tab()
+    assert "open by dr_lee since" in second.row("fabricated_quote").inner_text()
+    second.page.close()
+    first.queue()
+
+
+def test_a_dead_kernel_is_noticed_within_ten_seconds(served: Served, login: Login, shots: Path | None) -> None:
+    screen = login("dr_ito")
+    screen.open("fabricated_quote")
+    screen.page.wait_for_timeout(2500)
+    for pid in kernels(served.pid):
+        os.kill(pid, signal.SIGKILL)
+    screen.button("Other").click()
+    screen.page.wait_for_selector(".ek-lost:not([hidden])", timeout=10_000)
+    screen.shot(shots, "lost-1440")
+    assert not (served.output / "reviews/fabricated_quote").exists()
+    screen.page.get_by_role("button", name="Reload").click()
+    screen.page.wait_for_selector(".ek-why, .ek-queue-head", timeout=60_000)
+    assert screen.page.locator(".ek-lost:not([hidden])").count() == 0
+
+
+def kernels(server: int) -> list[int]:
+    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
+    return [int(pid) for pid, parent, words in rows if int(parent) == server and "ipykernel" in words]

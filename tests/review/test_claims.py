@@ -1,0 +1,457 @@
+"""Claims: at most one lives, it ends by itself, and it never decides what the revision decides."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalkit.batch.reindex import reindex
+from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
+from evalkit.review import Case, Desk, Draft, packet_digest, publish, rebuild_closings, withdraw
+from evalkit.review.ground_truth import newest_revision
+from evalkit.review.packet import read_packet
+from evalkit.store import Claim, Index, StoredDraft
+
+SINCE = "2025-02-01T10:40:00+00:00"
+
+
+@pytest.fixture
+def case(build: Any, desk: Any) -> str:
+    """One pending case."""
+    return desk.publish(build.single("Other"), [build.issue()]).case_id
+
+
+def statuses(desk: Any, case_id: str = "doc2_6") -> tuple[str, str]:
+    """What index and packet say."""
+    rows = {row["case_id"]: row["review_status"] for row in desk.index.cases()}
+    return rows[case_id], read_packet(desk.files, case_id).review_status
+
+
+# --- one holder -----------------------------------------------------------------------------------------------------
+
+
+def test_a_case_that_is_open_elsewhere_says_with_whom_and_since_when(case: str, tab: Any, clock: Any) -> None:
+    tab("dr_lee").open(case)
+    clock.wait(minutes=5)
+    with pytest.raises(CaseTaken) as refused:
+        tab("dr_kim").open(case)
+    error = refused.value
+    assert (error.holder, error.since, error.same_reviewer) == ("dr_lee", SINCE, False)
+    assert error.message == "open by dr_lee since 10:40"
+    assert isinstance(error, ReviewRefused)
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.holder, again.since, again.same_reviewer) == (CaseTaken, "dr_lee", SINCE, False)
+    assert (str(again), again.code) == (str(error), error.code)
+
+
+def test_a_second_tab_of_the_same_reviewer_is_another_holder(case: str, tab: Any) -> None:
+    tab("dr_lee").open(case)
+    with pytest.raises(CaseTaken) as refused:
+        tab("dr_lee", "second tab").open(case)
+    assert refused.value.same_reviewer
+
+
+def test_another_reviewer_with_the_same_tab_id_is_another_holder(case: str, tab: Any) -> None:
+    tab("dr_lee", "tab").open(case)
+    with pytest.raises(CaseTaken):
+        tab("dr_kim", "tab").open(case)
+
+
+def test_a_reload_of_the_tab_simply_gets_the_case_back(case: str, tab: Any, clock: Any, desk: Any) -> None:
+    before, after = tab("dr_lee", "tab"), tab("dr_lee", "tab")
+    before.open(case)
+    clock.wait(minutes=1)
+    after.open(case)
+    before.close()
+    (claim,) = desk.index.claims.live(SINCE).values()
+    assert (claim.since, claim.expires_at) == (SINCE, "2025-02-01T10:56:00+00:00")
+
+
+def test_a_claim_runs_out_after_15_minutes(case: str, tab: Any, clock: Any) -> None:
+    tab("dr_lee").open(case)
+    kim = tab("dr_kim")
+    clock.wait(minutes=14, seconds=59)
+    with pytest.raises(CaseTaken):
+        kim.open(case)
+    clock.wait(seconds=1)
+    kim.open(case)
+
+
+def test_renewing_keeps_the_claim_and_its_beginning(case: str, tab: Any, clock: Any, desk: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    lee.open(case)
+    for _ in range(5):
+        clock.wait(minutes=10)
+        lee.renew(case)
+    with pytest.raises(CaseTaken) as refused:
+        kim.open(case)
+    assert refused.value.since == SINCE
+    clock.wait(minutes=15)
+    kim.open(case)
+    with pytest.raises(CaseTaken, match="dr_kim"):
+        lee.renew(case)
+
+
+def test_a_heartbeat_does_not_write_each_time(case: str, tab: Any, clock: Any, desk: Any) -> None:
+    lee = tab("dr_lee")
+    lee.open(case)
+    expiries = []
+    for _ in range(40):
+        clock.wait(seconds=2)
+        lee.renew(case)
+        (claim,) = desk.index.claims.live(SINCE).values()
+        expiries.append(claim.expires_at)
+    assert len(set(expiries)) == 3
+
+
+def test_an_expired_claim_that_nobody_took_is_taken_again(case: str, tab: Any, clock: Any, desk: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    lee.open(case)
+    clock.wait(hours=2)
+    assert kim.queue().rows[0].status == "pending"
+    assert statuses(desk) == ("pending", "pending")
+    lee.renew(case)
+    assert statuses(desk) == ("in_review", "in_review")
+    with pytest.raises(CaseTaken) as refused:
+        kim.open(case)
+    assert refused.value.since == "2025-02-01T12:40:00+00:00"
+
+
+def test_taking_over_on_purpose_and_the_loser_is_told(case: str, tab: Any, desk: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    mine = lee.open(case).draft.with_notes("mine")
+    kim.open(case, take_over=True)
+    with pytest.raises(CaseTaken, match="open by dr_kim"):
+        lee.renew(case)
+    with pytest.raises(CaseTaken, match="open by dr_kim"):
+        lee.submit(case, mine.with_dominant("Clinical Note"))
+    lee.save_draft(case, mine)
+    lee.release(case)
+    assert [row.holder for row in lee.queue().rows] == ["dr_kim"]
+    assert newest_revision(desk.files, case) == 0
+    kim.release(case)
+    assert lee.open(case).draft.notes == "mine"
+
+
+def test_a_case_that_is_taken_over_while_it_is_submitted_is_not_submitted(
+    case: str, tab: Any, desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    draft = lee.open(case).draft.with_dominant("Clinical Note")
+    said = Case.said
+
+    def meanwhile(*args: Any, **words: Any) -> Any:
+        kim.open(case, take_over=True)
+        return said(*args, **words)
+
+    monkeypatch.setattr(Case, "said", meanwhile)
+    with pytest.raises(CaseTaken, match="dr_kim"):
+        lee.submit(case, draft)
+    assert newest_revision(desk.files, case) == 0
+
+
+def test_a_case_that_is_closed_while_it_is_submitted_stays_closed(
+    case: str, tab: Any, desk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lee = tab("dr_lee")
+    draft = lee.open(case).draft.with_dominant("Clinical Note")
+    said = Case.said
+
+    def meanwhile(*args: Any, **words: Any) -> Any:
+        desk.helper("dr_kim").save_review(case, corrected_dominant_type="Other", base_revision=0)
+        return said(*args, **words)
+
+    monkeypatch.setattr(Case, "said", meanwhile)
+    with pytest.raises(ReviewConflict):
+        lee.submit(case, draft)
+    assert desk.index.claims.live(SINCE) == {}
+    assert desk.truth()["reviewer"] == "dr_kim"
+
+
+def test_nothing_is_renewed_or_submitted_that_is_not_open_here(case: str, tab: Any) -> None:
+    lee = tab("dr_lee")
+    draft = lee.open(case).draft
+    lee.release(case)
+    for call in (partial(lee.renew, case), partial(lee.submit, case, draft, undeterminable="illegible")):
+        with pytest.raises(ReviewRefused, match="not open here"):
+            call()
+    lee.release(case)
+    with pytest.raises(NotFound, match="nothing"):
+        lee.open("nothing")
+
+
+def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, tab: Any, clock: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    mine = lee.open(case).draft.with_dominant("Clinical Note")
+    kim.submit(case, kim.open(case, take_over=True).draft.with_dominant("Pathology Report"))
+    for call in (partial(lee.renew, case), partial(lee.submit, case, mine)):
+        with pytest.raises(ReviewConflict, match="reviewed since"):
+            call()
+    lee.save_draft(case, mine)
+    found = lee.open(case)
+    assert found.is_completed
+    assert found.draft == mine
+    lee.renew(case)
+    assert lee.queue().rows == ()
+    with pytest.raises(ReviewRefused, match="is closed"):
+        lee.submit(case, mine)
+
+
+# --- what claims freeze and show ------------------------------------------------------------------------------------
+
+
+def test_a_claim_shows_in_index_and_packet_and_leaves_the_hash_alone(case: str, tab: Any, desk: Any) -> None:
+    before = packet_digest(read_packet(desk.files, case))
+    lee = tab("dr_lee")
+    assert lee.open(case).packet == read_packet(desk.files, case)
+    assert statuses(desk) == ("in_review", "in_review")
+    assert packet_digest(read_packet(desk.files, case)) == before
+    lee.release(case)
+    assert statuses(desk) == ("pending", "pending")
+
+
+def test_a_run_leaves_a_claimed_packet_alone(build: Any, case: str, tab: Any, desk: Any, clock: Any) -> None:
+    lee = tab("dr_lee")
+    packet = lee.open(case).packet
+    newer = packet.model_copy(update={"decision_rule": "8", "review_status": "pending"})
+    assert publish(desk.files, desk.index, newer, clock=clock) is False
+    assert withdraw(desk.files, desk.index, case, clock=clock) is False
+    assert read_packet(desk.files, case) == packet
+    assert statuses(desk) == ("in_review", "in_review")
+    clock.wait(minutes=15)
+    assert publish(desk.files, desk.index, newer, clock=clock) is True
+    assert statuses(desk) == ("pending", "pending")
+    for call in (partial(lee.renew, case), partial(lee.submit, case, Draft.of(packet), undeterminable="x")):
+        with pytest.raises(ReviewConflict, match="run anew"):
+            call()
+    assert not lee.open(case).is_completed
+    lee.release(case)
+    assert withdraw(desk.files, desk.index, case, clock=clock) is True
+    assert lee.queue().rows == ()
+
+
+def test_an_equal_packet_is_not_rewritten_for_a_claim_that_ran_out(case: str, tab: Any, desk: Any, clock: Any) -> None:
+    packet = tab("dr_lee").open(case).packet
+    clock.wait(minutes=15)
+    later = packet.model_copy(update={"created_at": "2026-01-01T00:00:00+00:00", "review_status": "pending"})
+    assert publish(desk.files, desk.index, later, clock=clock) is False
+    assert read_packet(desk.files, case).created_at == packet.created_at
+    assert statuses(desk) == ("pending", "pending")
+
+
+def test_a_rebuilt_index_leaves_claims_and_drafts_alone(case: str, tab: Any, desk: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    lee.save_draft(case, lee.open(case).draft.with_notes("mine"))
+    reindex(desk.root)
+    with pytest.raises(CaseTaken):
+        kim.open(case)
+    assert kim.queue().rows[0].holder == "dr_lee"
+    assert statuses(desk) == ("in_review", "in_review")
+    assert lee.open(case).draft.notes == "mine"
+
+
+def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, desk: Any, tab: Any) -> None:
+    for doc_id in ("a", "b", "c"):
+        desk.publish(build.single("Other"), doc_id=doc_id)
+    lee = tab("dr_lee")
+    for doc_id in ("a", "b"):
+        lee.submit(doc_id, lee.open(doc_id).draft, undeterminable="illegible")
+    desk.helper().reopen("b", "it can be read after all")
+    assert desk.index.closed() == 1
+    closings = rebuild_closings(desk.files)
+    assert closings == [{"case_id": "a", "reviewer": "dr_lee", "closed_at": SINCE}]
+    desk.index.rebuild([], [])
+    assert desk.index.closed(reviewer="dr_lee") == 1
+    desk.index.rebuild([], [], [*closings, {"case_id": "z", "reviewer": "dr_kim", "closed_at": SINCE}])
+    assert (desk.index.closed(), desk.index.closed(reviewer="dr_lee")) == (2, 1)
+
+
+# --- Python beside the screen --------------------------------------------------------------------------------------
+
+
+def test_python_does_not_save_what_somebody_else_has_open(case: str, tab: Any, desk: Any) -> None:
+    # The helper's clock shows noon.
+    desk.index.claims.take(Claim(case, "dr_kim", "tab", SINCE, "2025-02-01T12:15:00+00:00"), now=SINCE)
+    with pytest.raises(CaseTaken, match="dr_kim"):
+        desk.helper("dr_lee").save_review(case, corrected_dominant_type="Other")
+    assert newest_revision(desk.files, case) == 0
+    desk.helper("dr_kim").save_review(case, corrected_dominant_type="Other")
+    assert desk.index.claims.live(SINCE) == {}
+    assert statuses(desk) == ("completed", "completed")
+
+
+def test_python_saves_on_the_revision_it_names_and_the_screen_is_told(case: str, tab: Any, desk: Any) -> None:
+    lee = tab("dr_lee")
+    draft = lee.open(case).draft.with_dominant("Clinical Note")
+    desk.helper("dr_kim").save_review(case, corrected_dominant_type="Pathology Report", base_revision=0)
+    with pytest.raises(ReviewConflict):
+        lee.submit(case, draft)
+    assert desk.truth()["corrected_dominant_type"] == "Pathology Report"
+
+
+def test_listing_from_python_lets_cases_wait_again(case: str, tab: Any, desk: Any) -> None:
+    tab("dr_kim").open(case)
+    assert list(desk.helper().list_pending_reviews()["review_status"]) == ["pending"]  # it is noon there
+    assert statuses(desk) == ("pending", "pending")
+
+
+# --- races ---------------------------------------------------------------------------------------------------------
+
+
+def together(*calls: Callable[[], Any]) -> list[Any]:
+    """What each call gave or raised, all begun at one moment in threads of their own."""
+    barrier = threading.Barrier(len(calls))
+    outcomes: list[Any] = [None] * len(calls)
+
+    def run(place: int) -> None:
+        barrier.wait()
+        try:
+            outcomes[place] = calls[place]()
+        except EvalkitError as error:
+            outcomes[place] = error
+
+    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return outcomes
+
+
+def _races(root: Path, me: str, turns: int, wait: Callable[[], Any]) -> list[bool]:
+    """Which of the turns' cases this one got; two cases in three are free, the others were somebody's until now."""
+    index = Index(root)
+    won = []
+    for turn in range(turns):
+        wait()
+        claim = Claim(f"case_{turn}", me, "tab", SINCE, "2025-02-01T10:55:00+00:00")
+        won.append(index.claims.take(claim, now=SINCE) == claim)
+    index.close()
+    return won
+
+
+def test_2000_races_for_a_claim_over_threads_have_one_winner_each(tmp_path: Path) -> None:
+    turns = 2000
+    index = Index(tmp_path)
+    for turn in range(0, turns, 3):
+        index.claims.take(Claim(f"case_{turn}", "dr_old", "tab", "2025", SINCE), now="2025")
+    barrier = threading.Barrier(2)
+    lee, kim = together(*(partial(_races, tmp_path, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")))
+    assert [a + b for a, b in zip(lee, kim, strict=True)] == [1] * turns
+    holders = index.claims.live(SINCE)
+    assert [holders[f"case_{turn}"].reviewer for turn in range(turns)] == ["dr_lee" if won else "dr_kim" for won in lee]
+    assert 0 < sum(lee) < turns
+
+
+def test_races_for_a_claim_over_processes_have_one_winner_each(tmp_path: Path) -> None:
+    turns = 300
+    with get_context("spawn").Manager() as manager, ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        barrier = manager.Barrier(2)
+        futures = [pool.submit(_races, tmp_path, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")]
+        lee, kim = (future.result() for future in futures)
+    assert [a + b for a, b in zip(lee, kim, strict=True)] == [1] * turns
+    assert Counter(claim.reviewer for claim in Index(tmp_path).claims.live(SINCE).values())["dr_lee"] == sum(lee)
+
+
+def _take_and_submit(desk: Desk, case_id: str) -> int:
+    return desk.submit(case_id, desk.open(case_id, take_over=True).draft, undeterminable="illegible").revision
+
+
+def test_two_who_take_over_and_submit_never_decide_twice(build: Any, desk: Any, tab: Any) -> None:
+    tabs = [tab("dr_lee"), tab("dr_kim")]
+    told: Counter[str] = Counter()
+    for turn in range(60):
+        case_id = desk.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
+        outcomes = together(*(partial(_take_and_submit, one, case_id) for one in tabs))
+        told.update(type(one).__name__ for one in outcomes)
+        assert sum(one == 1 for one in outcomes) == 1
+        assert newest_revision(desk.files, case_id) == 1
+        assert desk.index.claims.live(SINCE, case_id) == {}
+        assert statuses(desk, case_id) == ("completed", "completed")
+    assert told["int"] == 60
+    assert set(told) <= {"int", "CaseTaken", "ReviewConflict", "ReviewRefused"}
+
+
+def test_a_run_never_replaces_the_packet_under_an_expert(build: Any, desk: Any, tab: Any, clock: Any) -> None:
+    lee = tab("dr_lee")
+    for turn in range(40):
+        packet = desk.publish(build.single("Other"), doc_id=f"doc_{turn}")
+        newer = packet.model_copy(update={"decision_rule": "8"})
+        case, is_written = together(
+            partial(lee.open, packet.case_id), partial(publish, desk.files, desk.index, newer, clock=clock)
+        )
+        assert case.packet == read_packet(desk.files, packet.case_id)
+        assert case.packet.decision_rule == ("8" if is_written else packet.decision_rule)
+        assert statuses(desk, packet.case_id) == ("in_review", "in_review")
+
+
+def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
+    for turn in range(20):
+        opened = together(*(partial(Index, tmp_path / str(turn)) for _ in range(4)))
+        assert [type(one) for one in opened] == [Index] * 4
+        for one in opened:
+            one.close()
+
+
+# --- on disk before it is called saved ------------------------------------------------------------------------------
+
+
+def test_a_draft_outlives_its_writer_killed_in_the_next_moment(case: str, desk: Any) -> None:
+    program = """if True:
+        import os, sys
+        from evalkit.review import Desk
+        desk = Desk(sys.argv[1], "dr_lee", "tab")
+        draft = desk.open("doc2_6").draft
+        for number in range(30):
+            draft = draft.with_notes(f"note {number}")
+            saved_at = desk.save_draft("doc2_6", draft)
+        os.write(1, saved_at.encode())
+        os._exit(9)
+    """
+    done = subprocess.run([sys.executable, "-c", program, desk.root], capture_output=True, text=True, check=False)
+    assert done.returncode == 9, done.stderr
+    again = Desk(desk.root, "dr_lee", "tab")
+    found = again.open(case)
+    assert (found.draft.notes, found.saved_at) == ("note 29", done.stdout)
+    again.close()
+
+
+def test_the_database_syncs_every_write(tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    with index.claims._engine.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() >= 5000
+    index.close()
+
+
+def test_what_a_patients_draft_says_is_in_no_error(tmp_path: Path) -> None:
+    index = Index(tmp_path)
+    with index.claims._engine.begin() as connection:
+        connection.exec_driver_sql("DROP TABLE drafts")
+    draft = StoredDraft("a", "dr_lee", "tab", "0" * 64, json.dumps({"notes": "John Doe"}), SINCE)
+    with pytest.raises(EvalkitError) as refused:
+        index.drafts.put(draft)
+    assert "John Doe" not in f"{refused.value} {refused.value.__cause__}"
+    index.close()
+
+
+def test_moments_are_stored_in_utc(case: str, desk: Any) -> None:
+    zone = datetime.fromisoformat("2025-02-01T10:40:00-05:00")
+    lee = Desk(desk.root, "dr_lee", "tab", clock=lambda: zone)
+    lee.open(case)
+    assert lee.queue().rows[0].since == zone.astimezone(UTC).isoformat()
+    lee.close()

@@ -1,0 +1,218 @@
+"""Drafts: whatever is pressed, every page belongs to exactly one document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from evalkit.classification.schema import DocumentType
+from evalkit.review import Draft, SegmentDraft
+
+NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
+KINDS = st.none() | st.sampled_from(list(DocumentType))
+
+
+def drawn(*segments: tuple[int, int, DocumentType | None], dominant: DocumentType | None = None) -> Draft:
+    return Draft(
+        segments=tuple(SegmentDraft(start_page=a, end_page=b, dominant_type=kind) for a, b, kind in segments),
+        dominant_type=dominant,
+    )
+
+
+def shape(draft: Draft) -> list[tuple[int, int, DocumentType | None]]:
+    return [(one.start_page, one.end_page, one.dominant_type) for one in draft.segments]
+
+
+THREE = drawn((1, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER), dominant=GENOMIC)
+
+
+# --- the first draft ----------------------------------------------------------------------------------------------
+
+
+def test_the_first_draft_is_what_the_agent_says(build: Any) -> None:
+    answer = build.answer([build.segment(2, 3, 4, "Other"), build.segment(1, 1, 2, None)], {"Other": 1.0}, "Other")
+    draft = Draft.of(build.packet(build.result(answer), build.bundle([["a"]] * 4)))
+    assert shape(draft) == [(1, 2, None), (3, 4, OTHER)]
+    assert (draft.dominant_type, draft.mixture, draft.notes, draft.pages_seen) == (OTHER, None, "", ())
+
+
+@pytest.mark.parametrize(
+    "ranges", [[(1, 2)], [(1, 3), (3, 4)], [(1, 1), (3, 4)], [(2, 4)], [(1, 5)], [(3, 1), (2, 4)], [(1, 0), (1, 4)], []]
+)
+def test_ranges_that_do_not_cover_the_pages_start_as_one_document_of_no_type(
+    build: Any, ranges: list[tuple[int, int]]
+) -> None:
+    segments = [build.segment(at, a, b, "Other") for at, (a, b) in enumerate(ranges, 1)]
+    packet = build.packet(build.result(build.answer(segments, {"Other": 1.0}, "Other")), build.bundle([["a"]] * 4))
+    assert shape(Draft.of(packet)) == [(1, 4, None)]
+
+
+def test_without_an_answer_nothing_is_chosen(build: Any) -> None:
+    draft = Draft.of(build.packet(build.result(None, [build.issue()]), build.bundle([["a"]] * 3)))
+    assert (shape(draft), draft.dominant_type) == ([(1, 3, None)], None)
+
+
+@pytest.mark.parametrize(
+    "segments",
+    [[], [(2, 3, None)], [(1, 2, None), (4, 5, None)], [(1, 2, None), (2, 3, None)], [(1, 0, None)]],
+)
+def test_a_draft_with_gap_or_overlap_cannot_be_made(segments: Any) -> None:
+    with pytest.raises(ValidationError):
+        drawn(*segments)
+
+
+# --- moves -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("move", "expected"),
+    [
+        # a new document starts here, or does not any more
+        (lambda d: d.split_at(2), [(1, 1, GENOMIC), (2, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.split_at(8), [(1, 3, GENOMIC), (4, 5, NOTE), (6, 7, OTHER), (8, 8, OTHER)]),
+        (lambda d: d.split_at(4), [(1, 5, GENOMIC), (6, 8, OTHER)]),
+        (lambda d: d.split_at(1), shape(THREE)),
+        # it starts here
+        (lambda d: d.start_at(1, 3), [(1, 2, GENOMIC), (3, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.start_at(1, 5), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.start_at(1, 7), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.start_at(1, 4), shape(THREE)),
+        (lambda d: d.start_at(1, 1), [(1, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.start_at(2, 2), [(1, 1, GENOMIC), (2, 8, OTHER)]),
+        (lambda d: d.start_at(0, 2), [(1, 1, GENOMIC), (2, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)]),
+        # it ends here
+        (lambda d: d.end_at(0, 4), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.end_at(0, 2), [(1, 2, GENOMIC), (3, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.end_at(0, 3), shape(THREE)),
+        (lambda d: d.end_at(0, 5), [(1, 5, GENOMIC), (6, 8, OTHER)]),
+        (lambda d: d.end_at(0, 6), [(1, 6, GENOMIC), (7, 8, OTHER)]),
+        (lambda d: d.end_at(0, 8), [(1, 8, GENOMIC)]),
+        (lambda d: d.end_at(1, 2), [(1, 3, GENOMIC), (4, 4, NOTE), (5, 8, OTHER)]),
+        (lambda d: d.end_at(2, 6), [(1, 3, GENOMIC), (4, 5, NOTE), (6, 6, OTHER), (7, 8, OTHER)]),
+        # it is of that type
+        (lambda d: d.with_type(1, PATHOLOGY), [(1, 3, GENOMIC), (4, 5, PATHOLOGY), (6, 8, OTHER)]),
+        (lambda d: d.with_type(1, None), [(1, 3, GENOMIC), (4, 5, None), (6, 8, OTHER)]),
+    ],
+)
+def test_each_move_draws_what_it_says(move: Any, expected: Any) -> None:
+    assert shape(move(THREE)) == expected
+    assert shape(THREE) == [(1, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)]
+
+
+@given(st.data())
+def test_any_moves_leave_every_page_in_exactly_one_document(data: st.DataObject) -> None:
+    total = data.draw(st.integers(1, 12))
+    draft = drawn((1, total, data.draw(KINDS)))
+    for _ in range(data.draw(st.integers(1, 15))):
+        move = data.draw(st.sampled_from(["with_type", "split_at", "start_at", "end_at"]))
+        page = data.draw(st.integers(1, total))
+        position = data.draw(st.integers(0, len(draft.segments) - 1))
+        before = draft.segments[position]
+        if move == "with_type":
+            draft = draft.with_type(position, data.draw(KINDS))
+        elif move == "split_at":
+            draft = draft.split_at(page)
+        else:
+            draft = getattr(draft, move)(position, page)
+            edge = min(page, before.end_page) if move == "start_at" else max(page, before.start_page)
+            moved = next(
+                one for one in draft.segments if edge == (one.start_page if move == "start_at" else one.end_page)
+            )
+            assert moved.dominant_type == before.dominant_type
+        covered = [page for one in draft.segments for page in range(one.start_page, one.end_page + 1)]
+        assert covered == list(range(1, total + 1))
+        assert Draft.model_validate_json(draft.model_dump_json()) == draft
+
+
+@given(st.integers(2, 12), st.integers(2, 12))
+def test_splitting_twice_is_nothing(total: int, page: int) -> None:
+    draft = drawn((1, max(total, page), OTHER), dominant=OTHER)
+    assert shape(draft.split_at(page).split_at(page)) == shape(draft)
+
+
+@pytest.mark.parametrize("page", [0, -1, 9])
+def test_a_page_that_is_not_there_is_refused(page: int) -> None:
+    for move in (THREE.split_at, THREE.seen_page, lambda p: THREE.start_at(1, p), lambda p: THREE.end_at(1, p)):
+        with pytest.raises(ValueError, match="no page"):
+            move(page)
+
+
+@pytest.mark.parametrize("position", [3, -1])
+def test_a_document_that_is_not_there_is_refused(position: int) -> None:
+    for move in (THREE.start_at, THREE.end_at):
+        with pytest.raises(IndexError):
+            move(position, 1)
+    with pytest.raises(IndexError):
+        THREE.with_type(position, OTHER)
+
+
+# --- the type of the whole file ------------------------------------------------------------------------------------
+
+
+def test_the_files_type_follows_from_the_pages() -> None:
+    assert THREE.with_type(2, NOTE).dominant_type is NOTE  # 5 of 8 pages
+    assert THREE.with_type(1, OTHER).dominant_type is OTHER
+    assert THREE.with_type(0, None).dominant_type is OTHER
+    assert drawn((1, 2, OTHER)).with_type(0, None).dominant_type is None
+
+
+def test_of_equally_many_pages_a_report_goes_before_other_then_the_first() -> None:
+    assert drawn((1, 2, None), (3, 4, PATHOLOGY)).with_type(0, OTHER).dominant_type is PATHOLOGY
+    assert drawn((1, 2, None), (3, 4, PATHOLOGY)).with_type(0, RADIOLOGY).dominant_type is RADIOLOGY
+
+
+def test_what_the_expert_chose_stays_until_it_is_taken_back() -> None:
+    chosen = THREE.with_dominant(RADIOLOGY)
+    assert chosen.with_type(2, NOTE).split_at(2).dominant_type is RADIOLOGY
+    assert chosen.with_type(2, NOTE).with_dominant(None).dominant_type is NOTE
+    assert chosen.with_dominant(None).with_type(1, OTHER).dominant_type is OTHER
+
+
+# --- what was seen and said ------------------------------------------------------------------------------------------
+
+
+def test_what_was_seen_is_kept_once() -> None:
+    draft = THREE.seen_page(6).seen_page(1).seen_page(6).seen_evidence("V4-0001").seen_evidence("V3-0001")
+    draft = draft.seen_evidence("V4-0001").seen_mixture()
+    assert (draft.pages_seen, draft.page) == ((1, 6), 6)
+    assert (draft.evidence_seen, draft.issue_id) == (("V4-0001", "V3-0001"), "V4-0001")
+    assert draft.mixture_seen
+    assert not THREE.mixture_seen
+
+
+def test_a_verdict_replaces_and_is_taken_back() -> None:
+    draft = THREE.with_verdict("V4-0001", "confirmed", "absent").with_verdict("V3-0001", "dismissed", "")
+    assert [one.issue_id for one in draft.issue_verdicts] == ["V3-0001", "V4-0001"]
+    (kept,) = draft.with_verdict("V3-0001", None, "").with_verdict("V4-0001", "dismissed", "it is there").issue_verdicts
+    assert (kept.verdict, kept.note) == ("dismissed", "it is there")
+    with pytest.raises(ValidationError):
+        THREE.with_verdict("V4-0001", "perhaps", "")  # type: ignore[arg-type]
+
+
+def test_notes_and_shares_are_the_experts_words() -> None:
+    draft = THREE.with_notes("routine CBC").with_mixture({OTHER: 0.7, NOTE: 0.3})
+    assert (draft.notes, draft.mixture) == ("routine CBC", {OTHER: 0.7, NOTE: 0.3})
+    assert draft.with_mixture(None).mixture is None
+    with pytest.raises(ValidationError):
+        THREE.with_mixture({OTHER: float("nan")})
+
+
+# --- a packet that was made anew ----------------------------------------------------------------------------------
+
+
+def test_on_a_new_packet_only_what_the_expert_decided_stays(build: Any) -> None:
+    bundle = build.bundle([["a"]] * 8)
+    packet = build.packet(build.result(build.single("Pathology Report", 8)), bundle)
+    seen = THREE.seen_page(4).seen_evidence("V3-0001").with_verdict("V3-0001", "confirmed", "").with_notes("CBC")
+    moved = seen.moved_to(packet)
+    assert (shape(moved), moved.dominant_type) == ([(1, 8, PATHOLOGY)], PATHOLOGY)
+    assert (moved.notes, moved.page) == ("CBC", 4)
+    assert (moved.pages_seen, moved.evidence_seen, moved.issue_verdicts, moved.issue_id) == ((), (), (), None)
+    assert shape(seen.with_type(1, OTHER).moved_to(packet)) == shape(THREE.with_type(1, OTHER))
+    assert seen.with_dominant(OTHER).moved_to(packet).dominant_type is OTHER
+    shorter = build.packet(build.result(build.single("Other", 2)), build.bundle([["a"]] * 2))
+    assert (shape(seen.split_at(2).moved_to(shorter)), seen.moved_to(shorter).notes) == ([(1, 2, OTHER)], "CBC")

@@ -1,0 +1,157 @@
+"""A real `evalkit review` on a free port, with a stub in the workbench's place, and clients for it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import requests
+from requests.adapters import HTTPAdapter
+
+from evalkit.review.roster import Roster
+from evalkit.store import Files
+
+SECRETS = {
+    "OPENAI_API_KEY": "sk-parent",
+    "GEMINI_API_KEY": "parent",
+    "GOOGLE_APPLICATION_CREDENTIALS": "/parent.json",
+    "AWS_SECRET_ACCESS_KEY": "parent",
+    "HTTPS_PROXY": "http://parent:3128",
+    "JUPYTER_TOKEN": "parent",
+}
+PATIENT = "Jane Roe born 1950"
+STUB = '''
+import json, logging, os, pathlib
+import anywidget, ipywidgets, traitlets
+
+
+class Stub(anywidget.AnyWidget):
+    _esm = """export default { render({ model, el }) {
+        const button = document.createElement("button");
+        button.id = "stub";
+        button.textContent = "asked";
+        button.onclick = () => { model.set("asked", true); model.save_changes(); };
+        model.on("change:image", () => { button.textContent = `got ${model.get("image").byteLength}`; });
+        el.appendChild(button);
+    } };"""
+    asked = traitlets.Bool(False).tag(sync=True)
+    image = traitlets.Bytes(b"").tag(sync=True)
+
+    @traitlets.observe("asked")
+    def _asked(self, change):
+        self.image = bytes(4_000_000)
+        raise ValueError("PATIENT")
+
+
+def show():
+    seen = pathlib.Path(os.environ["EVALKIT_OUTPUT"], "seen", os.environ["VOILA_KERNEL_ID"] + ".json")
+    seen.parent.mkdir(exist_ok=True)
+    seen.write_text(json.dumps({"environ": dict(os.environ), "cwd": os.listdir(), "pid": os.getpid()}))
+    logging.getLogger("evalkit.widgets").error("told by a kernel")
+    if os.environ["QUERY_STRING"] == "fail":
+        raise ValueError("PATIENT")
+    return ipywidgets.VBox([Stub(), ipywidgets.HTML("<img src=x onerror='window.__xss = 1'>")])
+'''
+
+
+class Client:
+    """A browser without a screen. Its ``address`` is one of this machine's loopback addresses."""
+
+    def __init__(self, base: str, address: str = "127.0.0.1") -> None:
+        self.base = base
+        self.session = requests.Session()
+        adapter = HTTPAdapter()
+        adapter.init_poolmanager(4, 4, source_address=(address, 0))
+        self.session.mount("http://", adapter)
+
+    def ask(self, method: str, path: str, **given: Any) -> requests.Response:
+        return self.session.request(method, self.base + path, allow_redirects=False, timeout=60, **given)
+
+    def get(self, path: str, **given: Any) -> requests.Response:
+        return self.ask("GET", path, **given)
+
+    def log_in(self, code: str, path: str = "/") -> requests.Response:
+        form = self.get("/login").text
+        xsrf = re.search(r'name="_xsrf" value="([^"]+)"', form).group(1)
+        return self.ask("POST", "/login", data={"_xsrf": xsrf, "code": code, "next": path})
+
+    @property
+    def cookie(self) -> str:
+        return "; ".join(f"{one.name}={one.value}" for one in self.session.cookies)
+
+    @property
+    def login_cookie(self) -> str:
+        return next(one.value for one in self.session.cookies if one.name.startswith("evalkit-"))
+
+
+class Server:
+    """A running server and what is around it."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.output = folder / "output"
+        self.codes = {name: Roster(Files(self.output)).add(name) for name in ("dr_lee", "dr_kim", "dr_ray")}
+        stub = folder / "stub" / "widgets"
+        stub.mkdir(parents=True)
+        (stub / "__init__.py").write_text("")
+        (stub / "workbench.py").write_text(STUB.replace("PATIENT", PATIENT))
+        self._log = folder / "log.txt"
+        self.scratch = folder / "scratch"
+        self.scratch.mkdir()
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "evalkit", "review", "--port", "0", "--output", "output", *words],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                cwd=folder,
+                env=os.environ | SECRETS | {"PYTHONPATH": "stub", "TMPDIR": str(self.scratch)},
+            )
+        self.said = self.process.stdout.readline()
+        self.port = next(
+            one.laddr.port for one in psutil.Process(self.process.pid).net_connections() if one.status == "LISTEN"
+        )
+        self.base = f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def client(self, reviewer: str | None = None, address: str = "127.0.0.1") -> Client:
+        client = Client(self.base, address)
+        if reviewer:
+            assert client.log_in(self.codes[reviewer]).status_code == 302
+        return client
+
+    def open(self, client: Client, query: str = "", **given: Any) -> tuple[str, dict[str, Any]]:
+        """Open the page: the kernel's id, and what the stub saw in it."""
+        answer = client.get(f"/?{query}", **given)
+        assert answer.status_code == 200, answer.text
+        kernel_id = re.search(r'"kernelId": "([^"]+)"', answer.text).group(1)
+        return kernel_id, json.loads((self.output / "seen" / f"{kernel_id}.json").read_text())
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        try:
+            return self.process.wait(30)
+        finally:
+            self.process.kill()
+            self.process.stdout.close()
+
+
+def within(seconds: float, is_so: Callable[[], bool]) -> bool:
+    """Whether it becomes true in time."""
+    end = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True

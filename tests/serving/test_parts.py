@@ -1,0 +1,142 @@
+"""The parts that need no running server: environment, throttle, sessions, kernels' rules, log."""
+
+import asyncio
+import logging
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from tornado.web import HTTPError
+
+from evalkit.review.roster import Roster
+from evalkit.serving import kernels
+from evalkit.serving.kernels import ReviewKernels
+from evalkit.serving.launch import environment
+from evalkit.serving.log import Discreet
+from evalkit.serving.page import LOG_DESCRIPTOR, log_to_server
+from evalkit.serving.sessions import HOURS, Sessions
+from evalkit.serving.throttle import MOST, SECONDS, Throttle
+from evalkit.store import Files
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_environment_is_constructed_not_inherited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = {"PATH": "/bin", "TZ": "UTC", "HOME": "/root", "X_API_KEY": "k", "PYTHONPATH": f"a{os.pathsep}/b"}
+    made = environment(given, Path("output"))
+    assert made == {
+        "PATH": "/bin",
+        "TZ": "UTC",
+        "PYTHONPATH": f"{tmp_path}/a{os.pathsep}/b",
+        "PYTHONUSERBASE": made["PYTHONUSERBASE"],
+        "EVALKIT_OUTPUT": f"{tmp_path}/output",
+    }
+    assert environment({}, Path("output"))["PATH"] == os.defpath
+
+
+def test_attempts_are_counted_in_a_sliding_window() -> None:
+    clock = Clock()
+    throttle = Throttle(clock)
+    for _ in range(MOST):
+        assert throttle.wait("a") == 0
+        throttle.failed("a")
+        clock.now += 1
+    assert throttle.wait("a") == SECONDS - MOST + 1
+    assert throttle.wait("b") == 0
+    clock.now += SECONDS - MOST
+    assert throttle.wait("a") == 0
+    throttle.failed("a")
+    assert throttle.wait("a") > 0
+    clock.now += 2 * SECONDS
+    assert throttle.wait("b") == 0
+    assert throttle._failures == {}
+
+
+def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
+    roster, clock = Roster(Files(tmp_path)), Clock()
+    sessions = Sessions(roster, clock)
+    code = roster.add("dr_lee")
+    assert sessions.begin("nonsense") is None
+    first = sessions.begin(code)
+    assert first is not None
+    assert first.reviewer == "dr_lee"
+    assert sessions.find(first.session_id) == first
+    assert sessions.find("") is None
+    clock.now += HOURS * 3600
+    assert sessions.find(first.session_id) is None
+    second, third = sessions.begin(code), sessions.begin(code)
+    assert second.session_id != third.session_id
+    sessions.end(second.session_id)
+    assert sessions.find(second.session_id) is None
+    assert sessions.find(third.session_id) == third
+    roster.add("dr_lee")
+    assert sessions.find(third.session_id) is None
+
+
+def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
+    ended = []
+
+    async def end(kernel_id: str) -> None:
+        ended.append(kernel_id)
+
+    names = [f"k{number}" for number in range(kernels.MOST)]
+    fake = SimpleNamespace(_kernels_of=lambda session_id: names, _kernel_connections=dict.fromkeys(names, 1), _end=end)
+    with pytest.raises(HTTPError, match="429"):
+        asyncio.run(ReviewKernels._make_room(fake, "s"))
+    fake._kernel_connections |= {"k2": 0, "k4": 0}
+    asyncio.run(ReviewKernels._make_room(fake, "s"))
+    assert ended == ["k2"]
+    del names[0]
+    asyncio.run(ReviewKernels._make_room(fake, "s"))
+    assert ended == ["k2"]
+
+
+def test_kernels_end_with_their_login() -> None:
+    ended = []
+
+    async def end(kernel_id: str) -> None:
+        ended.append(kernel_id)
+
+    sessions = SimpleNamespace(find=lambda session_id: None)
+    fake = SimpleNamespace(sessions=sessions, _sessions_of={"k": "s"}, _end=end)
+    asyncio.run(ReviewKernels.cull_kernel_if_idle(fake, "k"))
+    assert ended == ["k"]
+
+
+def test_the_log_keeps_messages_of_exceptions_and_queries_to_itself() -> None:
+    try:
+        int("Jane Roe")
+    except ValueError:
+        caught = sys.exc_info()
+    record = logging.LogRecord("x", logging.ERROR, "f", 1, "GET /a?case=%s (::1)\nJane Roe", ("roe",), caught)
+    text = Discreet().format(record)
+    assert text.startswith("ERROR - x: GET /a?… (::1)\n")
+    assert "test_parts.py" in text
+    assert text.endswith("ValueError")
+    assert "roe" not in text.lower()
+
+
+def test_a_kernel_logs_to_the_server(tmp_path: Path) -> None:
+    logger = logging.getLogger("evalkit")
+    before = logger.handlers[:], logger.propagate
+    try:
+        log_to_server({})
+        assert logger.handlers == before[0]
+        with (tmp_path / "log").open("w") as target:
+            log_to_server({LOG_DESCRIPTOR: str(target.fileno())})
+        logging.getLogger("evalkit.widgets").warning("said")
+        assert (tmp_path / "log").read_text() == "WARNING evalkit.widgets: said\n"
+    finally:
+        for handler in set(logger.handlers) - set(before[0]):
+            logger.removeHandler(handler)
+            handler.stream.close()
+        logger.propagate = before[1]

@@ -1,0 +1,84 @@
+"""The roster: names, codes, and that codes are stored nowhere."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from evalkit.errors import StoreError, UsageError
+from evalkit.review.roster import ROSTER, Roster
+from evalkit.store import Files
+
+
+@pytest.fixture
+def roster(tmp_path: Path) -> Roster:
+    return Roster(Files(tmp_path))
+
+
+def test_a_code_is_its_reviewers_only(roster: Roster) -> None:
+    assert roster.names() == []
+    assert roster.check("anything") is None
+    lee, kim = roster.add("dr_lee"), roster.add("dr.kim-2")
+    assert lee != kim
+    assert roster.names() == ["dr.kim-2", "dr_lee"]
+    assert (roster.check(lee), roster.check(kim)) == ("dr_lee", "dr.kim-2")
+    for wrong in ("", "-", lee[:-1], lee + "2", kim + lee, "dr_lee"):
+        assert roster.check(wrong) is None
+
+
+def test_codes_are_easy_to_type(roster: Roster) -> None:
+    code = roster.add("dr_lee")
+    assert [len(part) for part in code.split("-")] == [4, 4, 4, 4]
+    assert not set(code) & set("0o1ilO")
+    assert roster.check(f" {code.upper().replace('-', ' ')}\n") == "dr_lee"
+
+
+def test_codes_come_from_the_given_randomness(roster: Roster) -> None:
+    letters = itertools.count()
+    assert roster.add("dr_lee", lambda choices: choices[next(letters) % len(choices)]) == "2345-6789-abcd-efgh"
+    assert len({roster.add("dr_lee") for _ in range(20)}) == 20
+
+
+def test_adding_again_replaces_the_code(roster: Roster) -> None:
+    old = roster.add("dr_lee")
+    before = roster.digest("dr_lee")
+    new = roster.add("dr_lee")
+    assert roster.names() == ["dr_lee"]
+    assert roster.check(old) is None
+    assert roster.check(new) == "dr_lee"
+    assert roster.digest("dr_lee") != before
+    assert roster.digest("nobody") is None
+
+
+@pytest.mark.parametrize("name", ["", "a" * 41, "dr lee", "dr/lee", "dr_lée", "dr_lee\n", "dr,lee", "<b>"])
+def test_names_that_cannot_be(roster: Roster, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be a reviewer's name"):
+        roster.add(name)
+    assert roster.names() == []
+
+
+@pytest.mark.parametrize("name", ["a", "a" * 40, "Dr.Lee_2-b"])
+def test_names_that_can(roster: Roster, name: str) -> None:
+    assert roster.check(roster.add(name)) == name
+
+
+def test_the_file_holds_hashes_and_is_private(roster: Roster, tmp_path: Path) -> None:
+    code = roster.add("dr_lee")
+    path = tmp_path / ROSTER
+    assert path.stat().st_mode & 0o777 == 0o600
+    stored = json.loads(path.read_text())
+    assert stored["schema_version"] == 1
+    assert set(stored["reviewers"]) == {"dr_lee"}
+    assert len(stored["reviewers"]["dr_lee"]) == 64
+    assert code not in path.read_text()
+    assert code.replace("-", "") not in path.read_text()
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "", '{"schema_version": 1}', '{"schema_version": 2, "reviewers": {}}',
+                                  '{"schema_version": 1, "reviewers": {"a": 1}}'])  # fmt: skip
+def test_a_torn_roster_lets_nobody_in(roster: Roster, tmp_path: Path, text: str) -> None:
+    code = roster.add("dr_lee")
+    (tmp_path / ROSTER).write_text(text)
+    with pytest.raises(StoreError):
+        roster.check(code)

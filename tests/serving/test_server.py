@@ -1,0 +1,496 @@
+"""Who gets in, what a page's kernel is told, and what nobody gets to see: a real server, plain clients."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import psutil
+import pytest
+import websocket
+from jupyter_server.services.kernels.connection.base import serialize_msg_to_ws_v1
+from serving.running import PATIENT, SECRETS, Client, Server, within
+
+from evalkit.review.roster import Roster
+from evalkit.serving.launch import find_notebook
+from evalkit.store import Files
+
+KERNEL = str(uuid.UUID(int=7))
+ENDINGS = ("png", "jpg", "jpeg", "gif", "svg", "ipynb", "html", "txt", "json", "pdf", "py", "toml", "sqlite")
+CLOSED = [
+    "/",
+    "/?case=doc2_6",
+    "/index.html",
+    "/sme_review.ipynb",
+    "/favicon.ico",
+    "/metrics",
+    "/lab",
+    "/tree",
+    "/terminals/1",
+    "/terminals/websocket/1",
+    "/files/reviewers.json",
+    "/static/style/style.min.css",
+    "/custom/custom.css",
+    "/login/",
+    "/login/../voila/static/voila.js",
+    "//login",
+    "/nbextensions/anywidget/index.js",
+    "/api",
+    "/api/me",
+    "/api/kernels",
+    f"/api/kernels/{KERNEL}",
+    f"/api/kernels/{KERNEL}/restart",
+    "/api/kernelspecs",
+    "/api/contents",
+    "/api/contents/sme_review.ipynb",
+    "/api/sessions",
+    "/api/terminals",
+    "/api/status",
+    "/voila/",
+    "/voila/tree",
+    "/voila/render/sme_review.ipynb",
+    "/voila/render/..%2f..%2fetc%2fpasswd",
+    "/voila/api/contents/",
+    f"/voila/api/shutdown/{KERNEL}",
+    f"/voila/query/{KERNEL}",
+    f"/voila/execution/{KERNEL}",
+    "/voila/static/voila.js",
+    "/voila/static/voila-style.js",
+    "/voila/static/../../etc/passwd",
+    "/voila/templates/evalkit/static/voila.js",
+    "/voila/templates/lab/static/voila.js",
+    "/voila/api/themes/@jupyterlab/theme-light-extension/index.css",
+    "/voila/labextensions/anywidget/package.json",
+    *(f"/voila/files/sme_review.{ending}" for ending in ENDINGS),
+    *(f"/voila/files/..%2f..%2foutput/reviewers.{ending}" for ending in ENDINGS),
+]
+
+
+def messages(kind: str, **content: object) -> dict[str, object]:
+    header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "username": "", "session": "s", "version": "5.3"}
+    return {"header": header, "parent_header": {}, "metadata": {}, "content": content}
+
+
+def connect(server: Server, kernel_id: str, client: Client | None, **given: object) -> websocket.WebSocket:
+    url = f"ws://127.0.0.1:{server.port}/api/kernels/{kernel_id}/channels"
+    return websocket.create_connection(url, cookie=client.cookie if client else None, timeout=20, **given)
+
+
+def refused(server: Server, kernel_id: str, client: Client | None, **given: object) -> int:
+    with pytest.raises(websocket.WebSocketBadStatusException) as caught:
+        connect(server, kernel_id, client, **given)
+    return caught.value.status_code
+
+
+# ------------------------------------------------------------------------------------------------ without a login
+
+
+@pytest.mark.parametrize("path", CLOSED)
+def test_without_a_login_there_is_only_the_login_page(server: Server, path: str) -> None:
+    client = server.client()
+    answer = client.get(path)
+    if KERNEL in path and answer.status_code == 403:  # asked by scripts, which a redirect would not help
+        assert "This is not open to you." in answer.text
+    else:
+        assert answer.status_code == 302
+        assert answer.headers["Location"].startswith("/login?next=")
+        assert answer.content == b""
+    assert client.ask("HEAD", path).status_code in (302, 403, 405)
+    for method in ("POST", "PUT", "DELETE", "PATCH"):
+        assert client.ask(method, path).status_code in (403, 405), method
+
+
+def test_no_library_file_is_public_either(server: Server) -> None:
+    share = Path(sys.prefix, "share/jupyter")
+    folders = {"static": share / "voila/templates/base/static"}
+    folders["labextensions"] = share / "labextensions"
+    client = server.client()
+    for route, folder in folders.items():
+        files = [one.relative_to(folder) for one in folder.rglob("*.js")][:40]
+        assert files
+        for one in files:
+            assert client.get(f"/voila/{route}/{one}").status_code == 302, one
+
+
+def test_no_websocket_without_a_login_or_for_a_strangers_page(server: Server) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    assert refused(server, kernel_id, None) == 403
+    assert refused(server, KERNEL, None) == 403
+    assert refused(server, kernel_id, None, header={"X-Reviewer": "dr_lee", "Authorization": "token "}) == 403
+    assert refused(server, kernel_id, client, origin="http://evil.example") == 403
+    connect(server, kernel_id, client, origin=server.base).close()
+
+
+def test_a_foreign_host_name_is_refused(server: Server) -> None:
+    assert server.client("dr_lee").get("/", headers={"Host": "evil.example"}).status_code == 403
+
+
+# ------------------------------------------------------------------------------------------------ logging in
+
+
+def test_the_login_page_is_plain_and_says_what_to_do(server: Server) -> None:
+    answer = server.client().get("/login?next=/%3Fcase%3Dabc")
+    assert answer.status_code == 200
+    assert "<title>evalkit</title>" in answer.text
+    assert "Type the code" in answer.text
+    assert 'name="next" value="/?case=abc"' in answer.text
+    assert "<script" not in answer.text
+    assert not re.search(r"https?://", answer.text)
+
+
+def test_headers(server: Server) -> None:
+    client = server.client("dr_lee")
+    for path in ("/login", "/", "/nothing"):
+        headers = (client if path != "/login" else server.client()).get(path).headers
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe-eval" not in policy
+        assert "http" not in policy
+        assert "script-src 'unsafe-inline'" not in policy
+        assert headers["X-Frame-Options"] == "DENY"
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "same-origin"
+        assert "no-store" in headers["Cache-Control"]
+        assert "Server" not in headers
+
+
+def test_every_script_of_the_page_has_its_nonce(server: Server) -> None:
+    client = server.client("dr_lee")
+    first, second = client.get("/"), client.get("/")
+    nonces = []
+    for answer in (first, second):
+        policy = answer.headers["Content-Security-Policy"]
+        nonces.append(re.search(r"script-src 'self' blob: 'nonce-([\w-]{20,})'; ", policy).group(1))
+        assert "connect-src 'self'" in policy
+        tags = re.findall(r"<script[^>]*>", answer.text)
+        assert len(tags) >= 5
+        for tag in tags:
+            assert "src=" in tag or "json" in tag or f'nonce="{nonces[-1]}"' in tag
+        assert not re.search(r"""(src|href)=["']?(https?:)?//""", answer.text)
+        assert "<title>evalkit</title>" in answer.text
+    assert nonces[0] != nonces[1]
+
+
+def test_the_right_code_opens_the_page_that_was_asked_for(server: Server) -> None:
+    client = server.client()
+    answer = client.log_in(server.codes["dr_lee"], "/?case=abc")
+    assert (answer.status_code, answer.headers["Location"]) == (302, "/?case=abc")
+    assert client.get("/login").status_code == 302
+    for path in ("//evil.example/", "https://evil.example/", "/\\evil.example", "/voila/static/voila.js"):
+        assert server.client().log_in(server.codes["dr_lee"], path).headers["Location"] == "/"
+
+
+def test_the_cookie_cannot_be_read_by_scripts_nor_used_by_strangers_pages(server: Server) -> None:
+    answer = server.client().log_in(server.codes["dr_lee"])
+    (cookie,) = [one for one in answer.raw.headers.getlist("Set-Cookie") if one.startswith("evalkit-")]
+    assert cookie.startswith(f"evalkit-{server.port}=")
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    assert "Expires" not in cookie
+    assert server.codes["dr_lee"] not in cookie
+    assert "dr_lee" not in cookie
+
+
+def test_a_login_needs_the_form(server: Server) -> None:
+    answer = server.client().ask("POST", "/login", data={"code": server.codes["dr_lee"]})
+    assert answer.status_code == 403
+    assert "too old" in answer.text
+    assert "Set-Cookie" not in answer.headers or "evalkit-" not in answer.headers["Set-Cookie"]
+
+
+def test_no_code_in_the_address(server: Server) -> None:
+    code = server.codes["dr_lee"]
+    for query in (f"token={code}", f"code={code}", "token=parent"):
+        assert server.client().get(f"/?{query}").status_code == 302
+        assert server.client().get("/", headers={"Authorization": f"token {code}"}).status_code == 302
+
+
+def test_wrong_codes_are_refused_and_then_slowed_for_that_address_only(server: Server) -> None:
+    client = server.client(address="127.0.0.2")
+    for _ in range(5):
+        answer = client.log_in("aaaa-bbbb-cccc-dddd")
+        assert answer.status_code == 401
+        assert "not known" in answer.text
+    answer = client.log_in(server.codes["dr_lee"])
+    assert answer.status_code == 429
+    assert 0 < int(answer.headers["Retry-After"]) <= 61
+    assert "Try again in" in answer.text
+    assert client.get("/").status_code == 302
+    forwarded = server.client(address="127.0.0.2")
+    forwarded.session.headers["X-Forwarded-For"] = forwarded.session.headers["X-Real-Ip"] = "10.0.0.9"
+    assert forwarded.log_in(server.codes["dr_lee"]).status_code == 429
+    assert server.client().log_in(server.codes["dr_lee"]).status_code == 302
+
+
+# ------------------------------------------------------------------------------------------------ identity
+
+
+def test_the_kernel_learns_reviewer_and_folder_and_no_keys(server: Server) -> None:
+    _, seen = server.open(server.client("dr_lee"), "case=abc")
+    environ = seen["environ"]
+    assert environ["HTTP_X_REVIEWER"] == "dr_lee"
+    assert environ["EVALKIT_OUTPUT"] == str(server.output)
+    assert environ["QUERY_STRING"] == "case=abc"
+    assert not set(SECRETS) & set(environ)
+    assert not any("parent" in value for value in environ.values())
+    assert not Path(environ["HOME"]).is_relative_to(Path.home())
+    assert seen["cwd"] == ["sme_review.ipynb"]
+    (process,) = [one for one in psutil.Process(server.process.pid).children() if one.pid == seen["pid"]]
+    assert not any(name in process.environ() for name in SECRETS)
+    assert set(psutil.Process(server.process.pid).environ()) <= {
+        "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "PYTHONUSERBASE",
+        "EVALKIT_OUTPUT",
+    }  # fmt: skip
+
+
+def test_a_forged_identity_changes_nothing(server: Server) -> None:
+    names = ("X-Reviewer", "X_Reviewer", "x_reviewer", "Remote-User", "X-Forwarded-User")
+    forged = dict.fromkeys(names, "dr_kim")
+    assert server.client().get("/", headers=forged).status_code == 302
+    _, seen = server.open(server.client("dr_lee"), "reviewer=dr_kim&HTTP_X_REVIEWER=dr_kim", headers=forged)
+    assert seen["environ"]["HTTP_X_REVIEWER"] == "dr_lee"
+    assert {key for key, value in seen["environ"].items() if value == "dr_kim"} == set()
+
+
+def test_an_altered_or_old_cookie_is_refused(server: Server) -> None:
+    client = server.client("dr_kim")
+    good, name = client.login_cookie, f"evalkit-{server.port}"
+    fields = good.split("|")
+    other = server.client("dr_lee").login_cookie.split("|")
+    altered = [
+        good[:-1] + ("0" if good[-1] != "0" else "1"),
+        "|".join([*other[:-1], fields[-1]]),
+        "|".join([*fields[:-2], other[-2], fields[-1]]),
+        good + "0",
+        "",
+        "dr_kim",
+        "2|1:0|10:1|9:x|0:|" + "0" * 64,
+    ]
+    for value in altered:
+        assert server.client().get("/login", cookies={name: value}).status_code == 200
+        assert server.client().get("/", cookies={name: value}).status_code == 302
+    assert server.client().get("/nothing", cookies={name: good}).status_code == 404
+    assert client.get("/logout").status_code == 200
+    assert server.client().get("/", cookies={name: good}).status_code == 302
+
+
+def test_a_new_code_ends_the_logins_with_the_old_one(server: Server) -> None:
+    client = server.client("dr_ray")
+    assert client.get("/nothing").status_code == 404
+    old, server.codes["dr_ray"] = server.codes["dr_ray"], Roster(Files(server.output)).add("dr_ray")
+    assert client.get("/nothing").status_code == 302
+    assert server.client(address="127.0.0.3").log_in(old).status_code == 401
+    assert server.client("dr_ray").get("/nothing").status_code == 404
+
+
+# ------------------------------------------------------------------------------------------------ kernels
+
+
+@pytest.mark.parametrize("protocol", [None, "v1.kernel.websocket.jupyter.org"])
+def test_a_logged_in_expert_cannot_run_code(server: Server, protocol: str | None) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    proof = server.output / f"executed-{protocol}"
+    channel = connect(server, kernel_id, client, subprotocols=[protocol] if protocol else None)
+
+    def send(message: dict[str, object], on: str) -> None:
+        if protocol:
+            channel.send_binary(serialize_msg_to_ws_v1(message, on, lambda part: json.dumps(part).encode()))
+        else:
+            channel.send(json.dumps({**message, "channel": on}))
+
+    code = f"open({str(proof)!r}, 'w')"
+    for on in ("shell", "control"):
+        send(messages("execute_request", code=code, silent=False), on)
+        send(messages("debug_request", type="request", command="evaluate", arguments={"expression": code}), on)
+    send(messages("kernel_info_request"), "shell")
+    answers = []
+    while "kernel_info_reply" not in answers:
+        answer = channel.recv()
+        answers += re.findall(rb'"msg_type": ?"(\w+)"', answer if isinstance(answer, bytes) else answer.encode())
+        answers = [one.decode() if isinstance(one, bytes) else one for one in answers]
+    channel.close()
+    assert not proof.exists()
+    assert not {"execute_reply", "execute_input", "debug_reply"} & set(answers)
+
+
+def test_another_experts_kernel_does_not_exist(server: Server) -> None:
+    lee, kim = server.client("dr_lee"), server.client("dr_kim")
+    kernel_id, seen = server.open(lee)
+    second_browser = server.client("dr_lee")
+    for other in (kim, second_browser):
+        assert other.get(f"/api/kernels/{kernel_id}").status_code == 404
+        xsrf = {"X-XSRFToken": other.session.cookies["_xsrf"]}
+        assert other.ask("POST", f"/voila/api/shutdown/{kernel_id}", headers=xsrf).status_code == 404
+        assert other.ask("DELETE", f"/api/kernels/{kernel_id}", headers=xsrf).status_code in (404, 405)
+        assert refused(server, kernel_id, other) == 404
+    assert psutil.pid_exists(seen["pid"])
+    assert lee.get(f"/api/kernels/{kernel_id}").json()["id"] == kernel_id
+
+
+def test_a_closed_page_and_a_logout_end_their_kernels(server: Server) -> None:
+    client = server.client("dr_kim")
+    first, second, third = server.open(client), server.open(client), server.open(server.client("dr_kim"))
+    token = client.session.cookies["_xsrf"]
+    assert client.ask("POST", f"/voila/api/shutdown/{first[0]}").status_code == 403
+    answer = client.ask("POST", f"/voila/api/shutdown/{first[0]}", data={"_xsrf": token})
+    assert answer.status_code == 204
+    assert within(5, lambda: not psutil.pid_exists(first[1]["pid"]))
+    assert psutil.pid_exists(second[1]["pid"])
+    assert "You are logged out" in client.get("/logout").text
+    assert within(5, lambda: not psutil.pid_exists(second[1]["pid"]))
+    assert psutil.pid_exists(third[1]["pid"])
+
+
+def test_the_page_sets_the_cookie_that_its_closing_needs(server: Server) -> None:
+    client = server.client("dr_lee")
+    client.session.cookies.clear_expired_cookies()
+    kept = {one.name: one.value for one in client.session.cookies if one.name != "_xsrf"}
+    answer = server.client().get("/", cookies=kept)
+    assert any(one.startswith("_xsrf=") for one in answer.raw.headers.getlist("Set-Cookie"))
+
+
+def test_a_killed_kernel_is_not_replaced_by_an_empty_one(server: Server) -> None:
+    client = server.client("dr_lee")
+    kernel_id, seen = server.open(client)
+    channel = connect(server, kernel_id, client)
+    os.kill(seen["pid"], signal.SIGKILL)
+    assert within(10, lambda: client.get(f"/api/kernels/{kernel_id}").status_code == 404)
+    statuses = []
+    while "dead" not in statuses:
+        statuses += re.findall(r'"execution_state": ?"(\w+)"', channel.recv())
+    assert "restarting" not in statuses
+    channel.close()
+
+
+# ------------------------------------------------------------------------------------------------ what people see
+
+
+def test_an_unknown_page_is_friendly(server: Server) -> None:
+    answer = server.client("dr_lee").get("/voila/files/../../../etc/passwd?x=1")
+    assert answer.status_code == 404
+    assert "There is no such page." in answer.text
+    assert re.search(r"Error [0-9a-f]{8}<", answer.text)
+    assert "Traceback" not in answer.text
+    assert "passwd" not in answer.text
+
+
+def test_no_file_is_served_to_experts_either(server: Server) -> None:
+    client = server.client("dr_lee")
+    for path in CLOSED:
+        if path.startswith(("/voila/files", "/voila/render", "/api/contents", "/terminals", "/files", "/voila/query")):
+            assert client.get(path).status_code == 404, path
+    for path in ("anywidget/package.json", "jupyterlab_pygments/package.json", "anywidget/static/../package.json"):
+        assert client.get(f"/voila/labextensions/{path}").status_code == 404
+    assert client.get("/voila/static/voila.js").status_code == 200
+    assert client.get("/voila/static/..%2f..%2f..%2fshare").status_code in (403, 404)
+
+
+def test_a_notebook_that_fails_shows_an_id_and_hides_the_rest(server: Server) -> None:
+    answer = server.client("dr_lee").get("/?fail")
+    assert answer.status_code == 200
+    assert "The review page could not be opened." in answer.text
+    error_id = re.search(r"error ([0-9a-f]{8})\.", answer.text).group(1)
+    for word in (PATIENT, "Traceback", "ValueError", "workbench.py"):
+        assert word not in answer.text
+    assert error_id in server.log
+    assert PATIENT not in server.log
+
+
+def test_the_log_hears_the_kernels_and_tells_no_names_codes_or_queries(server: Server) -> None:
+    server.client().get("/?case=roe_jane")
+    server.client("dr_lee").get("/nothing?case=roe_jane")
+    server.client(address="127.0.0.4").log_in("zzzz-yyyy-xxxx-wwww")
+    log = server.log
+    assert "ERROR evalkit.widgets: told by a kernel" in log
+    assert "a wrong code was typed" in log
+    for word in ("roe_jane", "dr_lee", "dr_kim", "zzzz-yyyy", PATIENT, *server.codes.values(), "case="):
+        assert word not in log, word
+
+
+# ------------------------------------------------------------------------------------------------ start and end
+
+
+def test_the_address_is_said_once(server: Server) -> None:
+    assert server.said.startswith(f"The experts' screen is at {server.base}/ ")
+    (listening,) = [one for one in psutil.Process(server.process.pid).net_connections() if one.status == "LISTEN"
+                    and one.laddr.port == server.port]  # fmt: skip
+    assert listening.laddr.ip == "127.0.0.1"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path, number: int) -> None:
+    server = Server(tmp_path)
+    try:
+        _, seen = server.open(server.client("dr_lee"))
+    finally:
+        status = server.stop(number)
+    assert status == 0
+    assert within(5, lambda: not psutil.pid_exists(seen["pid"]))
+    assert list(server.scratch.iterdir()) == []
+    assert "Traceback" not in server.log
+
+
+def test_behind_a_tls_proxy_cookies_are_for_tls_and_addresses_are_the_proxys_word(tmp_path: Path) -> None:
+    server = Server(tmp_path, "--public-url", "https://review.example")
+    try:
+        assert "https://review.example" in server.said
+        client = server.client()
+        client.session.headers.update({"Host": "review.example", "X-Forwarded-Proto": "https"})
+        form = client.get("/login")
+        (cookie,) = form.raw.headers.getlist("Set-Cookie")
+        assert "Secure" in cookie
+        client.session.headers["Cookie"] = cookie.partition(";")[0]
+        data = {"_xsrf": re.search(r'name="_xsrf" value="([^"]+)"', form.text).group(1), "code": "wrong"}
+        for number in range(8):
+            answer = client.ask("POST", "/login", data=data, headers={"X-Forwarded-For": f"10.0.0.{number % 2}"})
+            assert answer.status_code == 401
+        answer = client.ask("POST", "/login", data={**data, "code": server.codes["dr_lee"]})
+        assert answer.status_code == 302
+        assert "Secure" in answer.headers["Set-Cookie"]
+    finally:
+        server.stop()
+
+
+def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "evalkit", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path) -> None:
+    done = command(tmp_path, "review")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    (tmp_path / "output").mkdir()
+    done = command(tmp_path, "review")
+    assert done.returncode == 2
+    assert "evalkit reviewers add NAME" in done.stderr
+    added = command(tmp_path, "reviewers", "add", "dr_lee")
+    assert added.returncode == 0
+    code = re.search(r"dr_lee's code: ((?:\w{4}-){3}\w{4})$", added.stdout, re.MULTILINE).group(1)
+    assert Roster(Files(tmp_path / "output")).check(code) == "dr_lee"
+    assert command(tmp_path, "reviewers", "add", "dr lee").returncode == 2
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        done = command(tmp_path, "review", "--port", port)
+    assert done.returncode == 2
+    assert done.stderr == f"evalkit: port {port} is in use. Choose another with --port.\n"
+    for url in ("http://review.example", "review.example", "https://u@review.example", "https://review.example/x"):
+        assert command(tmp_path, "review", "--public-url", url).returncode == 2
+
+
+def test_the_notebook_is_a_front_door() -> None:
+    notebook = json.loads(find_notebook().read_text())
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert 1 <= len(cells) <= 2
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+    assert "from widgets.workbench import show" in "".join(cells[0]["source"])

@@ -1,0 +1,19 @@
+"""What the browser gets: each widget's own file behind the two that all share. No build step."""
+
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+
+
+def esm(stem: str) -> str:
+    """The module of a widget: the shared ``dom.js``, then its own file."""
+    return _read("dom.js") + _read(f"{stem}.js")
+
+
+def css(stem: str, *, with_theme: bool = False) -> str:
+    """The style of a widget: its own file, for the first widget on the screen behind the shared ``theme.css``."""
+    return (_read("theme.css") if with_theme else "") + _read(f"{stem}.css")
+
+
+def _read(name: str) -> str:
+    return (_HERE / name).read_text("utf-8")

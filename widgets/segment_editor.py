@@ -1,0 +1,43 @@
+"""What the expert says: types, where documents begin, the overall type, notes; and the decision."""
+
+from __future__ import annotations
+
+import anywidget
+import traitlets
+
+from evalkit.classification.schema import DocumentType, type_definitions
+from widgets.assets import css, esm
+
+
+def _definitions() -> dict[str, str]:
+    return {kind.value: type_definitions()[kind.value]["definition"] for kind in DocumentType}
+
+
+class SegmentEditor(anywidget.AnyWidget):
+    """Shows what is being said; says what was pressed (custom messages ``type``, ``split``, ``validate``, …)."""
+
+    _esm = esm("segment_editor")
+    _css = css("segment_editor")
+
+    case_id = traitlets.Unicode().tag(sync=True)
+    definitions = traitlets.Dict(default_value=_definitions()).tag(sync=True)
+    """What the five types mean, in one sentence each."""
+    segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
+    """``{start, end, type}`` in order, all pages covered."""
+    page = traitlets.Int(0).tag(sync=True)
+    """The page on screen: its segment is the current one."""
+    dominant = traitlets.Unicode(allow_none=True, default_value=None).tag(sync=True)
+    """The type of the whole document; None: cannot tell."""
+    mixture = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
+    """``{type, share}`` of the whole document as it would be saved."""
+    notes = traitlets.Unicode().tag(sync=True)
+    is_changed = traitlets.Bool(default_value=False).tag(sync=True)
+    """Whether the expert says something else than the agent."""
+    is_locked = traitlets.Bool(default_value=False).tag(sync=True)
+    """Completed, or somebody else's: it can only be read."""
+    why_not = traitlets.Unicode().tag(sync=True)
+    """Why it cannot be validated yet; empty: it can."""
+    saved = traitlets.Unicode().tag(sync=True)
+    """The answer of the last write: ``Saved 10:42:07``."""
+    problem = traitlets.Unicode().tag(sync=True)
+    """What went wrong, in plain words."""

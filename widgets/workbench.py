@@ -1,0 +1,460 @@
+"""The expert's screen: the queue, then the packet as a ribbon, the page, and the case.
+
+Everything that is decided here is decided by ``evalkit.review``; this module turns presses into its calls and its
+answers into what is shown.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import secrets
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import ipywidgets
+import traitlets
+
+from evalkit.classification.schema import DocumentType
+from evalkit.documents.ingest import digest
+from evalkit.documents.render import PagePictures
+from evalkit.errors import CaseTaken, DocumentError, EvalkitError
+from evalkit.grounding import Locator
+from evalkit.review.desk import Case, Desk
+from evalkit.review.draft import Draft
+from widgets.assets import css, esm
+from widgets.case_panel import CasePanel, described, marks_of, style_of, surroundings
+from widgets.page_pane import PagePane
+from widgets.queue_panel import QueuePanel
+from widgets.segment_editor import SegmentEditor
+
+log = logging.getLogger("evalkit.widgets")
+
+Message = dict[str, Any]
+
+
+class Bar(anywidget.AnyWidget):
+    """The bar on top, and the pulse between page and kernel."""
+
+    _esm = esm("workbench")
+    _css = css("workbench", with_theme=True)
+
+    reviewer = traitlets.Unicode().tag(sync=True)
+    title = traitlets.Unicode().tag(sync=True)
+    subtitle = traitlets.Unicode().tag(sync=True)
+    case_id = traitlets.Unicode().tag(sync=True)
+    """The open case, which a reload comes back to; empty in the queue."""
+    is_ready = traitlets.Bool(default_value=False).tag(sync=True)
+    done = traitlets.Int(0).tag(sync=True)
+    total = traitlets.Int(0).tag(sync=True)
+    notice = traitlets.Unicode().tag(sync=True)
+    can_log_out = traitlets.Bool(default_value=False).tag(sync=True)
+
+
+def guarded(answer: Callable[[Workbench, Message], None]) -> Callable[[Workbench, Message], None]:
+    """Whatever goes wrong behind a press is said in plain words; the trace goes to the log without any value."""
+
+    @functools.wraps(answer)
+    def safely(self: Workbench, message: Message) -> None:
+        try:
+            answer(self, message)
+        except CaseTaken as error:
+            self.tell(f"This case is {error.message}. Your draft is kept.")
+        except EvalkitError as error:
+            self.tell(str(error))
+        except Exception as error:  # noqa: BLE001 - a press must never end in silence
+            error_id = secrets.token_hex(4)
+            trace = "".join(traceback.format_tb(error.__traceback__))  # frames only: a message may quote the document
+            log.error("error %s: %s\n%s", error_id, type(error).__name__, trace)  # noqa: TRY400
+            self.tell(f"Something went wrong (error {error_id}). What was shown as saved is saved; try again.")
+
+    return safely
+
+
+class Workbench:
+    """One expert in one browser tab."""
+
+    def __init__(self, output: Path | str, reviewer: str, *, served: bool = False) -> None:
+        """``served``: behind the login of `evalkit review`, with the browser's whole window."""
+        self._output = Path(output)
+        self._reviewer = reviewer
+        self._desk: Desk | None = None
+        self._tab = ""
+        self._case: Case | None = None
+        self._draft: Draft | None = None
+        self._pictures: PagePictures | None = None
+        self._bar = Bar(reviewer=reviewer, can_log_out=served)
+        self._queue = QueuePanel()
+        self._page = PagePane()
+        self._panel = CasePanel()
+        self._editor = SegmentEditor()
+        self._stage = ipywidgets.Box(layout=ipywidgets.Layout(width="100%", overflow="hidden"))
+        self._stage.add_class("ek-stage").add_class("ek-desk")
+        self._desk_view = self._arranged()
+        for widget in (self._bar, self._queue, self._page, self._panel, self._editor):
+            widget.on_msg(lambda _, content, __: self._heard(content))
+        self.view = ipywidgets.VBox([self._bar, self._stage], layout=ipywidgets.Layout(width="100%", overflow="hidden"))
+        if served:
+            self.view.add_class("ek-whole-page")
+
+    def _arranged(self) -> ipywidgets.Widget:
+        layout = ipywidgets.Layout
+        self._page.layout = layout(flex="1 1 0", min_width="0", height="100%")
+        self._panel.layout = layout(flex="1 1 0", min_height="0", width="100%")
+        right = ipywidgets.VBox(
+            [self._panel, self._editor], layout=layout(width="456px", min_width="400px", height="100%")
+        )
+        right.add_class("ek-right")
+        self._queue.layout = layout(width="100%", height="100%")
+        return ipywidgets.HBox([self._page, right], layout=layout(width="100%", height="100%"))
+
+    def tell(self, sentence: str) -> None:
+        """Show what happened, where the expert is looking."""
+        if self._case is None:
+            self._queue.notice = sentence
+        else:
+            self._editor.problem = sentence
+
+    @guarded
+    def _heard(self, message: Message) -> None:
+        """One press, or one beat of the pulse."""
+        action = message.get("action")
+        answer = _ANSWERS.get(action) if isinstance(action, str) else None
+        if answer is None:
+            return
+        if action not in _WITHOUT_TAB and self._desk is None:
+            return  # the page has not said yet which tab it is
+        if action in _CHANGES:
+            self._editor.problem = ""
+        answer(self, message)
+
+    # ------------------------------------------------------------------------------------------ queue
+
+    def hello(self, message: Message) -> None:
+        """A page has been loaded: it says which tab it is, and which case it had open."""
+        self._tab = str(message["tab"])
+        if self._desk is not None:
+            self._desk.close()
+        self._desk = Desk(self._output, self._reviewer, self._tab)
+        case_id = message.get("case")
+        if isinstance(case_id, str) and any(row.case_id == case_id and row.is_mine for row in self._desk.queue().rows):
+            self._open(case_id)
+        else:
+            self._show_queue()
+        self._bar.is_ready = True
+
+    def ping(self, message: Message) -> None:
+        """Answer the pulse, keep the claim, count the seconds."""
+        self._bar.send({"kind": "pong", "tab": self._tab})
+        if self._case is None or self._draft is None or self._case.is_completed:
+            return
+        self.desk.renew(self._case.packet.case_id)
+        self._draft = self._draft.model_copy(update={"seconds_active": self._draft_seconds(message)})
+
+    def _draft_seconds(self, message: Message) -> float:
+        active = float(message.get("active", 0.0))
+        since, self._active = active - getattr(self, "_active", 0.0), active
+        return (self._draft.seconds_active if self._draft else 0.0) + max(since, 0.0)
+
+    def show_queue(self, _: Message) -> None:
+        """Leave the case; its draft stays, the claim is given back."""
+        if self._case is not None and not self._case.is_completed:
+            self.desk.release(self._case.packet.case_id)
+        self._show_queue()
+
+    def _show_queue(self, notice: str = "") -> None:
+        self._forget_case()
+        queue = self.desk.queue()
+        self._queue.rows = [_row(row) for row in queue.rows]
+        self._queue.counts = {
+            name: getattr(queue, name) for name in ("pending", "in_review", "done_today", "done_by_me")
+        }
+        self._queue.notice = notice
+        with self._bar.hold_sync():
+            self._bar.title = self._bar.subtitle = self._bar.case_id = ""
+            self._bar.done, self._bar.total = queue.done_today, len(queue.rows)
+        self._stage.children = [self._queue]
+
+    def _forget_case(self) -> None:
+        self._case = self._draft = None
+        if self._pictures is not None:
+            self._pictures.close()
+            self._pictures = None
+
+    def next_case(self, _: Message) -> None:
+        """Open what should be looked at next."""
+        case_id = self.desk.next_case()
+        if case_id is None:
+            self._show_queue("Nothing waits for you.")
+        else:
+            self._open(case_id)
+
+    def open_case(self, message: Message) -> None:
+        """Open a case, or take it over on purpose."""
+        self._open(str(message["case_id"]), take_over=bool(message.get("take_over")))
+
+    # ------------------------------------------------------------------------------------------ a case
+
+    def _open(self, case_id: str, *, take_over: bool = False) -> None:
+        try:
+            case = self.desk.open(case_id, take_over=take_over)
+        except EvalkitError as error:
+            what = f"{case_id} is {error.message}." if isinstance(error, CaseTaken) else str(error)
+            self._show_queue(what)
+            return
+        self._forget_case()
+        self._case, self._draft = case, case.draft
+        packet = case.packet
+        self._pictures, fault = _pictures(packet.pdf_path, case.bundle.sha256)
+        queue = self.desk.queue()
+        with self._bar.hold_sync():
+            self._bar.case_id, self._bar.title = case_id, packet.pdf_filename
+            self._bar.subtitle = f"{packet.total_pages} pages · {packet.review_reason}"
+            self._bar.done, self._bar.total = queue.done_today, len(queue.rows)
+        self._page.begin(f"{case_id}:{packet.created_at}", packet.total_pages, self._segments())
+        with self._panel.hold_sync():
+            self._panel.case = described(case)
+            self._panel.selected, self._panel.context = "", {}
+        with self._editor.hold_sync():
+            self._editor.case_id, self._editor.problem = case_id, fault
+            self._editor.saved = f"Draft of {case.saved_at[11:19]} restored" if case.saved_at else ""
+        first = case.draft.issue_id or next((issue.issue_id for issue in packet.open_issues), None)
+        if case.saved_at:
+            self._turn(case.draft.page, first)
+        elif first:
+            self._select(first)
+        else:
+            self._turn(1, None)
+        self._refresh()
+        self._stage.children = [self._desk_view]
+
+    def select(self, message: Message) -> None:
+        """Open an issue: its place is lit."""
+        self._select(str(message["issue_id"]))
+
+    def _select(self, issue_id: str) -> None:
+        context = self.case.context(issue_id)
+        page = context.page_found or context.issue.page or (context.segment.start_page if context.segment else 1)
+        self._turn(min(max(page, 1), self.case.packet.total_pages), issue_id)
+
+    def turn(self, message: Message) -> None:
+        """Another page; the selected issue stays selected."""
+        page = int(message["page"])
+        if 1 <= page <= self.case.packet.total_pages:
+            self._turn(page, self._panel.selected or None, cached=bool(message.get("cached")))
+
+    def _turn(self, page: int, issue_id: str | None, *, cached: bool = False) -> None:
+        marks: list[dict[str, Any]] = []
+        if issue_id:
+            context = self.case.context(issue_id)
+            marks = marks_of(context.boxes, style_of(context.verdict))
+            if self._panel.selected != issue_id:
+                with self._panel.hold_sync():
+                    self._panel.selected, self._panel.context = issue_id, surroundings(context)
+        self._show_page(page, marks, issue_id or "", cached=cached)
+
+    def _show_page(self, page: int, marks: list[dict[str, Any]], issue_id: str, *, cached: bool) -> None:
+        if self._pictures is not None:
+            self._page.turn(page, self._pictures.page, marks, issue_id, cached=cached)
+        self._editor.page = page
+        self.draft_is(self.draft.model_copy(update={"page": page, "issue_id": issue_id or None}))
+
+    def show_evidence(self, message: Message) -> None:
+        """A quote of the agent's claims: lit where it really stands."""
+        page, snippet = int(message["page"]), str(message["snippet"])
+        place = Locator(self.case.bundle).locate(snippet, page)
+        target = place.page or page
+        if 1 <= target <= self.case.packet.total_pages:
+            self._show_page(target, marks_of(place.boxes, style_of(place.verdict)), "", cached=False)
+        if place.page is None:
+            self.tell("This quote does not stand anywhere in the document.")
+
+    def send_thumbnails(self, message: Message) -> None:
+        """The ribbon shows pages whose small pictures it does not have."""
+        if self._pictures is not None:
+            self._page.send_thumbnails([int(page) for page in message["pages"]][:40], self._pictures.thumbnail)
+
+    # ------------------------------------------------------------------------------------------ the draft
+
+    def painted(self, message: Message) -> None:
+        """A page was really on screen: it counts as seen, and so does the issue whose place was lit."""
+        draft = self.draft.seen_page(int(message["page"]))
+        if issue_id := message.get("issue"):
+            context = self.case.context(str(issue_id))
+            where = context.page_found or context.issue.page
+            if where is None or where == message["page"] or not 1 <= where <= self.case.packet.total_pages:
+                draft = draft.seen_evidence(str(issue_id))
+        if draft != self.draft:
+            self.draft_is(draft)
+
+    def set_type(self, message: Message) -> None:
+        """The type of a segment."""
+        self.draft_is(self.draft.with_type(int(message["segment"]), DocumentType(message["type"])))
+
+    def split(self, message: Message) -> None:
+        """A new document starts on this page, or does not."""
+        self.draft_is(self.draft.split_at(int(message["page"])))
+
+    def start_at(self, message: Message) -> None:
+        """This segment starts here."""
+        self.draft_is(self.draft.start_at(int(message["segment"]), int(message["page"])))
+
+    def end_at(self, message: Message) -> None:
+        """This segment ends here."""
+        self.draft_is(self.draft.end_at(int(message["segment"]), int(message["page"])))
+
+    def set_dominant(self, message: Message) -> None:
+        """The type of the whole document."""
+        self.draft_is(self.draft.with_dominant(DocumentType(message["type"])))
+
+    def set_notes(self, message: Message) -> None:
+        """The expert's words."""
+        self.draft_is(self.draft.with_notes(str(message["text"])))
+
+    def set_verdict(self, message: Message) -> None:
+        """An issue is confirmed, dismissed, or neither."""
+        self.draft_is(self.draft.with_verdict(str(message["issue_id"]), message["verdict"], ""))
+
+    def see_mixture(self, _: Message) -> None:
+        """The shares were opened: validating may vouch for them."""
+        self.draft_is(self.draft.model_copy(update={"mixture_seen": True}))
+
+    def draft_is(self, draft: Draft) -> None:
+        """Keep the draft on disk, then show it: "saved" is the answer of the write."""
+        self._draft = draft
+        if not self.case.is_completed:
+            saved_at = self.desk.save_draft(self.case.packet.case_id, draft)
+            self._editor.saved = f"Draft saved {saved_at[11:19]}"
+        self._refresh()
+
+    def _refresh(self) -> None:
+        case, draft = self.case, self.draft
+        segments = self._segments()
+        if self._page.segments != segments:
+            self._page.segments = segments
+        with self._editor.hold_sync():
+            self._editor.segments = segments
+            self._editor.dominant = draft.dominant_type.value if draft.dominant_type else None
+            self._editor.mixture = [{"type": kind, "share": f"{share:.0%}"} for kind, share in case.mixture(draft)]
+            self._editor.notes = draft.notes
+            self._editor.is_changed = case.is_changed(draft)
+            self._editor.is_locked = case.is_completed
+            self._editor.why_not = (
+                "This case is completed." if case.is_completed else (case.why_not_validate(draft) or "")
+            )
+        with self._panel.hold_sync():
+            self._panel.seen = list(draft.evidence_seen)
+            self._panel.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
+
+    def _segments(self) -> list[dict[str, Any]]:
+        return [
+            {"start": one.start_page, "end": one.end_page, "type": one.dominant_type} for one in self.draft.segments
+        ]
+
+    # ------------------------------------------------------------------------------------------ the decision
+
+    def validate(self, _: Message) -> None:
+        """The agent is right, after the offered repairs."""
+        self._submit(validate=True)
+
+    def correct(self, _: Message) -> None:
+        """The agent is wrong: what the expert says instead."""
+        self._submit()
+
+    def undeterminable(self, message: Message) -> None:
+        """Nobody can tell, for a reason."""
+        self._submit(undeterminable=str(message["reason"]))
+
+    def _submit(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
+        case_id, name = self.case.packet.case_id, self.case.packet.pdf_filename
+        done = self.desk.submit(case_id, self.draft, validate=validate, undeterminable=undeterminable)
+        said = f"Saved {done.saved_at[11:19]}: {name} {done.review.outcome}."
+        following = self.desk.next_case()
+        if following is None:
+            self._show_queue(f"{said} Nothing else waits for you.")
+        else:
+            self._open(following)
+            self._editor.saved = said
+
+    # ------------------------------------------------------------------------------------------ what is open
+
+    @property
+    def desk(self) -> Desk:
+        """The expert's desk. RuntimeError before the page has said hello."""
+        if self._desk is None:
+            raise RuntimeError("no desk yet")
+        return self._desk
+
+    @property
+    def case(self) -> Case:
+        """The open case. RuntimeError in the queue."""
+        if self._case is None:
+            raise RuntimeError("no case is open")
+        return self._case
+
+    @property
+    def draft(self) -> Draft:
+        """What the expert says so far. RuntimeError in the queue."""
+        if self._draft is None:
+            raise RuntimeError("no case is open")
+        return self._draft
+
+
+_ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
+    "hello": Workbench.hello,
+    "ping": Workbench.ping,
+    "queue": Workbench.show_queue,
+    "refresh": Workbench.show_queue,
+    "next": Workbench.next_case,
+    "open": Workbench.open_case,
+    "select": Workbench.select,
+    "page": Workbench.turn,
+    "evidence": Workbench.show_evidence,
+    "thumbnails": Workbench.send_thumbnails,
+    "painted": Workbench.painted,
+    "type": Workbench.set_type,
+    "split": Workbench.split,
+    "start_at": Workbench.start_at,
+    "end_at": Workbench.end_at,
+    "dominant": Workbench.set_dominant,
+    "notes": Workbench.set_notes,
+    "verdict": Workbench.set_verdict,
+    "mixture_seen": Workbench.see_mixture,
+    "validate": Workbench.validate,
+    "correct": Workbench.correct,
+    "undeterminable": Workbench.undeterminable,
+}
+_WITHOUT_TAB = frozenset({"hello"})
+_CHANGES = frozenset(_ANSWERS) - {"hello", "ping", "painted", "thumbnails"}
+
+
+def _pictures(path: str, sha256: str) -> tuple[PagePictures | None, str]:
+    """The PDF's pages as pictures, or why there are none."""
+    try:
+        if digest(Path(path)) != sha256:
+            return None, "The PDF has changed since it was read. Run it again before deciding."
+        return PagePictures(Path(path)), ""
+    except DocumentError as error:
+        return None, f"The pages cannot be shown: {error}"
+
+
+def _row(row: Any) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__dataclass_fields__}
+
+
+def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywidgets.Widget:
+    """The workbench, to be shown as a cell's result.
+
+    Behind ``evalkit review`` the server says who the reviewer is and where the output lies; in JupyterLab both are
+    arguments.
+    """
+    served = os.environ.get("HTTP_X_REVIEWER")
+    name = served or reviewer or os.environ.get("JUPYTERHUB_USER")
+    if not name:
+        raise ValueError("who reviews? show('output', reviewer='dr_lee')")
+    where = os.environ.get("EVALKIT_OUTPUT") if served else output
+    return Workbench(where or output or "output", name, served=bool(served)).view
