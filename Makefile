@@ -8,6 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SERVE ?= 1
 OUTPUT ?= output
+PORT ?= 8866
 
 .PHONY: demo test browser check bench stress lock clean
 
@@ -27,6 +28,10 @@ demo: .venv/.demo
 	$(BIN)/evalkit samples .demo
 	$(BIN)/evalkit run .demo --output $(OUTPUT) --classifications .demo/classifications --production .demo/production.csv
 	$(BIN)/python -m evalkit.samples .demo $(OUTPUT)
+ifneq ($(SERVE),0)
+	$(BIN)/evalkit reviewers add demo --output $(OUTPUT)
+	$(BIN)/evalkit review --output $(OUTPUT) --port $(PORT)
+endif
 
 check: .venv/.test
 	$(BIN)/ruff check .

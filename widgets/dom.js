@@ -16,6 +16,15 @@ const el = (tag, props = {}, ...children) => {
 const there = (children) => children.flat(2).filter((child) => child !== null && child !== undefined && child !== false);
 const fill = (node, ...children) => node.replaceChildren(...there(children));
 
+// To the kernel; where there is none any more, the bar must say so at once.
+const say = (model, message) => {
+  try {
+    model.send(message);
+  } catch {
+    document.dispatchEvent(new CustomEvent("evalkit-lost"));
+  }
+};
+
 const SLUG = {
   "Clinical Note": "note",
   "Pathology Report": "pathology",

@@ -41,7 +41,7 @@ function render({ model, el: root }) {
 
   const go = (page) => {
     if (page < 1 || page > model.get("total") || page === model.get("page")) return;
-    model.send({ action: "page", page, cached: cache.has(page) });
+    say(model, { action: "page", page, cached: cache.has(page) });
     if (cache.has(page)) show(page, []);
   };
   const scale = (by) => {
@@ -59,7 +59,7 @@ function render({ model, el: root }) {
   const tellPainted = (page, issue) => {
     const ticket = ++painted;
     requestAnimationFrame(() => setTimeout(() => {
-      if (ticket === painted && !document.hidden) model.send({ action: "painted", page, issue });
+      if (ticket === painted && !document.hidden) say(model, { action: "painted", page, issue });
     }, 150));
   };
 
@@ -92,7 +92,7 @@ function render({ model, el: root }) {
   const wanted = new IntersectionObserver((entries) => {
     const visible = entries.filter((entry) => entry.isIntersecting).map((entry) => Number(entry.target.dataset.page));
     const missing = visible.filter((page) => !thumbs.has(page));
-    if (missing.length) model.send({ action: "thumbnails", pages: missing });
+    if (missing.length) say(model, { action: "thumbnails", pages: missing });
   }, { root: ribbon, rootMargin: "200px" });
 
   const drawRibbon = () => {

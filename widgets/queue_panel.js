@@ -4,7 +4,7 @@ function render({ model, el: root }) {
   root.classList.add("ek", "ek-queue");
 
   const card = (row) => {
-    const open = (takeOver) => model.send({ action: "open", case_id: row.case_id, take_over: takeOver });
+    const open = (takeOver) => say(model, { action: "open", case_id: row.case_id, take_over: takeOver });
     const held = row.holder && !row.is_mine;
     return el("li", { class: "ek-case", "data-case": row.case_id },
       el("div", { class: "ek-case-what" },
@@ -29,8 +29,8 @@ function render({ model, el: root }) {
         el("h1", { text: rows.length ? `${plural(rows.length, "case")} waiting` : "Nothing waits for you." }),
         el("span", { class: "ek-muted", text: rows.length ? `${counts.in_review || 0} open now · ${counts.done_today || 0} done today` : `${counts.done_today || 0} done today.` }),
         el("span", { class: "ek-grow" }),
-        el("button", { text: "Refresh", onclick: () => model.send({ action: "refresh" }) }),
-        rows.length ? el("button", { class: "ek-primary", text: "Next case", onclick: () => model.send({ action: "next" }) }) : null),
+        el("button", { text: "Refresh", onclick: () => say(model, { action: "refresh" }) }),
+        rows.length ? el("button", { class: "ek-primary", text: "Next case", onclick: () => say(model, { action: "next" }) }) : null),
       model.get("notice") ? el("p", { class: "ek-queue-notice", role: "status", text: model.get("notice") }) : null,
       rows.length
         ? el("ul", { class: "ek-cases" }, rows.map(card))

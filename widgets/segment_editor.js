@@ -6,7 +6,7 @@ const TYPING = 300;
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-editor");
-  const send = (action, more = {}) => model.send({ action, ...more });
+  const send = (action, more = {}) => say(model, { action, ...more });
 
   let typing = null;
   const notes = el("textarea", { rows: 2, placeholder: "Notes for the record", "aria-label": "notes", oninput: () => {

@@ -28,6 +28,8 @@ function render({ model, el: root }) {
       el("p", { text: "What was shown as saved is saved. Reload the page to go on where you were." }),
       el("button", { class: "ek-primary", text: "Reload", onclick: () => location.reload() })));
   document.body.append(overlay);
+  const lost = () => { overlay.hidden = false; };
+  document.addEventListener("evalkit-lost", lost);
 
   const draw = () => {
     const done = model.get("done");
@@ -37,7 +39,7 @@ function render({ model, el: root }) {
       el("span", { class: "ek-brand", text: "evalkit" }),
       title
         ? el("span", { class: "ek-crumbs" },
-          el("button", { class: "ek-link", text: "Queue", onclick: () => model.send({ action: "queue" }) }), " › ",
+          el("button", { class: "ek-link", text: "Queue", onclick: () => say(model, { action: "queue" }) }), " › ",
           el("b", { text: title }), el("span", { class: "ek-muted", text: ` · ${model.get("subtitle")}` }))
         : el("span", { class: "ek-crumbs" }, el("b", { text: "Queue" })),
       el("span", { class: "ek-grow" }),
@@ -49,6 +51,8 @@ function render({ model, el: root }) {
     );
   };
 
+  const leave = () => say(model, { action: "leave" });
+  window.addEventListener("pagehide", leave);
   const remember = () => {
     if (model.get("case_id")) sessionStorage.setItem("evalkit-case", model.get("case_id"));
     else if (model.get("is_ready")) sessionStorage.removeItem("evalkit-case");
@@ -57,22 +61,24 @@ function render({ model, el: root }) {
     if (message.kind !== "pong") return;
     answered = Date.now();
     if (message.tab === tabId()) overlay.hidden = true;
-    else overlay.hidden = false; // another kernel answers: it does not know what this page shows
+    else lost(); // another kernel answers: it does not know what this page shows
   };
   const pulse = setInterval(() => {
     if (Date.now() - lastInput < 60000 && !document.hidden) active += PING_EVERY / 1000;
-    model.send({ action: "ping", tab: tabId(), active });
-    if (Date.now() - answered > LOST_AFTER) overlay.hidden = false;
+    say(model, { action: "ping", tab: tabId(), active });
+    if (Date.now() - answered > LOST_AFTER) lost();
   }, PING_EVERY);
 
   model.on("msg:custom", heard);
   model.on("change", draw);
   model.on("change:case_id change:is_ready", remember);
   draw();
-  model.send({ action: "hello", tab: tabId(), case: sessionStorage.getItem("evalkit-case") });
+  say(model, { action: "hello", tab: tabId(), case: sessionStorage.getItem("evalkit-case") });
   return () => {
     clearInterval(pulse);
     events.forEach((name) => document.removeEventListener(name, touched));
+    window.removeEventListener("pagehide", leave);
+    document.removeEventListener("evalkit-lost", lost);
     overlay.remove();
   };
 }

@@ -22,7 +22,7 @@ import traitlets
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.ingest import digest
 from evalkit.documents.render import PagePictures
-from evalkit.errors import CaseTaken, DocumentError, EvalkitError
+from evalkit.errors import CaseTaken, DocumentError, EvalkitError, UsageError
 from evalkit.grounding import Locator
 from evalkit.review.desk import Case, Desk
 from evalkit.review.draft import Draft
@@ -52,6 +52,7 @@ class Bar(anywidget.AnyWidget):
     done = traitlets.Int(0).tag(sync=True)
     total = traitlets.Int(0).tag(sync=True)
     notice = traitlets.Unicode().tag(sync=True)
+    """The answer of the last submission."""
     can_log_out = traitlets.Bool(default_value=False).tag(sync=True)
 
 
@@ -141,7 +142,8 @@ class Workbench:
             self._desk.close()
         self._desk = Desk(self._output, self._reviewer, self._tab)
         case_id = message.get("case")
-        if isinstance(case_id, str) and any(row.case_id == case_id and row.is_mine for row in self._desk.queue().rows):
+        waiting = {row.case_id for row in self._desk.queue().rows if row.is_mine or row.holder is None}
+        if isinstance(case_id, str) and case_id in waiting:
             self._open(case_id)
         else:
             self._show_queue()
@@ -165,6 +167,11 @@ class Workbench:
         if self._case is not None and not self._case.is_completed:
             self.desk.release(self._case.packet.case_id)
         self._show_queue()
+
+    def leave(self, _: Message) -> None:
+        """The tab is being closed or reloaded: nobody has to wait for its claim to expire."""
+        if self._case is not None and not self._case.is_completed:
+            self.desk.release(self._case.packet.case_id)
 
     def _show_queue(self, notice: str = "") -> None:
         self._forget_case()
@@ -372,13 +379,12 @@ class Workbench:
     def _submit(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
         case_id, name = self.case.packet.case_id, self.case.packet.pdf_filename
         done = self.desk.submit(case_id, self.draft, validate=validate, undeterminable=undeterminable)
-        said = f"Saved {done.saved_at[11:19]}: {name} {done.review.outcome}."
+        self._bar.notice = f"Saved {done.saved_at[11:19]}: {name} {done.review.outcome}"
         following = self.desk.next_case()
         if following is None:
-            self._show_queue(f"{said} Nothing else waits for you.")
+            self._show_queue()
         else:
             self._open(following)
-            self._editor.saved = said
 
     # ------------------------------------------------------------------------------------------ what is open
 
@@ -407,6 +413,7 @@ class Workbench:
 _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
     "hello": Workbench.hello,
     "ping": Workbench.ping,
+    "leave": Workbench.leave,
     "queue": Workbench.show_queue,
     "refresh": Workbench.show_queue,
     "next": Workbench.next_case,
@@ -429,7 +436,7 @@ _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
     "undeterminable": Workbench.undeterminable,
 }
 _WITHOUT_TAB = frozenset({"hello"})
-_CHANGES = frozenset(_ANSWERS) - {"hello", "ping", "painted", "thumbnails"}
+_CHANGES = frozenset(_ANSWERS) - {"hello", "ping", "leave", "painted", "thumbnails"}
 
 
 def _pictures(path: str, sha256: str) -> tuple[PagePictures | None, str]:
@@ -450,11 +457,16 @@ def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywi
     """The workbench, to be shown as a cell's result.
 
     Behind ``evalkit review`` the server says who the reviewer is and where the output lies; in JupyterLab both are
-    arguments.
+    arguments. UsageError where nobody says who reviews.
     """
     served = os.environ.get("HTTP_X_REVIEWER")
-    name = served or reviewer or os.environ.get("JUPYTERHUB_USER")
-    if not name:
-        raise ValueError("who reviews? show('output', reviewer='dr_lee')")
-    where = os.environ.get("EVALKIT_OUTPUT") if served else output
-    return Workbench(where or output or "output", name, served=bool(served)).view
+    is_voila = os.environ.get("SERVER_SOFTWARE", "").startswith("voila")
+    name = served if is_voila else reviewer or os.environ.get("JUPYTERHUB_USER")
+    if not name:  # plain Voilà has no login: whoever finds the address would be the reviewer
+        raise UsageError(
+            "nobody has said who reviews",
+            code="REVIEWER-NAME",
+            remedy="Start `evalkit review`, or in JupyterLab say show('output', reviewer='dr_lee').",
+        )
+    where = os.environ.get("EVALKIT_OUTPUT") if is_voila else output
+    return Workbench(where or "output", name, served=is_voila).view

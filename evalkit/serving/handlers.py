@@ -7,7 +7,6 @@ import logging
 import secrets
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader
@@ -64,8 +63,8 @@ def page_policy(nonce: str) -> str:
     )
 
 
-class Quiet(JupyterHandler):
-    """Knows its request by an id, and logs failures without query, name or text."""
+class _Request(JupyterHandler):
+    """Knows its request by an id."""
 
     @property
     def error_id(self) -> str:
@@ -81,18 +80,8 @@ class Quiet(JupyterHandler):
         if answer is not None:
             await answer
 
-    def log_exception(
-        self,
-        typ: type[BaseException] | None,
-        value: BaseException | None,
-        tb: TracebackType | None,
-    ) -> None:
-        """The server's own faults; refusals are no news."""
-        if not (isinstance(value, web.HTTPError) and value.status_code < 500) and typ is not None and value is not None:
-            log.error("%s %s failed", self.request.method, self.request.path, exc_info=(typ, value, tb))
 
-
-class Friendly(Quiet):
+class Friendly(_Request):
     """An answer that a person sees."""
 
     @property
@@ -225,7 +214,7 @@ class LibraryFiles(Friendly, FileFindHandler):
         return self.get(path, include_body=False)
 
 
-class _OwnKernel(Quiet):
+class _OwnKernel(_Request):
     """The kernel of one's own page; all others do not exist."""
 
     async def prepare(self, **given: Any) -> None:

@@ -53,11 +53,11 @@ def served(finished: RunSummary, tmp_path_factory: pytest.TempPathFactory) -> It
     shutil.copytree(finished.output, output)
     roster = Roster(Files(output))
     codes = {name: roster.add(name) for name in ("dr_lee", "dr_ito")}
-    with _server(output) as (address, pid):
+    with _Server(output) as (address, pid):
         yield Served(address, output, pid, codes)
 
 
-class _server:
+class _Server:
     def __init__(self, output: Path) -> None:
         words = [sys.executable, "-m", "evalkit", "review", "--port", "0", "--output", str(output)]
         self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -96,4 +96,7 @@ class Screen:
             self.page.screenshot(path=folder / f"{name}.png")
 
     def close(self) -> None:
+        """Leave: the case goes back to the queue."""
+        if self.page.locator(".ek-why").count() and not self.page.locator(".ek-lost:not([hidden])").count():
+            self.queue()
         self.context.close()

@@ -71,7 +71,7 @@ def test_validating_needs_all_that_must_be_seen_then_saves(served: Served, login
     before = packet_digest(read_packet(Files(served.output), "segment_count"))
     screen.see_everything()
     screen.button("Validate and next").click()
-    screen.page.wait_for_selector(".ek-saved:has-text('segment_count.pdf validated')", timeout=15_000)
+    screen.page.wait_for_selector(".ek-notice:has-text('segment_count.pdf validated')", timeout=15_000)
     truth = stored(served, "ground_truth/gt_segment_count.json")
     review = stored(served, "reviews/segment_count/0001.json")
     assert truth["ground_truth_source"] == "SME_VALIDATED"
@@ -96,7 +96,7 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     screen.page.get_by_label("notes").fill(note)
     screen.shot(shots, "correction-1440")
     screen.button("Submit correction").click()
-    screen.page.wait_for_selector(".ek-saved:has-text('quest_genomic.pdf corrected')", timeout=15_000)
+    screen.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')", timeout=15_000)
     truth = stored(served, "ground_truth/gt_quest_genomic.json")
     assert truth["ground_truth_source"] == "SME_CORRECTED"
     assert truth["corrected_dominant_type"] == "Other"
@@ -134,7 +134,7 @@ def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
     assert not (served.output / "reviews/scanned").exists()
     screen.page.get_by_label("reason").fill("illegible scan")
     screen.button("Close as undeterminable").click()
-    screen.page.wait_for_selector(".ek-saved:has-text('undeterminable')", timeout=15_000)
+    screen.page.wait_for_selector(".ek-notice:has-text('undeterminable')", timeout=15_000)
     review = stored(served, "reviews/scanned/0001.json")
     assert (review["outcome"], review["correction_notes"]) == ("undeterminable", "illegible scan")
     assert not (served.output / "ground_truth/gt_scanned.json").exists()

@@ -25,7 +25,7 @@ def test_a_colleague_is_told_and_keeps_the_draft(served: Served, login: Login, s
     ito.button("Other").click()
     ito.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     ito.button("Submit correction").click()
-    ito.page.wait_for_selector(".ek-saved:has-text('doc2_6.pdf corrected')", timeout=15_000)
+    ito.page.wait_for_selector(".ek-notice:has-text('doc2_6.pdf corrected')", timeout=15_000)
     lee.button("Radiology").click()
     lee.page.wait_for_selector(".ek-types .ek-chosen:has-text('Radiology')")
     lee.button("Submit correction").click()

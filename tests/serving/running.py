@@ -32,6 +32,7 @@ PATIENT = "Jane Roe born 1950"
 STUB = '''
 import json, logging, os, pathlib
 import anywidget, ipywidgets, traitlets
+from traitlets.log import get_logger
 
 
 class Stub(anywidget.AnyWidget):
@@ -57,6 +58,7 @@ def show():
     seen.parent.mkdir(exist_ok=True)
     seen.write_text(json.dumps({"environ": dict(os.environ), "cwd": os.listdir(), "pid": os.getpid()}))
     logging.getLogger("evalkit.widgets").error("told by a kernel")
+    get_logger().error("PATIENT")  # the kernel's own log
     if os.environ["QUERY_STRING"] == "fail":
         raise ValueError("PATIENT")
     return ipywidgets.VBox([Stub(), ipywidgets.HTML("<img src=x onerror='window.__xss = 1'>")])

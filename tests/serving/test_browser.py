@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from serving.running import Server, within
+from serving.running import PATIENT, Server, within
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -41,6 +41,7 @@ def test_widgets_work_hostile_text_does_not_and_nothing_leaves_the_machine(serve
         assert within(5, lambda: any("inline event handler" in text for text in said))
         assert page.evaluate("window.__xss") is None
         assert foreign == []
+        assert PATIENT not in server.log  # the stub's callback raised an exception that says it
         kernels = psutil.Process(server.process.pid).children()
         page.reload()
         page.wait_for_selector("#stub")

@@ -8,10 +8,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tornado.httputil import HTTPHeaders
 from tornado.web import HTTPError
+from traitlets.config import LoggingConfigurable
 
 from evalkit.review.roster import Roster
 from evalkit.serving import kernels
+from evalkit.serving.identity import ReviewerIdentity
 from evalkit.serving.kernels import ReviewKernels
 from evalkit.serving.launch import environment
 from evalkit.serving.log import Discreet
@@ -80,6 +83,18 @@ def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
     assert sessions.find(third.session_id) == third
     roster.add("dr_lee")
     assert sessions.find(third.session_id) is None
+
+
+def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
+    class Parent(LoggingConfigurable):
+        sessions = Sessions(Roster(Files(tmp_path)))
+
+    headers = HTTPHeaders({"X-Reviewer": "dr_kim", "X_reviewer": "dr_kim", "Host": "h"})
+    handler = SimpleNamespace(
+        request=SimpleNamespace(headers=headers, host="h"), get_signed_cookie=lambda name, **given: None
+    )
+    assert ReviewerIdentity(parent=Parent()).get_user(handler) is None
+    assert list(headers) == ["Host"]
 
 
 def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:

@@ -404,6 +404,23 @@ def test_a_notebook_that_fails_shows_an_id_and_hides_the_rest(server: Server) ->
     assert PATIENT not in server.log
 
 
+def test_a_fault_of_the_server_is_friendly_too(server: Server) -> None:
+    client, roster = server.client("dr_lee"), server.output / "reviewers.json"
+    kept = roster.read_bytes()
+    try:
+        roster.write_text("{}")
+        answer = client.get("/?case=roe_jane")
+    finally:
+        roster.write_bytes(kept)
+    assert answer.status_code == 500
+    assert "Something went wrong on our side." in answer.text
+    error_id = re.search(r"Error ([0-9a-f]{8})<", answer.text).group(1)
+    assert "Traceback" not in answer.text
+    (line,) = [line for line in server.log.splitlines() if error_id in line]
+    assert "GET /?…" in line
+    assert "StoreError" in server.log.partition(line)[2]
+
+
 def test_the_log_hears_the_kernels_and_tells_no_names_codes_or_queries(server: Server) -> None:
     server.client().get("/?case=roe_jane")
     server.client("dr_lee").get("/nothing?case=roe_jane")
