@@ -4,7 +4,7 @@ function render({ model, el: root }) {
   root.classList.add("ek", "ek-case-panel");
 
   const paragraph = (one) => {
-    if (!one.mark) return el("p", { text: one.text });
+    if (!one.mark || !one.mark.length) return el("p", { text: one.text });
     const [from, to] = one.mark;
     return el("p", {}, one.text.slice(0, from),
       el("mark", { class: `ek-${one.style}`, text: one.text.slice(from, to) }), one.text.slice(to));

@@ -10,6 +10,7 @@ import traitlets
 from evalkit.classification.schema import PresenceLevel
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
+from evalkit.review.context import Paragraph
 from evalkit.review.desk import Case
 from widgets.assets import css, esm
 
@@ -138,7 +139,7 @@ def surroundings(context: IssueContext) -> dict[str, Any]:
     """The context of an issue: two paragraphs before, the matched ones with the match marked, three after."""
     style = style_of(context.verdict)
     plain = [{"text": one.text} for one in context.paragraphs_before]
-    matched = [{"text": one.text, "mark": one.mark, "style": style} for one in context.paragraphs_matched]
+    matched = [{"text": one.text, "mark": _in_browser(one), "style": style} for one in context.paragraphs_matched]
     after = [{"text": one.text} for one in context.paragraphs_after]
     return {
         "issue_id": context.issue.issue_id,
@@ -146,6 +147,11 @@ def surroundings(context: IssueContext) -> dict[str, Any]:
         "reasoning": context.reasoning,
         "paragraphs": [*plain, *matched, *after],
     }
+
+
+def _in_browser(paragraph: Paragraph) -> tuple[int, ...]:
+    """The mark in UTF-16 units, which is how a browser counts; empty without one."""
+    return tuple(len(paragraph.text[:at].encode("utf-16-le")) // 2 for at in paragraph.mark or ())
 
 
 def style_of(verdict: QuoteVerdict | None) -> str:

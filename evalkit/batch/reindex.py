@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.classification.result import DocumentFailure
 from evalkit.review.ground_truth import reproject
 from evalkit.review.lock import writing
-from evalkit.review.queue import case_ids, rebuild_rows
+from evalkit.review.queue import case_ids, rebuild_closings, rebuild_rows
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.store import RESULTS, Files, Index
 
@@ -35,7 +35,7 @@ def rebuild(files: Files, index: Index) -> tuple[int, int]:
     with writing(files):  # no review may be saved between reading and rebuilding
         documents = _marked([_row(files, name) for name in files.names(RESULTS)])
         cases = rebuild_rows(files)
-        index.rebuild(documents, cases)
+        index.rebuild(documents, cases, rebuild_closings(files))
     return len(documents), len(cases)
 
 

@@ -500,7 +500,7 @@ class _Batch:
             {
                 "doc_id": source.doc_id,
                 "sha256": source.sha256,
-                "file_path": str(source.path),
+                "file_path": _as_text(source.path),
                 "processed_at": _now(),
                 "fingerprint": print_,
                 "decision": decision,
@@ -508,6 +508,11 @@ class _Batch:
                 "replaced": False,
             }
         )
+
+
+def _as_text(path: Path | str) -> str:
+    """A path as text that can be written; a name need not be text at all."""
+    return str(path).encode(errors="replace").decode()
 
 
 def _short(source: Source) -> str:
@@ -539,7 +544,7 @@ def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, *, 
 def _failure_summary(source: Source, error: EvalkitError | Failure, *, resumed: bool = False) -> DocumentSummary:
     return DocumentSummary(
         doc_id=source.doc_id,
-        pdf_filename=source.path.name,
+        pdf_filename=_as_text(source.path.name),
         pages=None,
         decision=None,
         decision_rule=None,

@@ -10,11 +10,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalkit.errors import CaseTaken, UsageError
+from evalkit.errors import CaseTaken, ReviewConflict, UsageError
 from evalkit.review.claims import reconcile
 from evalkit.review.context import IssueContext, issue_context
 from evalkit.review.ground_truth import IssueVerdict, Review, Shown, newest_revision, reviews
-from evalkit.review.packet import SMEPacket, moment, read_bundle, read_packet, utc_now
+from evalkit.review.packet import SMEPacket, moment, packet_digest, read_bundle, read_packet, utc_now
 from evalkit.review.queue import pending
 from evalkit.review.submission import Submission, Submitter
 from evalkit.store import CASE_COLUMNS, Files, Index
@@ -48,6 +48,7 @@ class SMEReviewHelper:
         self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now
         self._files = Files(output)
         self._index = Index(output)
+        self._loaded: dict[str, str] = {}
         self._submitter = Submitter(self._files, self._index, self.reviewer, self._clock)
 
     def close(self) -> None:
@@ -63,7 +64,9 @@ class SMEReviewHelper:
 
     def load_packet(self, case_id: str) -> SMEPacket:
         """The packet of a case. NotFound, naming it, if there is none."""
-        return read_packet(self._files, case_id)
+        packet = read_packet(self._files, case_id)
+        self._loaded[case_id] = packet_digest(packet)
+        return packet
 
     def get_issue_context(self, packet: SMEPacket, issue_id: str) -> IssueContext:
         """One of the packet's issues with its segment, evidence and the document's text around it. NotFound."""
@@ -110,7 +113,8 @@ class SMEReviewHelper:
         they submit.
 
         NotFound for a case that is not there; ReviewRefused where the review cannot stand; ReviewConflict where
-        another one was saved since ``base_revision``. In each case nothing was written.
+        another one was saved since ``base_revision``, or the document was run anew since its packet was loaded here.
+        In each case nothing was written.
         """
         said = Submission(
             agrees=agrees,
@@ -127,7 +131,7 @@ class SMEReviewHelper:
             shown=shown,
             segment_flags=segment_flags,
         )
-        may = self._is_free if base_revision is None else _anybody
+        may = self._is_free if base_revision is None else self._is_as_loaded
         return self._submitter.submit(case_id, said, base_revision=base_revision, may=may)
 
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None = None) -> Review:
@@ -138,11 +142,18 @@ class SMEReviewHelper:
         return self._submitter.reopen(case_id, reason, base_revision=base_revision)
 
     def _is_free(self, packet: SMEPacket, now: str) -> None:
-        """CaseTaken where another reviewer has the case open."""
+        """CaseTaken where another reviewer has the case open; ReviewConflict as ``_is_as_loaded``."""
+        self._is_as_loaded(packet, now)
         claim = self._index.claims.live(now, packet.case_id).get(packet.case_id)
         if claim and claim.reviewer != self.reviewer:
             raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)
 
-
-def _anybody(packet: SMEPacket, now: str) -> None:
-    """Where the revision decides, claims do not."""
+    def _is_as_loaded(self, packet: SMEPacket, now: str) -> None:  # noqa: ARG002 - the hook's signature
+        """ReviewConflict where the packet is another than the one that was loaded: nobody has seen it yet."""
+        digest = packet_digest(packet)
+        if self._loaded.get(packet.case_id, digest) != digest:
+            raise ReviewConflict(
+                f"case {packet.case_id!r} was run anew since it was loaded here",
+                code="REVIEW-CONFLICT",
+                remedy="Load the packet again and look at what has changed before you save.",
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,13 +14,23 @@ from pydantic import TypeAdapter, ValidationError
 from evalkit.classification.autofix import Repair
 from evalkit.classification.schema import ClassificationOutput, type_definitions
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import ReviewRefused
+from evalkit.errors import ReviewRefused, StoreError
 from evalkit.review.corrections import PARTS, Part, corrected, given_parts, validated
 from evalkit.review.ground_truth import IssueVerdict, Outcome, Review, Shown, append, newest_revision, settle
 from evalkit.review.lock import writing
-from evalkit.review.packet import SMEPacket, case_row, moment, packet_digest, read_bundle, read_packet
+from evalkit.review.packet import (
+    ReviewStatus,
+    SMEPacket,
+    case_row,
+    moment,
+    packet_digest,
+    read_bundle,
+    read_packet,
+)
 from evalkit.review.queue import review_status
-from evalkit.store import Files, Index
+from evalkit.store import Files, Index, canonical
+
+log = logging.getLogger(__name__)
 
 _VERDICTS = TypeAdapter(tuple[IssueVerdict, ...])
 
@@ -116,27 +127,49 @@ class Submitter:
         case_id = packet.case_id
         base = newest_revision(self.files, case_id) if base_revision is None else base_revision
         review = append(self.files, case_id, self._review(packet, said), base_revision=base)
-        # From here on the review stands; should anything fail now, `evalkit reindex` catches up.
-        status = settle(self.files, case_id)
+        # From here on the review stands: an error must not invite anybody to save it a second time.
+        try:
+            status = settle(self.files, case_id)
+        except StoreError as error:
+            raise StoreError(
+                f"the review was saved, but what follows from it was not: {error.message}",
+                code=error.code,
+                remedy="Do not save it again: mend the folder, then run `evalkit reindex`.",
+            ) from error
+        try:
+            self._enter(packet, review, status)
+        except StoreError:
+            log.warning("the index did not take a saved review; `evalkit reindex` catches up")
+        return review
+
+    def _enter(self, packet: SMEPacket, review: Review, status: ReviewStatus) -> None:
+        """Tell the index, which can be made again, what the files say."""
         self.index.put_case(case_row(packet, status))
         if status == "completed":
-            self.index.put_closing(case_id, review.reviewer, review.submitted_at)
-            self.index.claims.drop(case_id)  # nobody works on a closed case
+            self.index.put_closing(packet.case_id, review.reviewer, review.submitted_at)
+            self.index.claims.drop(packet.case_id)  # nobody works on a closed case
         else:
-            self.index.drop_closing(case_id)
-        return review
+            self.index.drop_closing(packet.case_id)
 
     def _review(self, packet: SMEPacket, said: Mapping[str, Any]) -> Review:
         try:
-            return Review(
+            review = Review(
                 reviewer=self.reviewer,
                 before=packet.classification,
                 packet_sha256=packet_digest(packet),
                 versions=_versions(),
                 **said,
             )
+            canonical(review.model_dump(mode="json"))
         except ValidationError as error:
             raise _misshapen("", error, "See save_review's documentation.") from None
+        except ValueError:
+            raise ReviewRefused(
+                "the review holds what JSON cannot carry",
+                code="REVIEW-SHAPE",
+                remedy="Give plain text, numbers and lists.",
+            ) from None
+        return review
 
 
 def _versions() -> dict[str, str]:

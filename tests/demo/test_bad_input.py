@@ -69,6 +69,43 @@ def test_an_unreadable_document_is_not_read_again_and_its_line_comes_again(tmp_p
     assert second.exit_status == 1
 
 
+def test_a_name_that_is_no_text_fails_alone(pdf: bytes, tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    records.mkdir()
+    (records / "good.pdf").write_bytes(pdf)
+    (records / os.fsdecode(b"b\xffad.pdf")).write_bytes(pdf + b"\n% other\n")
+    run = evalkit.run([records], output=tmp_path / "output")
+    assert {one.decision for one in run.documents} == {"AUTO_ACCEPT", None}
+    assert "Rename" in (run.failed[0].error or "")
+
+
+def test_an_unforeseen_fault_fails_its_document_alone(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evalkit.classification.orchestrator import RetryOrchestrator
+
+    real = RetryOrchestrator.evaluate
+
+    async def evaluate(self: RetryOrchestrator, bundle: DocumentBundle, supplied: object = None) -> object:
+        if bundle.doc_id == "quest_cbc":
+            raise LookupError("Zebulon Quagmire, born 1950")
+        return await real(self, bundle, supplied)
+
+    monkeypatch.setattr(RetryOrchestrator, "evaluate", evaluate)
+    run = evalkit.run([samples / "quest_cbc.pdf", samples / "consent_form.pdf"], output=tmp_path / "output")
+    assert [one.doc_id for one in run.failed] == ["quest_cbc"]
+    assert "LookupError" in (run.failed[0].error or "")
+    assert "Zebulon" not in (run.failed[0].error or "")
+
+
+def test_a_link_that_leads_nowhere_is_named(pdf: bytes, tmp_path: Path) -> None:
+    (tmp_path / "good.pdf").write_bytes(pdf)
+    (tmp_path / "gone.pdf").symlink_to(tmp_path / "nowhere.pdf")
+    run = evalkit.run([tmp_path], output=tmp_path / "output")
+    assert [one.doc_id for one in run.documents] == ["good"]
+    assert "gone.pdf" in run.problems[0]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission(pdf: bytes, tmp_path: Path) -> None:
     locked = tmp_path / "locked.pdf"

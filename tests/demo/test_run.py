@@ -1,6 +1,7 @@
 """The main job, as a user does it: PDFs in, verified decisions out."""
 
 import asyncio
+import hashlib
 import json
 import stat
 from pathlib import Path
@@ -10,7 +11,8 @@ from demo.outputs import contents, run_samples, stamps
 
 import evalkit
 from evalkit.batch import RunSummary
-from evalkit.errors import UsageError
+from evalkit.errors import DocumentError, ReviewConflict, UsageError
+from evalkit.review import SMEReviewHelper
 from evalkit.samples.check import differences
 from evalkit.settings import Settings
 
@@ -194,3 +196,90 @@ def test_view_lights_the_evidence(finished: RunSummary) -> None:
     yellow = [sum(pixel[2] < pixel[0] - 40 for pixel in page.image.get_flattened_data()) for page in shown.pages]
     assert all(count > 200 for count in yellow)  # something is filled on each page
     assert "data:image/jpeg;base64," in shown._repr_html_()
+
+
+def test_a_lost_index_is_made_again_before_anything_is_named(samples: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    for folder, name in (("d1", "quest_cbc"), ("d2", "consent_form")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "report.pdf").write_bytes((samples / f"{name}.pdf").read_bytes())
+    evalkit.run([tmp_path / "d1"], output=output)
+    before = stamps(output)
+    for path in output.glob("evalkit.sqlite*"):
+        path.unlink()
+    run = evalkit.run([tmp_path / "d2"], output=output)
+    assert run.documents[0].doc_id.startswith("report-")
+    assert {name: stamp for name, stamp in stamps(output).items() if name in before} == before
+
+
+def test_a_file_named_like_anothers_stem_and_hash_keeps_its_own_name(samples: Path, tmp_path: Path) -> None:
+    first, second, third = (
+        (samples / f"{name}.pdf").read_bytes() for name in ("quest_cbc", "consent_form", "requisition")
+    )
+    digits = hashlib.sha256(second).hexdigest()[:8]
+    for name, content in (("d1/a.pdf", first), (f"d1/a-{digits}.pdf", third), ("d2/a.pdf", second)):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    run = evalkit.run([tmp_path / "d1", tmp_path / "d2"], output=tmp_path / "output")
+    assert len({one.doc_id for one in run.documents}) == 3
+
+
+def test_a_drawn_audit_stays_drawn_with_its_probability(samples: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    documents = [samples / "quest_cbc.pdf", samples / "consent_form.pdf"]
+    plan = {"audit_rate_start": 1.0, "audit_rate": 0.0, "audit_target": 1}
+    evalkit.run(documents, settings=Settings.load(output=str(output), **plan))
+    SMEReviewHelper(output, "dr_lee").save_review("quest_cbc", agrees=True)
+    for options in ({"production": samples / "production.csv"}, {"fresh": True}):
+        evalkit.run(documents, settings=Settings.load(output=str(output), **plan), **options)
+        assert (output / "sme_packets/sme_packet_consent_form.json").exists()
+        silver = json.loads((output / "ground_truth/gt_consent_form.json").read_text())
+        assert silver["inclusion_probability"] == 1.0
+
+
+def test_an_accepted_result_does_not_touch_a_review(samples: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    settings = Settings.load(output=str(output), audit_rate_start=1.0)
+    evalkit.run([samples / "quest_cbc.pdf"], settings=settings)
+    helper = SMEReviewHelper(output, "dr_lee")
+    for note in ("first", "second"):
+        helper.save_review("quest_cbc", corrected_dominant_type="Clinical Note", correction_notes=note)
+    before = (output / "ground_truth/gt_quest_cbc.json").read_bytes()
+    assert (json.loads(before)["revision"], json.loads(before)["supersedes"]) == (2, 1)
+    evalkit.run([samples / "quest_cbc.pdf"], settings=settings, fresh=True)
+    assert (output / "ground_truth/gt_quest_cbc.json").read_bytes() == before
+    assert sorted(path.name for path in (output / "reviews/quest_cbc").iterdir()) == ["0001.json", "0002.json"]
+
+
+def test_a_review_of_a_packet_that_was_run_anew_is_refused(samples: Path, tmp_path: Path) -> None:
+    output, one = tmp_path / "output", samples / "segment_count.pdf"
+    evalkit.run([one], output=output, classifications=_only(samples, tmp_path, "segment_count"))
+    helper = SMEReviewHelper(output, "dr_lee")
+    helper.load_packet("segment_count")
+    other = json.loads((tmp_path / "classifications/segment_count.json").read_text())
+    other["segments"][0]["reasoning"] = "another answer"
+    (tmp_path / "classifications/segment_count.json").write_text(json.dumps(other))
+    evalkit.run([one], output=output, classifications=tmp_path / "classifications")
+    with pytest.raises(ReviewConflict):
+        helper.save_review("segment_count", agrees=True)
+    helper.load_packet("segment_count")
+    assert helper.save_review("segment_count", agrees=True).outcome == "validated"
+
+
+def test_a_reading_that_fails_in_passing_takes_nothing_away_and_is_tried_again(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output, one = tmp_path / "output", samples / "quest_cbc.pdf"
+    evalkit.run([one], output=output)
+    before = stamps(output)
+
+    async def crash(*_: object, **__: object) -> None:
+        raise DocumentError("it crashed", code="READER-CRASHED", remedy="Try again.")
+
+    monkeypatch.setattr("evalkit.batch.reading.Readers.read", crash)
+    assert evalkit.run([one], output=output, fresh=True).exit_status == 1
+    assert stamps(output) == before
+    assert evalkit.run([one], output=tmp_path / "other").exit_status == 1
+    monkeypatch.undo()
+    assert evalkit.run([one], output=tmp_path / "other").documents[0].decision == "AUTO_ACCEPT"
