@@ -11,44 +11,39 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from loky import ProcessPoolExecutor, get_reusable_executor
+from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read
 from evalkit.errors import DocumentError
 
-_IDLE = 30
-"""Seconds after which a reading process without work ends; a run that begins earlier need not start new ones."""
-
-
 _WATCH = 2
 """Seconds between looks at whether the run still lives."""
 
 
 class Readers:
-    """A pool of reading processes."""
+    """A pool of reading processes; they end with it, and with the run if that is killed."""
 
     def __init__(self, workers: int, longest: int) -> None:
         """``workers`` processes; reading one file may take ``longest`` seconds."""
         self._workers = workers
         self._longest = longest
+        self._pool = _pool(workers)
 
     async def read(self, path: Path, *, doc_id: str, timestamp: str) -> DocumentBundle:
         """The bundle of a PDF. DocumentError, also where the file ends the process that reads it."""
+        pool = self._pool
         try:
-            return await self._read_in(self._pool(), path, doc_id, timestamp)
+            return await self._read_in(pool, path, doc_id, timestamp)
         except BrokenProcessPool:
+            if self._pool is pool:
+                self._pool = _pool(self._workers)
             # All files that were being read fail together; read alone, only the guilty one fails again.
             return await self._read_alone(path, doc_id, timestamp)
 
-    def _pool(self) -> ProcessPoolExecutor:
-        return get_reusable_executor(
-            max_workers=self._workers, timeout=_IDLE, initializer=_die_with, initargs=(os.getpid(),)
-        )
-
     async def _read_alone(self, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
-        with ProcessPoolExecutor(max_workers=1, initializer=_die_with, initargs=(os.getpid(),)) as pool:
+        with _pool(1) as pool:
             try:
                 return await self._read_in(pool, path, doc_id, timestamp)
             except BrokenProcessPool as error:
@@ -69,8 +64,11 @@ class Readers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is not None:  # interrupted: what is being read is not wanted any more
-            self._pool().shutdown(kill_workers=True)
+        self._pool.shutdown(kill_workers=True)  # whatever is still being read is not wanted any more
+
+
+def _pool(workers: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(max_workers=workers, initializer=_die_with, initargs=(os.getpid(),))
 
 
 def _die_with(parent: int) -> None:

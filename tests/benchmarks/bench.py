@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.workbench import workbench
 from classification.keyword_vote import keyword_vote
 from rich.console import Console
 from rich.table import Table
@@ -106,6 +107,7 @@ def main() -> None:
     if DATA.is_dir():
         measured("clinical_pdf", find_pdfs([DATA]), table)
         types(table)
+    workbench(table)
     Console(width=110).print(table)
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 from demo.outputs import contents
 
 
@@ -16,9 +17,12 @@ def killed_at_random(samples: Path, output: Path, seed: int, longest: float) -> 
     run = subprocess.Popen(_command(samples, output), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(random.Random(seed).uniform(0.3, longest))
     was_running = run.poll() is None
+    readers = psutil.Process(run.pid).children(recursive=True) if was_running else []
     if was_running:
         os.kill(run.pid, signal.SIGKILL)
     run.wait()
+    left = psutil.wait_procs(readers, timeout=20)[1]
+    assert not left, "the reading processes outlived the run"
     return was_running
 
 
