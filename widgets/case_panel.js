@@ -82,6 +82,8 @@ function render({ model, el: root }) {
       drawnFor = model.get("selected");
       const selected = root.querySelector(".ek-selected");
       if (selected) selected.scrollIntoView({ block: "nearest" });
+      const mark = root.querySelector(".ek-selected .ek-window mark");
+      if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 90; // the match, and what stands before it
     }
   };
   model.on("change", draw);

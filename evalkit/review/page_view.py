@@ -19,7 +19,6 @@ from evalkit.errors import DocumentError
 from evalkit.grounding import Locator
 from evalkit.issue import PageBox
 from evalkit.review.stored import read_bundle, read_result
-from evalkit.settings import Settings
 from evalkit.store import Files
 
 Style = Literal["found", "near"]
@@ -62,6 +61,8 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
     for one page whatever is on it; ``output`` is the settings' folder unless it is named. NotFound where the document
     was never run; DocumentError where it could not be read, or the PDF was moved or changed since.
     """
+    from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
+
     files = Files(output or Settings.load().output)
     result = read_result(files, doc_id)
     if isinstance(result, DocumentFailure):
