@@ -407,10 +407,10 @@ def test_of_two_threads_exactly_one_saves(genomic: Any, desk: Any) -> None:
     assert [review["prev_sha256"] for review in chain] == [None, *hashes[:-1]]
 
 
-def test_creation_alone_decides_even_without_the_lock(genomic: Any, desk: Any) -> None:
+def test_2000_races_at_the_store_decide_once_each_even_without_the_lock(genomic: Any, desk: Any) -> None:
     desk.helper().save_review("doc2_6", corrected_dominant_type="Other")
     review = read_review(desk.files, "doc2_6", 1)
-    for base in range(1, 200):
+    for base in range(1, 2001):
         call = partial(append, Files(desk.root), "doc2_6", review, base_revision=base)
         outcomes = together(call, call)
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Review", "ReviewConflict"]
