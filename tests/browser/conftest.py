@@ -78,7 +78,7 @@ class _Server:
         self._process.wait(20)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # Playwright's own event loop must not outlive the browser tests
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
