@@ -1,0 +1,83 @@
+"""The screen without a browser: what a press does, and what a failing one says."""
+
+import logging
+import shutil
+from pathlib import Path
+
+import pytest
+from demo.conftest import finished, samples
+
+from evalkit.batch import RunSummary
+from evalkit.errors import UsageError
+from widgets.workbench import Workbench, show
+
+__all__ = ["finished", "samples"]
+
+
+@pytest.fixture
+def screen(finished: RunSummary, tmp_path: Path) -> Workbench:
+    shutil.copytree(finished.output, tmp_path / "output")
+    workbench = Workbench(tmp_path / "output", "dr_lee")
+    workbench._heard({"action": "hello", "tab": "tab-1", "case": None})
+    return workbench
+
+
+def test_a_page_that_says_hello_gets_the_queue(screen: Workbench) -> None:
+    assert [row["case_id"] for row in screen._queue.rows][:2] == ["fabricated_quote", "quest_genomic"]
+    assert screen._bar.is_ready
+
+
+def test_a_press_before_hello_and_nonsense_do_nothing(finished: RunSummary) -> None:
+    workbench = Workbench(finished.output, "dr_lee")
+    for message in ({"action": "next"}, {"action": "nope"}, {"action": 7}, {}):
+        workbench._heard(message)
+    assert workbench._queue.notice == ""
+
+
+def test_what_goes_wrong_is_said_with_an_id_and_logged_without_text(
+    screen: Workbench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+
+    def broken(*_: object) -> None:
+        raise ValueError("Zebulon Quagmire, born 1950")
+
+    monkeypatch.setattr(screen, "_turn", broken)
+    with caplog.at_level(logging.DEBUG):
+        screen._heard({"action": "page", "page": 2})
+    assert "error" in screen._editor.problem
+    assert "Zebulon" not in screen._editor.problem + caplog.text
+    error_id = screen._editor.problem.split("error ")[1][:8]
+    assert error_id in caplog.text
+
+
+def test_a_wrong_press_is_answered_in_words(screen: Workbench) -> None:
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    screen._heard({"action": "validate"})
+    assert "not yet seen" in screen._editor.problem
+    screen._heard({"action": "correct"})
+    assert "nothing was changed" in screen._editor.problem
+
+
+def test_a_pdf_that_changed_is_said(screen: Workbench, finished: RunSummary, tmp_path: Path) -> None:
+    import json
+
+    path = tmp_path / "output/document_bundles/quest_genomic.json"
+    bundle = json.loads(path.read_text())
+    bundle["sha256"] = "0" * 64
+    path.write_text(json.dumps(bundle))
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    assert "changed" in screen._editor.problem
+
+
+def test_voila_without_the_login_shows_nothing(finished: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
+    with pytest.raises(UsageError):
+        show(finished.output, reviewer="anybody")
+
+
+def test_in_jupyterlab_the_reviewer_is_an_argument(finished: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SERVER_SOFTWARE", raising=False)
+    assert show(finished.output, reviewer="dr_lee").children
+    with pytest.raises(UsageError):
+        show(finished.output)
