@@ -18,7 +18,7 @@ function render({ model, el: root }) {
     const said = (model.get("verdicts")[issue.issue_id] || {}).verdict;
     const say = (verdict) => (event) => {
       event.stopPropagation();
-      say(model, { action: "verdict", issue_id: issue.issue_id, verdict: said === verdict ? null : verdict });
+      say(model, { token: model.get("case").token, action: "verdict", issue_id: issue.issue_id, verdict: said === verdict ? null : verdict });
     };
     return el("div", { class: "ek-verdicts" },
       el("button", { text: "Confirm", "aria-pressed": said === "confirmed", class: said === "confirmed" ? "ek-on" : "", onclick: say("confirmed") }),
@@ -29,7 +29,7 @@ function render({ model, el: root }) {
     const selected = model.get("selected") === issue.issue_id;
     const seen = model.get("seen").includes(issue.issue_id);
     const shown = model.get("context");
-    const select = () => { if (!selected) say(model, { action: "select", issue_id: issue.issue_id }); };
+    const select = () => { if (!selected) say(model, { token: model.get("case").token, action: "select", issue_id: issue.issue_id }); };
     return el("article", {
       class: `ek-issue${selected ? " ek-selected" : ""}`, "data-issue": issue.issue_id, tabindex: 0,
       onclick: select, onkeydown: (event) => { if (event.key === "Enter" && event.target === event.currentTarget) select(); },
@@ -71,7 +71,7 @@ function render({ model, el: root }) {
             el("span", { text: `${one.type} · ${one.presence} · confidence ${one.confidence} · share ${one.share}` }),
             one.evidence.map((quote) => el("button", {
               class: "ek-evidence", title: `show page ${quote.page}`,
-              onclick: () => say(model, { action: "evidence", page: quote.page, snippet: quote.snippet }),
+              onclick: () => say(model, { token: model.get("case").token, action: "evidence", page: quote.page, snippet: quote.snippet }),
             }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), `“${quote.snippet}”`))))))),
       shown.earlier.length
         ? el("details", { class: "ek-claims" }, el("summary", { text: plural(shown.earlier.length, "earlier review") }),

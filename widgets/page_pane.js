@@ -41,7 +41,7 @@ function render({ model, el: root }) {
 
   const go = (page) => {
     if (page < 1 || page > model.get("total") || page === model.get("page")) return;
-    say(model, { action: "page", page, cached: cache.has(page) });
+    say(model, { action: "page", token: model.get("version"), page, cached: cache.has(page) });
     if (cache.has(page)) show(page, []);
   };
   const scale = (by) => {
@@ -58,8 +58,9 @@ function render({ model, el: root }) {
   let painted = 0;
   const tellPainted = (page, issue) => {
     const ticket = ++painted;
+    const token = model.get("version"); // of the case that is painted now, not of the one that may follow
     requestAnimationFrame(() => setTimeout(() => {
-      if (ticket === painted && !document.hidden) say(model, { action: "painted", page, issue });
+      if (ticket === painted && !document.hidden) say(model, { action: "painted", token, page, issue });
     }, 150));
   };
 
@@ -92,7 +93,7 @@ function render({ model, el: root }) {
   const wanted = new IntersectionObserver((entries) => {
     const visible = entries.filter((entry) => entry.isIntersecting).map((entry) => Number(entry.target.dataset.page));
     const missing = visible.filter((page) => !thumbs.has(page));
-    if (missing.length) say(model, { action: "thumbnails", pages: missing });
+    if (missing.length) say(model, { action: "thumbnails", token: model.get("version"), pages: missing });
   }, { root: ribbon, rootMargin: "200px" });
 
   const drawRibbon = () => {

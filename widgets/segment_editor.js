@@ -6,7 +6,7 @@ const TYPING = 300;
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-editor");
-  const send = (action, more = {}) => say(model, { action, ...more });
+  const send = (action, more = {}) => say(model, { action, token: model.get("token"), ...more });
 
   let typing = null;
   const notes = el("textarea", { rows: 2, placeholder: "Notes for the record", "aria-label": "notes", oninput: () => {
@@ -80,7 +80,7 @@ function render({ model, el: root }) {
     notes.disabled = locked;
     if (typing === null && document.activeElement !== notes) notes.value = model.get("notes");
   };
-  model.on("change:case_id", () => { asking.hidden = true; reason.value = ""; notes.value = model.get("notes"); mixture.open = false; });
+  model.on("change:token", () => { asking.hidden = true; reason.value = ""; notes.value = model.get("notes"); mixture.open = false; });
   model.on("change", draw);
   notes.value = model.get("notes");
   draw();

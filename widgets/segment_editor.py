@@ -19,7 +19,8 @@ class SegmentEditor(anywidget.AnyWidget):
     _esm = esm("segment_editor")
     _css = css("segment_editor")
 
-    case_id = traitlets.Unicode().tag(sync=True)
+    token = traitlets.Unicode().tag(sync=True)
+    """The case on screen; presses carry it back, so that one meant for another case decides nothing."""
     definitions = traitlets.Dict(default_value=_definitions()).tag(sync=True)
     """What the five types mean, in one sentence each."""
     segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)

@@ -129,6 +129,8 @@ class Workbench:
             return
         if action not in _WITHOUT_TAB and self._desk is None:
             return  # the page has not said yet which tab it is
+        if "token" in message and (self._case is None or message["token"] != self._page.version):
+            return  # pressed or painted on a case that is not open any more
         if action in _CHANGES:
             self._editor.problem = ""
         answer(self, message)
@@ -222,12 +224,13 @@ class Workbench:
             self._bar.case_id, self._bar.title = case_id, packet.pdf_filename
             self._bar.subtitle = f"{packet.total_pages} pages · {packet.review_reason}"
             self._bar.done, self._bar.total = queue.done_today, len(queue.rows)
-        self._page.begin(f"{case_id}:{packet.created_at}", packet.total_pages, self._segments())
+        token = f"{case_id}:{packet.created_at}:{case.revision}"
+        self._page.begin(token, packet.total_pages, self._segments())
         with self._panel.hold_sync():
-            self._panel.case = described(case)
+            self._panel.case = described(case) | {"token": token}
             self._panel.selected, self._panel.context = "", {}
         with self._editor.hold_sync():
-            self._editor.case_id, self._editor.problem = case_id, fault
+            self._editor.token, self._editor.problem = token, fault
             self._editor.saved = f"Draft of {case.saved_at[11:19]} restored" if case.saved_at else ""
         first = case.draft.issue_id or next((issue.issue_id for issue in packet.open_issues), None)
         if case.saved_at:

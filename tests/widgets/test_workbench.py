@@ -51,6 +51,19 @@ def test_what_goes_wrong_is_said_with_an_id_and_logged_without_text(
     assert error_id in caplog.text
 
 
+def test_what_was_meant_for_another_case_is_dropped(screen: Workbench) -> None:
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    old = screen._page.version
+    screen._heard({"action": "open", "case_id": "segment_count"})
+    seen = screen.draft.pages_seen
+    screen._heard({"action": "painted", "token": old, "page": 2, "issue": None})
+    screen._heard({"action": "type", "token": old, "segment": 0, "type": "Other"})
+    assert screen.draft.pages_seen == seen
+    assert not screen.case.is_changed(screen.draft)
+    screen._heard({"action": "painted", "token": screen._page.version, "page": 2, "issue": None})
+    assert 2 in screen.draft.pages_seen
+
+
 def test_a_wrong_press_is_answered_in_words(screen: Workbench) -> None:
     screen._heard({"action": "open", "case_id": "quest_genomic"})
     screen._heard({"action": "validate"})
