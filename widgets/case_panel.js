@@ -16,13 +16,13 @@ function render({ model, el: root }) {
 
   const verdicts = (issue) => {
     const said = (model.get("verdicts")[issue.issue_id] || {}).verdict;
-    const say = (verdict) => (event) => {
+    const press = (verdict) => (event) => {
       event.stopPropagation();
       say(model, { token: model.get("case").token, action: "verdict", issue_id: issue.issue_id, verdict: said === verdict ? null : verdict });
     };
     return el("div", { class: "ek-verdicts" },
-      el("button", { text: "Confirm", "aria-pressed": said === "confirmed", class: said === "confirmed" ? "ek-on" : "", onclick: say("confirmed") }),
-      el("button", { text: "Dismiss", "aria-pressed": said === "dismissed", class: said === "dismissed" ? "ek-on" : "", onclick: say("dismissed") }));
+      el("button", { text: "Confirm", "aria-pressed": said === "confirmed", class: said === "confirmed" ? "ek-on" : "", onclick: press("confirmed") }),
+      el("button", { text: "Dismiss", "aria-pressed": said === "dismissed", class: said === "dismissed" ? "ek-on" : "", onclick: press("dismissed") }));
   };
 
   const card = (issue) => {

@@ -27,7 +27,7 @@ function render({ model, el: root }) {
 
   const forget = (map) => { map.forEach((url) => URL.revokeObjectURL(url)); map.clear(); };
   const keep = (page, url) => {
-    if (cache.has(page)) URL.revokeObjectURL(cache.get(page));
+    if (cache.has(page) && cache.get(page) !== url) URL.revokeObjectURL(cache.get(page));
     cache.delete(page);
     cache.set(page, url);
     for (const old of cache.keys()) {
@@ -41,6 +41,7 @@ function render({ model, el: root }) {
 
   const go = (page) => {
     if (page < 1 || page > model.get("total") || page === model.get("page")) return;
+    if (cache.has(page)) keep(page, cache.get(page)); // used now: dropped last
     say(model, { action: "page", token: model.get("version"), page, cached: cache.has(page) });
     if (cache.has(page)) show(page, []);
   };
@@ -64,15 +65,34 @@ function render({ model, el: root }) {
     }, 150));
   };
 
+  // Nothing of another page, or of another patient, may stand beside what is said about this one.
+  let asked = 0;
+  const blank = () => {
+    painted += 1;
+    image.removeAttribute("src");
+    marks.replaceChildren();
+    counter.textContent = "";
+    delete root.dataset.page;
+  };
+
   const show = async (page, lit) => {
     const url = cache.get(page);
-    if (!url) return;
+    if (!url) {
+      blank();
+      if (page > 0 && asked !== page) { // it was dropped since it was sent
+        asked = page;
+        say(model, { action: "page", token: model.get("version"), page, cached: false });
+      }
+      return;
+    }
+    asked = 0;
     counter.textContent = `Page ${page} of ${model.get("total")}`;
     image.alt = `page ${page}`;
     if (image.src !== url) {
       marks.replaceChildren();
       image.src = url;
       try { await image.decode(); } catch { return; }
+      if (model.get("page") !== page) return;
       if (image.src !== url) return;
       size();
     }
@@ -125,7 +145,10 @@ function render({ model, el: root }) {
 
   const received = (message, buffers) => {
     if (message.version !== model.get("version")) return;
-    if (message.kind === "page" && !cache.has(message.page)) keep(message.page, picture(buffers[0]));
+    if (message.kind === "page") {
+      if (!cache.has(message.page)) keep(message.page, picture(buffers[0]));
+      if (message.page === model.get("page") && root.dataset.page !== String(message.page)) refresh();
+    }
     if (message.kind === "thumbnail") {
       thumbs.set(message.page, picture(buffers[0]));
       const thumb = ribbon.querySelector(`.ek-thumb[data-page="${message.page}"]`);
@@ -133,20 +156,17 @@ function render({ model, el: root }) {
     }
   };
 
-  const taken = () => {
-    if (model.get("image").byteLength) keep(model.get("image_page"), picture(model.get("image")));
-    refresh();
-  };
   let version = model.get("version");
   model.on("change:version", () => {
     if (version === model.get("version")) return;
     version = model.get("version");
     forget(cache);
     forget(thumbs);
+    blank();
+    asked = 0;
     zoom = 1;
     drawRibbon();
   });
-  model.on("change:image", taken);
   model.on("change:marks change:page", refresh);
   model.on("change:page", drawCurrent);
   model.on("change:segments", drawRibbon);
@@ -155,7 +175,7 @@ function render({ model, el: root }) {
   const resized = new ResizeObserver(size);
   resized.observe(scroll);
   drawRibbon();
-  taken();
+  refresh();
   note.textContent = model.get("note");
   return () => { resized.disconnect(); wanted.disconnect(); forget(cache); forget(thumbs); };
 }

@@ -8,6 +8,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from evalkit.errors import DocumentError
 from widgets.assets import css, esm
 
 Pictures = Callable[[int], bytes]
@@ -28,9 +29,6 @@ class PagePane(anywidget.AnyWidget):
     """The page on screen, from 1."""
     segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{start, end, type}`` in order, all pages covered."""
-    image = traitlets.Bytes(b"").tag(sync=True)
-    """The picture of ``image_page`` as JPEG."""
-    image_page = traitlets.Int(0).tag(sync=True)
     marks = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{page, x0, y0, x1, y1, style}``: fractions of the page; style ``found`` or ``near``."""
     issue_id = traitlets.Unicode().tag(sync=True)
@@ -42,14 +40,14 @@ class PagePane(anywidget.AnyWidget):
         """Begin with another document."""
         with self.hold_sync():
             self.version, self.total, self.segments = version, total, segments
-            self.page, self.image, self.image_page, self.marks, self.issue_id, self.note = 0, b"", 0, [], "", ""
+            self.page, self.marks, self.issue_id, self.note = 0, [], "", ""
 
     def turn(self, page: int, pictures: Pictures, marks: list[dict[str, Any]], issue_id: str, *, cached: bool) -> None:
         """Show a page; its neighbours follow, so that turning further does not wait."""
+        if not cached:
+            self._send_picture("page", page, pictures)
         with self.hold_sync():
             self.page, self.marks, self.issue_id = page, marks, issue_id
-            if not cached:
-                self.image, self.image_page = pictures(page), page
         for neighbour in (page + 1, page - 1):
             if 1 <= neighbour <= self.total:
                 self._send_picture("page", neighbour, pictures)
@@ -61,4 +59,9 @@ class PagePane(anywidget.AnyWidget):
                 self._send_picture("thumbnail", page, pictures)
 
     def _send_picture(self, kind: str, page: int, pictures: Pictures) -> None:
-        self.send({"kind": kind, "page": page, "version": self.version}, buffers=[pictures(page)])
+        try:
+            picture = pictures(page)
+        except DocumentError as error:  # one broken page must not keep the others from the screen
+            self.note = str(error)
+            return
+        self.send({"kind": kind, "page": page, "version": self.version}, buffers=[picture])

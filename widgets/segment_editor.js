@@ -74,13 +74,13 @@ function render({ model, el: root }) {
         el("span", { class: "ek-saved", role: "status", text: model.get("saved") })),
       el("div", { class: "ek-row" },
         el("button", { class: changed ? "" : "ek-primary", text: "Validate and next", disabled: locked || Boolean(why) || changed, onclick: once("validate") }),
-        el("button", { class: changed ? "ek-primary" : "", text: "Submit correction", disabled: locked || !changed, onclick: once("correct") }),
+        el("button", { class: changed ? "ek-primary" : "", text: "Submit correction", disabled: locked || !model.get("can_correct"), onclick: once("correct") }),
         el("button", { text: "Cannot tell", disabled: locked, onclick: () => { asking.hidden = false; reason.focus(); } })),
       model.get("problem") ? el("p", { class: "ek-problem", role: "alert", text: model.get("problem") }) : null);
     notes.disabled = locked;
     if (typing === null && document.activeElement !== notes) notes.value = model.get("notes");
   };
-  model.on("change:token", () => { asking.hidden = true; reason.value = ""; notes.value = model.get("notes"); mixture.open = false; });
+  model.on("change:token", () => { clearTimeout(typing); typing = null; asking.hidden = true; reason.value = ""; notes.value = model.get("notes"); mixture.open = false; });
   model.on("change", draw);
   notes.value = model.get("notes");
   draw();

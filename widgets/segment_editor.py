@@ -34,6 +34,8 @@ class SegmentEditor(anywidget.AnyWidget):
     notes = traitlets.Unicode().tag(sync=True)
     is_changed = traitlets.Bool(default_value=False).tag(sync=True)
     """Whether the expert says something else than the agent."""
+    can_correct = traitlets.Bool(default_value=False).tag(sync=True)
+    """Whether there is something to submit as a correction."""
     is_locked = traitlets.Bool(default_value=False).tag(sync=True)
     """Completed, or somebody else's: it can only be read."""
     why_not = traitlets.Unicode().tag(sync=True)

@@ -88,6 +88,9 @@ class Workbench:
         self._case: Case | None = None
         self._draft: Draft | None = None
         self._pictures: PagePictures | None = None
+        self._fault = ""
+        self._openings = 0
+        self._active = 0.0
         self._bar = Bar(reviewer=reviewer, can_log_out=served)
         self._queue = QueuePanel()
         self._page = PagePane()
@@ -154,15 +157,12 @@ class Workbench:
     def ping(self, message: Message) -> None:
         """Answer the pulse, keep the claim, count the seconds."""
         self._bar.send({"kind": "pong", "tab": self._tab})
+        active = float(message.get("active", 0.0))
+        since, self._active = max(active - self._active, 0.0), active
         if self._case is None or self._draft is None or self._case.is_completed:
             return
         self.desk.renew(self._case.packet.case_id)
-        self._draft = self._draft.model_copy(update={"seconds_active": self._draft_seconds(message)})
-
-    def _draft_seconds(self, message: Message) -> float:
-        active = float(message.get("active", 0.0))
-        since, self._active = active - getattr(self, "_active", 0.0), active
-        return (self._draft.seconds_active if self._draft else 0.0) + max(since, 0.0)
+        self._draft = self._draft.model_copy(update={"seconds_active": self._draft.seconds_active + since})
 
     def show_queue(self, _: Message) -> None:
         """Leave the case; its draft stays, the claim is given back."""
@@ -196,6 +196,8 @@ class Workbench:
 
     def next_case(self, _: Message) -> None:
         """Open what should be looked at next."""
+        if self._case is not None:
+            return  # the second press of a double click
         case_id = self.desk.next_case()
         if case_id is None:
             self._show_queue("Nothing waits for you.")
@@ -204,7 +206,8 @@ class Workbench:
 
     def open_case(self, message: Message) -> None:
         """Open a case, or take it over on purpose."""
-        self._open(str(message["case_id"]), take_over=bool(message.get("take_over")))
+        if self._case is None:  # else it is the second press of a double click
+            self._open(str(message["case_id"]), take_over=bool(message.get("take_over")))
 
     # ------------------------------------------------------------------------------------------ a case
 
@@ -218,20 +221,23 @@ class Workbench:
         self._forget_case()
         self._case, self._draft = case, case.draft
         packet = case.packet
-        self._pictures, fault = _pictures(packet.pdf_path, case.bundle.sha256)
+        self._pictures, self._fault = _pictures(packet.pdf_path, case.bundle.sha256)
+        self._openings += 1
+        token = f"{case_id}:{self._openings}"
         queue = self.desk.queue()
         with self._bar.hold_sync():
             self._bar.case_id, self._bar.title = case_id, packet.pdf_filename
             self._bar.subtitle = f"{packet.total_pages} pages · {packet.review_reason}"
             self._bar.done, self._bar.total = queue.done_today, len(queue.rows)
-        token = f"{case_id}:{packet.created_at}:{case.revision}"
+        with self._editor.hold_sync():  # what was pressed for the last case must find no button of this one
+            self._editor.token, self._editor.segments, self._editor.problem = "", [], ""
         self._page.begin(token, packet.total_pages, self._segments())
+        self._page.note = self._fault
         with self._panel.hold_sync():
             self._panel.case = described(case) | {"token": token}
             self._panel.selected, self._panel.context = "", {}
-        with self._editor.hold_sync():
-            self._editor.token, self._editor.problem = token, fault
-            self._editor.saved = f"Draft of {case.saved_at[11:19]} restored" if case.saved_at else ""
+        self._editor.saved = f"Draft of {case.saved_at[11:19]} restored" if case.saved_at else ""
+        self._stage.children = [self._desk_view]
         first = case.draft.issue_id or next((issue.issue_id for issue in packet.open_issues), None)
         if case.saved_at:
             self._turn(case.draft.page, first)
@@ -240,7 +246,6 @@ class Workbench:
         else:
             self._turn(1, None)
         self._refresh()
-        self._stage.children = [self._desk_view]
 
     def select(self, message: Message) -> None:
         """Open an issue: its place is lit."""
@@ -347,15 +352,15 @@ class Workbench:
         if self._page.segments != segments:
             self._page.segments = segments
         with self._editor.hold_sync():
+            self._editor.token = self._page.version
             self._editor.segments = segments
             self._editor.dominant = draft.dominant_type.value if draft.dominant_type else None
             self._editor.mixture = [{"type": kind, "share": f"{share:.0%}"} for kind, share in case.mixture(draft)]
             self._editor.notes = draft.notes
             self._editor.is_changed = case.is_changed(draft)
-            self._editor.is_locked = case.is_completed
-            self._editor.why_not = (
-                "This case is completed." if case.is_completed else (case.why_not_validate(draft) or "")
-            )
+            self._editor.is_locked = case.is_completed or bool(self._fault)
+            self._editor.can_correct = case.is_changed(draft) or bool(case.refusal() and draft.notes.strip())
+            self._editor.why_not = self._fault or case.why_not_validate(draft) or ""
         with self._panel.hold_sync():
             self._panel.seen = list(draft.evidence_seen)
             self._panel.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}

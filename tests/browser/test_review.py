@@ -94,6 +94,8 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     note = "This is a routine CBC from Quest, not a genomic report."
     screen.page.get_by_label("notes").fill(note)
+    screen.page.locator(".ek-selected").get_by_role("button", name="Confirm").click()
+    screen.page.wait_for_selector(".ek-selected .ek-on:has-text('Confirm')")
     screen.shot(shots, "correction-1440")
     screen.button("Submit correction").click()
     screen.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')", timeout=15_000)
@@ -101,6 +103,8 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     assert truth["ground_truth_source"] == "SME_CORRECTED"
     assert truth["corrected_dominant_type"] == "Other"
     assert truth["correction_notes"] == note
+    verdicts = stored(served, "reviews/quest_genomic/0001.json")["issue_verdicts"]
+    assert [(one["issue_id"], one["verdict"]) for one in verdicts] == [("V3-0001", "confirmed")]
     assert [one["dominant_type"] for one in truth["ground_truth_classification"]["segments"]] == ["Other"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from demo.conftest import finished, samples
 
 from evalkit.batch import RunSummary
-from evalkit.errors import UsageError
+from evalkit.errors import DocumentError, UsageError
 from widgets.workbench import Workbench, show
 
 __all__ = ["finished", "samples"]
@@ -54,6 +54,7 @@ def test_what_goes_wrong_is_said_with_an_id_and_logged_without_text(
 def test_what_was_meant_for_another_case_is_dropped(screen: Workbench) -> None:
     screen._heard({"action": "open", "case_id": "quest_genomic"})
     old = screen._page.version
+    screen._heard({"action": "queue"})
     screen._heard({"action": "open", "case_id": "segment_count"})
     seen = screen.draft.pages_seen
     screen._heard({"action": "painted", "token": old, "page": 2, "issue": None})
@@ -80,7 +81,31 @@ def test_a_pdf_that_changed_is_said(screen: Workbench, finished: RunSummary, tmp
     bundle["sha256"] = "0" * 64
     path.write_text(json.dumps(bundle))
     screen._heard({"action": "open", "case_id": "quest_genomic"})
-    assert "changed" in screen._editor.problem
+    assert "changed" in screen._editor.why_not
+    assert screen._editor.is_locked
+    screen._heard({"action": "select", "token": screen._page.version, "issue_id": "V3-0001"})
+    assert "changed" in screen._editor.why_not
+
+
+def test_a_double_click_opens_one_case(screen: Workbench) -> None:
+    screen._heard({"action": "next"})
+    first = screen.case.packet.case_id
+    screen._heard({"action": "next"})
+    assert screen.case.packet.case_id == first
+    assert [row.case_id for row in screen.desk.queue().rows if row.is_mine] == [first]
+
+
+def test_a_page_that_cannot_be_drawn_does_not_close_the_case(
+    screen: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> bytes:
+        raise DocumentError("page 1 cannot be drawn", code="READER-PAGE", remedy="Fetch it again.")
+
+    monkeypatch.setattr("widgets.workbench.PagePictures.page", broken)
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    assert "cannot be drawn" in screen._page.note
+    assert screen._editor.page == 1
+    assert screen._stage.children == (screen._desk_view,)
 
 
 def test_voila_without_the_login_shows_nothing(finished: RunSummary, monkeypatch: pytest.MonkeyPatch) -> None:
