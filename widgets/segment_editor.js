@@ -30,6 +30,10 @@ function render({ model, el: root }) {
   const mixture = el("details", { class: "ek-mixture", ontoggle: () => { if (mixture.open) send("mixture_seen"); } });
   root.append(controls, mixture, notes, asking, decide);
 
+  const sendShares = () => send("mixture", {
+    percent: Object.fromEntries([...mixture.querySelectorAll("input")].map((one) => [one.dataset.type, Number(one.value)])),
+  });
+
   // A double click, or a press on a page that is not painted yet, never decides twice.
   const once = (action) => (event) => {
     event.currentTarget.disabled = true;
@@ -64,7 +68,11 @@ function render({ model, el: root }) {
           disabled: locked, title: model.get("definitions")[type], onclick: () => send("type", { segment: at, type }),
         }, el("span", { class: "ek-dot" }), SHORT[type] || type))));
     fill(mixture, el("summary", { text: "Shares of the whole document" }),
-      el("ul", {}, model.get("mixture").map((one) => el("li", { text: `${one.type}: ${one.share}` }))));
+      model.get("mixture").map((one) => el("label", { class: "ek-share" }, one.type,
+        el("input", {
+          type: "number", min: 0, max: 100, step: 1, value: one.percent, disabled: locked, "data-type": one.type,
+          "aria-label": `share of ${one.type} in percent`, onchange: sendShares,
+        }), "%")));
     const why = model.get("why_not");
     const changed = model.get("is_changed");
     fill(decide,

@@ -30,7 +30,7 @@ class SegmentEditor(anywidget.AnyWidget):
     dominant = traitlets.Unicode(allow_none=True, default_value=None).tag(sync=True)
     """The type of the whole document; None: cannot tell."""
     mixture = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``{type, share}`` of the whole document as it would be saved."""
+    """``{type, percent}`` of the whole document as it would be saved."""
     notes = traitlets.Unicode().tag(sync=True)
     is_changed = traitlets.Bool(default_value=False).tag(sync=True)
     """Whether the expert says something else than the agent."""

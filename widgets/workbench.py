@@ -19,7 +19,7 @@ import anywidget
 import ipywidgets
 import traitlets
 
-from evalkit.classification.schema import DocumentType
+from evalkit.classification.schema import DocumentType, normalised
 from evalkit.documents.ingest import digest
 from evalkit.documents.render import PagePictures
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, UsageError
@@ -338,6 +338,15 @@ class Workbench:
         """The shares were opened: validating may vouch for them."""
         self.draft_is(self.draft.model_copy(update={"mixture_seen": True}))
 
+    def set_mixture(self, message: Message) -> None:
+        """The shares of the whole document; what they do not add up to 100 is put right in proportion."""
+        percent = {DocumentType(kind): max(float(value), 0.0) for kind, value in message["percent"].items()}
+        if sum(percent.values()) <= 0:
+            self.tell("The shares cannot all be 0.")
+            return
+        shares = normalised(percent.values())
+        self.draft_is(self.draft.with_mixture(dict(zip(percent, shares, strict=True))))
+
     def draft_is(self, draft: Draft) -> None:
         """Keep the draft on disk, then show it: "saved" is the answer of the write."""
         self._draft = draft
@@ -355,7 +364,9 @@ class Workbench:
             self._editor.token = self._page.version
             self._editor.segments = segments
             self._editor.dominant = draft.dominant_type.value if draft.dominant_type else None
-            self._editor.mixture = [{"type": kind, "share": f"{share:.0%}"} for kind, share in case.mixture(draft)]
+            self._editor.mixture = [
+                {"type": kind, "percent": round(100 * share, 2)} for kind, share in case.mixture(draft)
+            ]
             self._editor.notes = draft.notes
             self._editor.is_changed = case.is_changed(draft)
             self._editor.is_locked = case.is_completed or bool(self._fault)
@@ -438,6 +449,7 @@ _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
     "dominant": Workbench.set_dominant,
     "notes": Workbench.set_notes,
     "verdict": Workbench.set_verdict,
+    "mixture": Workbench.set_mixture,
     "mixture_seen": Workbench.see_mixture,
     "validate": Workbench.validate,
     "correct": Workbench.correct,

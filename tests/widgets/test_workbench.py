@@ -65,6 +65,19 @@ def test_what_was_meant_for_another_case_is_dropped(screen: Workbench) -> None:
     assert 2 in screen.draft.pages_seen
 
 
+def test_shares_are_edited_and_add_up(screen: Workbench) -> None:
+    screen._heard({"action": "open", "case_id": "segment_count"})
+    kinds = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
+    given = dict(zip(kinds, (30, 0, 0, 60, 0), strict=True))
+    screen._heard({"action": "mixture", "token": screen._page.version, "percent": given})
+    shares = {one["type"]: one["percent"] for one in screen._editor.mixture}
+    assert sum(shares.values()) == pytest.approx(100)
+    assert shares["Radiology Report"] == pytest.approx(66.67)
+    assert screen._editor.can_correct
+    screen._heard({"action": "mixture", "token": screen._page.version, "percent": dict.fromkeys(kinds, 0)})
+    assert "cannot all be 0" in screen._editor.problem
+
+
 def test_a_wrong_press_is_answered_in_words(screen: Workbench) -> None:
     screen._heard({"action": "open", "case_id": "quest_genomic"})
     screen._heard({"action": "validate"})
