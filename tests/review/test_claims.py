@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from review.racing import together
 
 from evalkit.batch.reindex import reindex
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
@@ -310,26 +311,6 @@ def test_listing_from_python_lets_cases_wait_again(case: str, tab: Any, desk: An
 
 
 # --- races ---------------------------------------------------------------------------------------------------------
-
-
-def together(*calls: Callable[[], Any]) -> list[Any]:
-    """What each call gave or raised, all begun at one moment in threads of their own."""
-    barrier = threading.Barrier(len(calls))
-    outcomes: list[Any] = [None] * len(calls)
-
-    def run(place: int) -> None:
-        barrier.wait()
-        try:
-            outcomes[place] = calls[place]()
-        except EvalkitError as error:
-            outcomes[place] = error
-
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return outcomes
 
 
 def _races(root: Path, me: str, turns: int, wait: Callable[[], Any]) -> list[bool]:

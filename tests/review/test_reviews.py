@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import stat
-import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -15,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from review.racing import together
 
-from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
+from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
 from evalkit.review import (
     SMEReviewHelper,
     accept_silver,
@@ -369,26 +368,6 @@ def test_a_stale_revision_is_a_conflict(genomic: Any, desk: Any, base: int) -> N
 
 
 # --- races ---------------------------------------------------------------------------------------------------------
-
-
-def together(*calls: Callable[[], Any]) -> list[Any]:
-    """What each call gave or raised, all begun at one moment in threads of their own."""
-    barrier = threading.Barrier(len(calls))
-    outcomes: list[Any] = [None] * len(calls)
-
-    def run(place: int) -> None:
-        barrier.wait()
-        try:
-            outcomes[place] = calls[place]()
-        except EvalkitError as error:
-            outcomes[place] = error
-
-    threads = [threading.Thread(target=run, args=(place,)) for place in range(len(calls))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return outcomes
 
 
 def test_of_two_threads_exactly_one_saves(genomic: Any, desk: Any) -> None:
