@@ -59,7 +59,7 @@ stress: .venv/.test
 lock: .venv/.test
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --upgrade --no-header \
-	  --no-emit-index-url --no-emit-find-links --output-file requirements.lock pyproject.toml
+	  --output-file requirements.lock pyproject.toml
 
 clean:
 	rm -rf .venv .demo .bench
