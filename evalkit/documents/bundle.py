@@ -66,6 +66,18 @@ class LayoutMetadata(_Frozen):
     has_tables: bool
 
 
+class Identifier(_Frozen):
+    """Who or when: what a page says about its patient or its date, so that another patient's page is noticed."""
+
+    kind: Literal["patient", "date_of_birth", "mrn", "report_date"]
+    value: str
+    """As the page writes it."""
+    normal: str
+    """To compare by: names in capitals as ``LAST FIRST``, dates as ISO 8601, numbers without separators."""
+    box: Box
+    """Around label and value."""
+
+
 class Page(_Frozen):
     """One page of the PDF."""
 
@@ -80,6 +92,12 @@ class Page(_Frozen):
     blocks: tuple[Block, ...]
     words: tuple[Word, ...] = ()
     """Where each word of ``text`` stands."""
+    confidences: tuple[int, ...] = ()
+    """How sure the OCR engine is of each of ``words``, 0..100; empty where the text was not recognised but read."""
+    quality: float | None = None
+    """How well the page could be recognised, 0..1; None where its text was read."""
+    identifiers: tuple[Identifier, ...] = ()
+    """The first of each kind, from the top of the page down."""
 
     @property
     def visible_blocks(self) -> tuple[Block, ...]:
