@@ -29,10 +29,12 @@ function render({ model, el: root }) {
     const selected = model.get("selected") === issue.issue_id;
     const seen = model.get("seen").includes(issue.issue_id);
     const shown = model.get("context");
-    const select = () => { if (!selected) say(model, { token: model.get("case").token, action: "select", issue_id: issue.issue_id }); };
+    const select = () => say(model, { token: model.get("case").token, action: "select", issue_id: issue.issue_id });
+    // A press on the open card lights its place again; one into its passage is somebody reading or copying there.
+    const pressed = (event) => { if (!selected || !event.target.closest(".ek-context")) select(); };
     return el("article", {
       class: `ek-issue${selected ? " ek-selected" : ""}`, "data-issue": issue.issue_id, tabindex: 0,
-      onclick: select, onkeydown: (event) => { if (event.key === "Enter" && event.target === event.currentTarget) select(); },
+      onclick: pressed, onkeydown: (event) => { if (event.key === "Enter" && event.target === event.currentTarget) select(); },
     },
     el("header", {}, el("span", { class: `ek-tag ek-${issue.severity}`, text: issue.severity }),
       el("span", { class: "ek-muted", text: ` ${issue.issue_id} · ${issue.group}${issue.where ? ` · ${issue.where}` : ""}` }),

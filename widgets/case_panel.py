@@ -19,8 +19,8 @@ WORDS = {
     QuoteVerdict.VERBATIM: "Found, word for word",
     QuoteVerdict.NOISY: "Found; only spacing, case or signs differ",
     QuoteVerdict.WRONG_PAGE: "Not on page {page}, but on page {found}",
-    QuoteVerdict.ALTERED: "Altered: {difference}",
-    QuoteVerdict.UNCERTAIN: "Not as quoted; the nearest passage is outlined on page {found}",
+    QuoteVerdict.ALTERED: "Altered; the passage is outlined on page {found}. {difference}",
+    QuoteVerdict.UNCERTAIN: "Cannot tell; the nearest passage is outlined on page {found}. {difference}",
     QuoteVerdict.ABSENT: "Not on page {page}, nor on any other",
 }
 NOT_READ = "Page {page} could not be read as text: look at the picture"
@@ -108,7 +108,8 @@ def _verdict(issue: Issue) -> str:
     words = WORDS[issue.verdict]
     if issue.verdict is QuoteVerdict.UNCERTAIN and issue.found_page is None:
         words = NOT_READ
-    return words.format(page=issue.page, found=issue.found_page, difference=issue.difference or "see the passage")
+    difference = issue.difference or ""
+    return words.format(page=issue.page, found=issue.found_page, difference=difference[:1].upper() + difference[1:])
 
 
 def _claims(packet: SMEPacket) -> list[dict[str, Any]]:

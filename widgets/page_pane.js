@@ -1,6 +1,7 @@
 // The packet as a ribbon of pages, and one page large, with what is lit on it.
 
 const KEPT = 8;
+const THUMBS_AT_ONCE = 40;
 const STEPS = [0.5, 0.75, 1, 1.25, 1.5, 2, 3];
 
 function render({ model, el: root }) {
@@ -113,7 +114,9 @@ function render({ model, el: root }) {
   const wanted = new IntersectionObserver((entries) => {
     const visible = entries.filter((entry) => entry.isIntersecting).map((entry) => Number(entry.target.dataset.page));
     const missing = visible.filter((page) => !thumbs.has(page));
-    if (missing.length) say(model, { action: "thumbnails", token: model.get("version"), pages: missing });
+    for (let at = 0; at < missing.length; at += THUMBS_AT_ONCE) {
+      say(model, { action: "thumbnails", token: model.get("version"), pages: missing.slice(at, at + THUMBS_AT_ONCE) });
+    }
   }, { root: ribbon, rootMargin: "200px" });
 
   const drawRibbon = () => {

@@ -3,15 +3,29 @@
 const PING_EVERY = 2000;
 const LOST_AFTER = 7000;
 
-const tabId = () => {
-  // A reload keeps the tab's own storage; another tab has another.
-  let id = sessionStorage.getItem("evalkit-tab");
-  if (!id) {
-    id = crypto.randomUUID ? crypto.randomUUID() : `${Date.now()}-${Math.random()}`;
-    sessionStorage.setItem("evalkit-tab", id);
-  }
+const RELEASED_WITHIN = 1500;
+const newId = () => (crypto.randomUUID ? crypto.randomUUID() : `${Date.now()}-${Math.random()}`);
+
+// A reload keeps the tab's own storage, but a duplicated tab has a copy of it: the lock, which goes with the page that
+// held it, tells the two apart. A page that was just reloaded may hold it for a moment longer.
+const tabId = async () => {
+  const known = sessionStorage.getItem("evalkit-tab");
+  if (known && (await held(known, RELEASED_WITHIN))) return known;
+  const id = newId();
+  sessionStorage.setItem("evalkit-tab", id);
+  if (known) sessionStorage.removeItem("evalkit-case"); // the other tab's
+  await held(id, RELEASED_WITHIN);
   return id;
 };
+const held = (id, patience) => new Promise((resolve) => {
+  if (!navigator.locks) { resolve(true); return; } // plain HTTP from another machine: a tab is what its storage says
+  const waited = AbortSignal.timeout(patience);
+  navigator.locks.request(`evalkit-tab-${id}`, { signal: waited }, () => {
+    resolve(true);
+    return new Promise(() => {}); // until the page goes
+  }).catch(() => resolve(false));
+});
+const tab = tabId();
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-bar");
@@ -57,15 +71,16 @@ function render({ model, el: root }) {
     if (model.get("case_id")) sessionStorage.setItem("evalkit-case", model.get("case_id"));
     else if (model.get("is_ready")) sessionStorage.removeItem("evalkit-case");
   };
+  let id = null;
   const heard = (message) => {
     if (message.kind !== "pong") return;
     answered = Date.now();
-    if (message.tab === tabId()) overlay.hidden = true;
+    if (message.tab === id) overlay.hidden = true;
     else lost(); // another kernel answers: it does not know what this page shows
   };
   const pulse = setInterval(() => {
     if (Date.now() - lastInput < 60000 && !document.hidden) active += PING_EVERY / 1000;
-    say(model, { action: "ping", tab: tabId(), active });
+    if (id) say(model, { action: "ping", tab: id, active });
     if (Date.now() - answered > LOST_AFTER) lost();
   }, PING_EVERY);
 
@@ -73,7 +88,10 @@ function render({ model, el: root }) {
   model.on("change", draw);
   model.on("change:case_id change:is_ready", remember);
   draw();
-  say(model, { action: "hello", tab: tabId(), case: sessionStorage.getItem("evalkit-case") });
+  tab.then((mine) => {
+    id = mine;
+    say(model, { action: "hello", tab: id, case: sessionStorage.getItem("evalkit-case") });
+  });
   return () => {
     clearInterval(pulse);
     events.forEach((name) => document.removeEventListener(name, touched));

@@ -36,6 +36,9 @@ log = logging.getLogger("evalkit.widgets")
 
 Message = dict[str, Any]
 
+_THUMBNAILS_AT_ONCE = 40
+"""So many are drawn before the next press is heard; the page asks in portions of this size."""
+
 
 class Bar(anywidget.AnyWidget):
     """The bar on top, and the pulse between page and kernel."""
@@ -90,6 +93,8 @@ class Workbench:
         self._pictures: PagePictures | None = None
         self._fault = ""
         self._openings = 0
+        self._is_taken = False
+        """Whether the last beat found the claim in other hands."""
         self._active = 0.0
         self._bar = Bar(reviewer=reviewer, can_log_out=served)
         self._queue = QueuePanel()
@@ -161,7 +166,13 @@ class Workbench:
         since, self._active = max(active - self._active, 0.0), active
         if self._case is None or self._draft is None or self._case.is_completed:
             return
-        self.desk.renew(self._case.packet.case_id)
+        try:
+            self.desk.renew(self._case.packet.case_id)
+        except CaseTaken:
+            self._is_taken = True
+            raise
+        if self._is_taken:
+            self._is_taken, self._editor.problem = False, ""
         self._draft = self._draft.model_copy(update={"seconds_active": self._draft.seconds_active + since})
 
     def show_queue(self, _: Message) -> None:
@@ -190,6 +201,7 @@ class Workbench:
 
     def _forget_case(self) -> None:
         self._case = self._draft = None
+        self._is_taken = False
         if self._pictures is not None:
             self._pictures.close()
             self._pictures = None
@@ -276,7 +288,7 @@ class Workbench:
         if self._pictures is not None:
             self._page.turn(page, self._pictures.page, marks, issue_id, cached=cached)
         self._editor.page = page
-        self.draft_is(self.draft.model_copy(update={"page": page, "issue_id": issue_id or None}))
+        self.draft_is(self.draft.model_copy(update={"page": page, "issue_id": self._panel.selected or None}))
 
     def show_evidence(self, message: Message) -> None:
         """A quote of the agent's claims: lit where it really stands."""
@@ -291,7 +303,8 @@ class Workbench:
     def send_thumbnails(self, message: Message) -> None:
         """The ribbon shows pages whose small pictures it does not have."""
         if self._pictures is not None:
-            self._page.send_thumbnails([int(page) for page in message["pages"]][:40], self._pictures.thumbnail)
+            pages = [int(page) for page in message["pages"]][:_THUMBNAILS_AT_ONCE]
+            self._page.send_thumbnails(pages, self._pictures.thumbnail)
 
     # ------------------------------------------------------------------------------------------ the draft
 
@@ -350,10 +363,13 @@ class Workbench:
     def draft_is(self, draft: Draft) -> None:
         """Keep the draft on disk, then show it: "saved" is the answer of the write."""
         self._draft = draft
-        if not self.case.is_completed:
-            saved_at = self.desk.save_draft(self.case.packet.case_id, draft)
-            self._editor.saved = f"Draft saved {saved_at[11:19]}"
-        self._refresh()
+        try:
+            if not self.case.is_completed:
+                self._editor.saved = "Not saved"
+                saved_at = self.desk.save_draft(self.case.packet.case_id, draft)
+                self._editor.saved = f"Draft saved {saved_at[11:19]}"
+        finally:
+            self._refresh()
 
     def _refresh(self) -> None:
         case, draft = self.case, self.draft

@@ -34,6 +34,7 @@ from evalkit.classification.v5_arbiter import Decision, count
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import reader_version
 from evalkit.errors import DocumentError, EvalkitError, StoreError
+from evalkit.grounding import grounding_version
 from evalkit.issue import IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.prompts import prompt_versions
@@ -278,6 +279,7 @@ def versions() -> dict[str, Any]:
     """Of everything that makes a result: code, tables, prompts."""
     return {
         "evalkit": version("evalkit"),
+        "grounding": grounding_version(),
         "types": type_definitions()["version"],
         "lexicon": lexicon().version,
         "traps": shipped_traps().version,

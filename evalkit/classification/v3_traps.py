@@ -168,19 +168,22 @@ def _vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: DocumentBun
         signal = next((text for text in answer.vendor_signals if _names(vendor, text)), None)
         if signal is None:
             continue
-        assay = _own_assay(vendor, _genomic_pages(answer, bundle))
+        pages = _genomic_pages(answer, bundle)
+        assay = _written(vendor.genomic_assays, pages)
+        page, quote = assay or _written(vendor.names, [*pages, *bundle.pages]) or (None, None)
         yield Issue.of(
             "V3",
             "V3-TRAP-VENDOR",
             MAJOR if assay else BLOCKER,
             f"Routine lab vendor detected ({signal}) but Genomic Report marked PRIMARY"
-            + (f"; its genomic assay {assay[0]} is named on page {assay[1]}" if assay else ""),
+            + (f"; its genomic assay {quote} is named on page {page}" if assay else ""),
             location=location,
             suggested_fix="Check that the page is the assay's own report"
             if assay
             else "Reclassify as 'Other' or downgrade to MENTION_ONLY",
             document_type=GENOMIC.value,
-            page=assay[1] if assay else None,
+            page=page,
+            quote=quote,
         )
 
 
@@ -189,12 +192,13 @@ def _names(vendor: RoutineVendor, text: str) -> bool:
     return any(_plain(name) in plain for name in vendor.names)
 
 
-def _own_assay(vendor: RoutineVendor, pages: Sequence[Page]) -> tuple[str, int] | None:
+def _written(names: Sequence[str], pages: Sequence[Page]) -> tuple[int, str] | None:
+    """The first page that has one of the names, and the name as the page writes it."""
     for page in pages:
-        plain = _plain(page.text)
-        for assay in vendor.genomic_assays:
-            if _plain(assay) in plain:
-                return assay, page.page_num
+        for name in names:
+            letters = r"\W{0,3}".join(re.escape(letter) for letter in name if letter.isalnum())
+            if found := re.search(rf"(?<!\w){letters}", page.text, re.IGNORECASE):
+                return page.page_num, found.group()
     return None
 
 
@@ -216,9 +220,13 @@ def _keyword_issue(
 ) -> Iterator[Issue]:
     if kind not in REPORT_TYPES:
         return
-    found = {keyword: page.page_num for keyword in trap.keywords for page in pages if _says(page, keyword)}
+    # The first page that says it comes last here, and stays.
+    found = {
+        word: (page.page_num, said) for word in trap.keywords for page in pages[::-1] if (said := _said(page, word))
+    }
     if not found:
         return
+    page, quote = next(iter(found.values()))
     words = ", ".join(f"'{keyword}'" for keyword in found)
     yield Issue.of(
         "V3",
@@ -229,14 +237,16 @@ def _keyword_issue(
         suggested_fix="Reclassify as 'Other', or give the form its own segment",
         segment_index=segment.segment_index if segment else None,
         document_type=kind.value,
-        page=next(iter(found.values())),
+        page=page,
+        quote=quote,
     )
 
 
-def _says(page: Page, phrase: str) -> bool:
-    """Whether the page has the phrase as whole words; case, line breaks and a plural s do not matter."""
+def _said(page: Page, phrase: str) -> str | None:
+    """The phrase as the page writes it, in whole words; case, line breaks and a plural s do not matter."""
     words = r"\s+".join(re.escape(word) for word in phrase.split())
-    return re.search(rf"(?<!\w){words}s?(?!\w)", page.text, re.IGNORECASE) is not None
+    found = re.search(rf"(?<!\w){words}s?(?!\w)", page.text, re.IGNORECASE)
+    return found.group() if found else None
 
 
 def _furniture_trap(
@@ -284,7 +294,7 @@ def _unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Document
             continue
         pages = _genomic_pages(answer, bundle)
         page = next((page for page in pages if any(_names(vendor, line) for line in page.paragraphs[:3])), None)
-        if page and not _own_assay(vendor, pages):
+        if page and not _written(vendor.genomic_assays, pages):
             yield Finding(
                 reasoning="A letterhead says who made the report; this laboratory's everyday product is blood panels.",
                 severity=MAJOR,
@@ -303,7 +313,7 @@ def _order_as_report(form: OrderForm, answer: ClassificationOutput, bundle: Docu
         if kind not in REPORT_TYPES:
             continue
         for page in bundle.between(segment.start_page, segment.end_page):
-            words = [word for word in form.words if _says(page, word)]
+            words = [word for word in form.words if _said(page, word)]
             if len(words) >= form.at_least and not carries(kind, [page]):
                 yield Finding(
                     reasoning="The page has the words of an order form and none of the signs of a result.",

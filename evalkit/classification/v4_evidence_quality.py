@@ -138,15 +138,35 @@ def _outside_segment(one: _Claimed) -> Iterator[Issue]:
 
 def _quote(one: _Claimed, place: Located) -> Iterator[Issue]:
     page, words = one.evidence.page, _shortened(one.evidence.snippet)
-    where = {"verdict": place.verdict, "found_page": place.page, "boxes": place.boxes}
+    absent = f"Evidence snippet '{words}' not found in actual PDF text on page {page}"
+    nearest = f"the nearest passage is on page {place.page or place.nearest} ({place.score:.0f} % alike)"
+    found = {
+        "verdict": place.verdict,
+        "difference": place.difference,
+        "found_page": place.page,
+        "boxes": place.boxes,
+    }
     match place.verdict:
-        case QuoteVerdict.ABSENT | QuoteVerdict.ALTERED:
+        case QuoteVerdict.ABSENT:
             yield one.issue(
-                "V4-QUOTE-" + place.verdict,
+                "V4-QUOTE-ABSENT",
                 BLOCKER,
-                f"Evidence snippet '{words}' not found in actual PDF text on page {page}. Possible hallucination.",
+                f"{absent}. Possible hallucination."
+                + (
+                    f" On page {place.nearest} is the passage most like it, {place.score:.0f} %."
+                    if place.nearest
+                    else ""
+                ),
                 suggested_fix="Check the page; if nothing there says it, the claim has no support",
-                **where,
+                **found,
+            )
+        case QuoteVerdict.ALTERED:
+            yield one.issue(
+                "V4-QUOTE-ALTERED",
+                BLOCKER,
+                f"{absent}; {nearest} and says something else: {place.difference}",
+                suggested_fix="Read the passage: what it says decides, not the quote",
+                **found,
             )
         case QuoteVerdict.WRONG_PAGE:
             yield one.issue(
@@ -154,16 +174,15 @@ def _quote(one: _Claimed, place: Located) -> Iterator[Issue]:
                 MAJOR,
                 f"Evidence snippet '{words}' is not on page {page} but on page {place.page}",
                 suggested_fix=f"Look at page {place.page}",
-                **where,
+                **found,
             )
         case QuoteVerdict.UNCERTAIN:
             near = (
-                f"Evidence snippet '{words}' is not on page {page} as quoted; "
-                f"the nearest passage is on page {place.page} ({place.score:.0f} % alike)"
+                f"Evidence snippet '{words}' is not on page {page} as quoted; {nearest}: {place.difference}"
                 if place.page
                 else f"Page {page} has no readable text, so evidence snippet '{words}' cannot be checked"
             )
-            yield one.issue("V4-QUOTE-UNCERTAIN", MAJOR, near, suggested_fix="Compare the quote with the page", **where)
+            yield one.issue("V4-QUOTE-UNCERTAIN", MAJOR, near, suggested_fix="Compare the quote with the page", **found)
 
 
 def _anchors(one: _Claimed, locator: Locator) -> Iterator[Issue]:

@@ -1,23 +1,35 @@
 """Where a quote stands in a document, if it stands there at all.
 
-A quote passes only if its canonical form is found as whole words. A passage that is merely similar is UNCERTAIN: a
-fuzzy score cannot tell a misprint from a changed digit.
+A quote passes if its canonical form is found as whole words, or if all that differs from the passage nearest to it is
+noise. A score alone never passes anything: it cannot tell a misprint from a changed digit.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus, Word
+from evalkit.grounding.difference import compare, lost_negation, says_something
 from evalkit.grounding.normalise import Canonical, canonical
+from evalkit.grounding.words import Vocabulary
 from evalkit.issue import PageBox, QuoteVerdict
 
-#: rapidfuzz partial ratio (0..100) from which a passage counts as near the quote.
-NEAR = 85.0
+#: Similarity (rapidfuzz partial ratio, 0..100) from which a passage is worth comparing word by word.
+FAINT = 60.0
+#: The share of a quote's words that a passage must have, or the quote was not made from it.
+_MOSTLY = 0.5
+#: Characters beside the aligned passage that are compared too: where the quote leaves words out, the passage is longer.
+_MARGIN = 16
+#: So many differences are told; more would not be read.
+_SHOWN = 3
+_NOTHING_SAID = "the quote has only words that stand everywhere"
+_DIVIDED = "the letters are divided into other words"
 
 
 @dataclass(frozen=True)
@@ -26,7 +38,7 @@ class Located:
 
     verdict: QuoteVerdict
     page: int | None = None
-    """Where it, or the passage near it, stands; None where it is ABSENT or the page could not be read."""
+    """Where it, or the passage near it, begins; None where it is ABSENT or the page could not be read."""
     start: int = 0
     """Characters of ``Page.text``."""
     end: int = 0
@@ -34,6 +46,10 @@ class Located:
     """One rectangle per line."""
     score: float = 100.0
     """Similarity 0..100; 100 where the canonical forms are equal."""
+    difference: str | None = None
+    """What differs from the document, in words."""
+    nearest: int | None = None
+    """Of an ABSENT quote: the page of the passage that is most like it, if any is."""
 
     @property
     def is_found(self) -> bool:
@@ -47,55 +63,180 @@ class Locator:
     def __init__(self, bundle: DocumentBundle) -> None:
         self._bundle = bundle
 
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return Vocabulary(page.text for page in self._bundle.pages)
+
     def locate(self, quote: str, page_number: int) -> Located:
-        """The verdict on a quote that is claimed for a page (numbered from 1; it need not exist)."""
+        """The verdict on a quote that is claimed for a page (numbered from 1; it need not exist).
+
+        An empty quote, or one of punctuation alone, is ABSENT; one of articles and the like, UNCERTAIN.
+        """
         wanted = canonical(quote).text
         if not any(character.isalnum() for character in wanted):
             return Located(QuoteVerdict.ABSENT, score=0.0)
-        others = sorted(
-            (page for page in self._bundle.pages if page.page_num != page_number),
-            key=lambda page: (abs(page.page_num - page_number), page.page_num),
-        )
         claimed = self._bundle.page(page_number) if 1 <= page_number <= self._bundle.total_pages else None
-        if claimed and (spans := _found(wanted, claimed)):
-            letter_by_letter = [span for span in spans if claimed.text[slice(*span)] == quote.strip()]
-            if letter_by_letter:
-                return self._at(QuoteVerdict.VERBATIM, claimed, letter_by_letter[0])
-            word_by_word = [span for span in spans if _same_words(claimed.text[slice(*span)], quote)]
-            verdict = QuoteVerdict.NOISY if word_by_word else QuoteVerdict.UNCERTAIN
-            return self._at(verdict, claimed, (word_by_word or spans)[0])
-        for page in others:
-            if spans := _found(wanted, page):
-                return self._at(QuoteVerdict.WRONG_PAGE, page, spans[0])
-        if claimed and claimed.status in (PageStatus.IMAGE, PageStatus.FAILED):
+        own = [_Passage.of(claimed)] if claimed else []
+        if place := self._exactly(wanted, quote, own):
+            return place
+        own += self._joins(page_number)
+        if place := self._exactly(wanted, quote, own[1:]):
+            return place
+        others = sorted(
+            (_Passage.of(page) for page in self._bundle.pages if page is not claimed),
+            key=lambda passage: (abs(passage.page.page_num - page_number), passage.page.page_num),
+        )
+        if place := self._exactly(wanted, quote, others):
+            return place if place.verdict is QuoteVerdict.ALTERED else replace(place, verdict=QuoteVerdict.WRONG_PAGE)
+        if claimed and not claimed.status.readable:
             return Located(QuoteVerdict.UNCERTAIN, score=0.0)
-        return self._nearest(wanted, [claimed, *others] if claimed else others)
+        return self._nearest(wanted, quote, own, others)
 
     def has(self, quote: str, page_number: int) -> bool:
         """Whether the page has these words."""
         wanted = canonical(quote).text
         exists = 1 <= page_number <= self._bundle.total_pages
-        return exists and bool(wanted) and bool(_found(wanted, self._bundle.page(page_number)))
+        return exists and bool(wanted) and bool(_found(wanted, self._bundle.page(page_number).text))
 
-    def _nearest(self, wanted: str, pages: list[Page]) -> Located:
-        best, place = 0.0, None
-        for page in pages:
-            form = canonical(page.text)
-            if len(form.text) < len(wanted):  # the roles would swap: a page inside a quote is not a quote on a page
+    def _joins(self, number: int) -> list[_Passage]:
+        """The page run on into the next one, and the one before run on into it, without what is furniture."""
+        return [join for first in (number, number - 1) if (join := self._join(first))]
+
+    @cache  # noqa: B019 - a locator lives as long as one document is looked at
+    def _join(self, first: int) -> _Passage | None:
+        if not 1 <= first < self._bundle.total_pages:
+            return None
+        return _Passage.across(self._bundle.page(first), self._bundle.page(first + 1))
+
+    def _exactly(self, wanted: str, quote: str, passages: Iterable[_Passage]) -> Located | None:
+        """The best of the places where the quote's canonical form stands; None without one."""
+        for passage in passages:
+            if not (spans := [span for span in _found(wanted, passage.text) if passage.holds(span)]):
                 continue
-            if found := fuzz.partial_ratio_alignment(wanted, form.text, score_cutoff=max(NEAR, best + 0.01)):
-                best, place = found.score, (page, form.span(found.dest_start, found.dest_end))
-        if place is None:
-            return Located(QuoteVerdict.ABSENT, score=0.0)
-        return self._at(QuoteVerdict.UNCERTAIN, *place, score=best)
+            if not says_something(quote):
+                return passage.place(QuoteVerdict.UNCERTAIN, spans[0], difference=_NOTHING_SAID)
+            whole = [span for span in spans if not lost_negation(passage.text, *span)]
+            if not whole:
+                lost = lost_negation(passage.text, *spans[0])
+                return passage.place(QuoteVerdict.ALTERED, spans[0], difference=str(lost))
+            verbatim = [span for span in whole if passage.text[slice(*span)] == quote.strip()]
+            if verbatim and passage.seam is None:
+                return passage.place(QuoteVerdict.VERBATIM, verbatim[0])
+            word_by_word = [span for span in whole if _same_words(passage.text[slice(*span)], quote)]
+            if word_by_word:
+                return passage.place(QuoteVerdict.NOISY, word_by_word[0])
+            return passage.place(QuoteVerdict.UNCERTAIN, whole[0], difference=_DIVIDED)
+        return None
 
-    @staticmethod
-    def _at(verdict: QuoteVerdict, page: Page, span: tuple[int, int], score: float = 100.0) -> Located:
-        return Located(verdict, page.page_num, *span, boxes=boxes_of(page, *span), score=score)
+    def _nearest(self, wanted: str, quote: str, own: Sequence[_Passage], others: Sequence[_Passage]) -> Located:
+        """The place that is most like the quote, with what differs; ABSENT where too little is alike."""
+        best: Located | None = None
+        for passage in (*own, *others):
+            place = self._aligned(wanted, quote, passage, at_least=max(FAINT, best.score + 0.01 if best else 0))
+            if place is None:
+                continue
+            if place.verdict is QuoteVerdict.NOISY:
+                return place if passage in own else replace(place, verdict=QuoteVerdict.WRONG_PAGE)
+            best = place
+        return best or Located(QuoteVerdict.ABSENT, score=0.0)
+
+    def _aligned(self, wanted: str, quote: str, passage: _Passage, at_least: float) -> Located | None:
+        form = canonical(passage.text)
+        if len(form.text) >= len(wanted):
+            found = fuzz.partial_ratio_alignment(wanted, form.text, score_cutoff=at_least)
+            if not found or found.dest_end == found.dest_start:
+                return None
+            score, span = found.score, form.span(found.dest_start, found.dest_end)
+        else:  # the roles would swap: a page inside a quote is not a quote on a page
+            score, span = fuzz.ratio(wanted, form.text), (0, len(passage.text))
+            if score < at_least:
+                return None
+        span = whole_words(passage.text, *span)
+        if not passage.holds(span):
+            return None
+        margin = _MARGIN + (span[1] - span[0]) // 8
+        wide = whole_words(passage.text, max(span[0] - margin, 0), min(span[1] + margin, len(passage.text)))
+        is_recognised = passage.page.status is PageStatus.OCR
+        compared = compare(quote, passage.text[slice(*wide)], is_recognised=is_recognised, is_word=self._vocabulary)
+        if compared.matched < _MOSTLY:
+            return passage.place(QuoteVerdict.ABSENT, span, score=score)
+        differences = compared.differences
+        if not differences and (lost := lost_negation(passage.text, *span)):
+            differences = (lost,)
+        if not differences:
+            return passage.place(QuoteVerdict.NOISY, span, score=score)
+        verdict = QuoteVerdict.UNCERTAIN if all(one.is_doubtful for one in differences) else QuoteVerdict.ALTERED
+        return passage.place(verdict, span, score=score, difference="; ".join(map(str, differences[:_SHOWN])))
 
 
-def _found(wanted: str, page: Page) -> list[tuple[int, int]]:
-    return list(_occurrences(wanted, canonical(page.text), page.text))
+class _Passage(NamedTuple):
+    """A text to look in: a page's, or the end of one and the beginning of the next."""
+
+    page: Page
+    """The page it begins on."""
+    text: str
+    parts: tuple[tuple[int, int, int, Page], ...]
+    """Start and end in ``text``, start in ``Page.text``, the page."""
+    seam: int | None = None
+    """Where the second page begins in ``text``."""
+
+    @classmethod
+    def of(cls, page: Page) -> _Passage:
+        return cls(page, page.text, ((0, len(page.text), 0, page),))
+
+    @classmethod
+    def across(cls, first: Page, second: Page) -> _Passage:
+        """The body of two pages, from one to the other."""
+        parts: list[tuple[int, int, int, Page]] = []
+        text, seam = "", 0
+        for page in (first, second):
+            seam = len(text)
+            for start, end in _body(page):
+                text += "\n" if text else ""
+                parts.append((len(text), len(text) + end - start, start, page))
+                text += page.text[start:end]
+        return cls(first, text, tuple(parts), seam)
+
+    def holds(self, span: tuple[int, int]) -> bool:
+        """Whether the span is this passage's: of two pages run together, only what crosses from one to the other."""
+        return self.seam is None or span[0] < self.seam < span[1]
+
+    def place(
+        self, verdict: QuoteVerdict, span: tuple[int, int], score: float = 100.0, difference: str | None = None
+    ) -> Located:
+        """The verdict at ``span`` of this text."""
+        spans = [
+            (page, max(span[0], start) - start + at, min(span[1], end) - start + at)
+            for start, end, at, page in self.parts
+            if start < span[1] and end > span[0]
+        ]
+        page, start, end = spans[0]
+        end = max((one[2] for one in spans if one[0] is page), default=end)
+        if verdict is QuoteVerdict.ABSENT:
+            return Located(verdict, score=score, nearest=page.page_num)
+        return Located(
+            verdict,
+            page.page_num,
+            start,
+            end,
+            boxes=tuple(box for page, *ends in spans for box in boxes_of(page, *ends)),
+            score=score,
+            difference=difference,
+        )
+
+
+def _body(page: Page) -> list[tuple[int, int]]:
+    """Start and end in ``Page.text`` of each paragraph that is not furniture; the text is the paragraphs, one break apart."""
+    spans, at = [], 0
+    for block in page.visible_blocks:
+        if not block.furniture:
+            spans.append((at, at + len(block.text)))
+        at += len(block.text) + 1
+    return spans
+
+
+def _found(wanted: str, text: str) -> list[tuple[int, int]]:
+    return list(_occurrences(wanted, canonical(text), text))
 
 
 def _occurrences(wanted: str, form: Canonical, text: str) -> Iterator[tuple[int, int]]:

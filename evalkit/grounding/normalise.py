@@ -69,6 +69,15 @@ def _folded(character: str) -> str:
     return "".join(_SIGNS.get(part, part) for part in folded if not part.isspace())
 
 
+_PLAIN = str.maketrans(_SIGNS)
+_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\s+(?=[^\W\d_])")
+
+
+def plain(text: str) -> str:
+    """The text with one form of each quote and dash, nothing invisible, and no hyphen where a line ended in a word."""
+    return _LINE_END_HYPHEN.sub("", text.translate(_PLAIN))
+
+
 # A word, or the space between two numbers.
 _TOKEN = re.compile(r"(?P<word>\S+)|(?<=\d)(?P<gap>\s+)(?=[.,]?\d)|(?<=\d[.,])(?P<gap_after_point>\s+)(?=\d)")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011](?=\s*[^\W\d_])")

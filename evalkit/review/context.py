@@ -249,10 +249,15 @@ def _note(is_quote: bool, claimed: int, place: Located | None, shown: Located | 
     subject = "The quote" if is_quote else "The issue itself quotes nothing; the agent's evidence"
     if shown is None:
         unread = place.verdict is QuoteVerdict.UNCERTAIN
-        why = "could not be looked for, as the page is not readable" if unread else "was not found"
-        return f"{subject} {why}; {start}."
+        if unread:
+            return f"{subject} could not be looked for, as the page is not readable; {start}."
+        near = f"; most like it is a passage on page {place.nearest}, {place.score:.0f} %" if place.nearest else ""
+        return f"{subject} was not found on any page{near}; {start}."
     if shown.is_found:
         return f"{subject} stands on page {shown.page}."
     if shown.verdict is QuoteVerdict.WRONG_PAGE:
         return f"{subject} does not stand on page {claimed} but on page {shown.page}."
-    return f"{subject} was not found as it is quoted; shown is the passage nearest to it, on page {shown.page}."
+    return (
+        f"{subject} does not stand on page {claimed} as it is quoted; "
+        f"shown is the passage nearest to it, on page {shown.page} ({shown.score:.0f} % alike)."
+    )

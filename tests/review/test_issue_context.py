@@ -93,20 +93,20 @@ def test_an_absent_quote_is_not_pretended(build: Any) -> None:
     assert context.paragraphs_matched == context.paragraphs_before == ()
     assert texts(context.paragraphs_after) == [(3, "gamma one"), (3, "gamma two"), (3, "gamma three")]
     assert (context.page_found, context.boxes, context.verdict) == (None, (), "ABSENT")
-    assert context.note == "The quote was not found; shown is the start of page 3."
+    assert context.note == "The quote was not found on any page; shown is the start of page 3."
 
 
 def test_the_nearest_passage_is_called_so(build: Any) -> None:
-    context = context_of(build, build.issue(page=2, quote="BRCA1 variant c.68_69delAG was detectod"))
-    assert (context.page_found, context.verdict) == (2, "UNCERTAIN")
-    assert "not found as it is quoted" in context.note
-    assert "nearest" in context.note
+    context = context_of(build, build.issue(page=2, quote="BRCA2 variant c.68_69delAG was detected"))
+    assert (context.page_found, context.verdict) == (2, "ALTERED")
+    assert context.note.startswith("The quote does not stand on page 2 as it is quoted; shown is the passage nearest")
+    assert "% alike" in context.note
 
 
 def test_a_page_outside_the_file(build: Any) -> None:
     context = context_of(build, build.issue(page=9, quote="zebra crossing in winter"))
     assert context.paragraphs_after == ()
-    assert context.note == "The quote was not found; page 9 has no text to show."
+    assert context.note == "The quote was not found on any page; page 9 has no text to show."
 
 
 def test_an_unreadable_page_is_not_called_a_lie(build: Any) -> None:

@@ -1,0 +1,166 @@
+"""What differs between a quote and the page, by kind; noise is no difference."""
+
+import pytest
+from builders import document
+
+from evalkit.documents.bundle import DocumentBundle, PageStatus
+from evalkit.grounding import Located, Locator
+
+PAGE = (
+    "No evidence of metastatic disease is seen. The mass measures 42 mm in the left breast. "
+    "BRCA1 c.5266dupC was detected in a heterozygous state. The patient cannot walk. "
+    "ER: positive, 95%. The lesion is benign. WBC was 4.2 on 03/12/2024. Ki-67 is < 5 percent. "
+    "Hypotension was treated with metoprolol 25 mg daily. "
+    "Lymphovascular invasion: not identified. Margins may be involved."
+)
+
+
+def located(quote: str, *, text: str = PAGE, status: PageStatus = PageStatus.TEXT) -> Located:
+    return Locator(recognised(document(text), status)).locate(quote, 1)
+
+
+def recognised(bundle: DocumentBundle, status: PageStatus) -> DocumentBundle:
+    return bundle.model_copy(
+        update={"pages": tuple(page.model_copy(update={"status": status}) for page in bundle.pages)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("quote", "named"),
+    [
+        ("BRCA2 c.5266dupC was detected in a heterozygous state", "gene or variant: the document says “BRCA1”, the quote “BRCA2”"),
+        ("BRCA1 c.5268dupC was detected in a heterozygous state", "gene or variant"),
+        ("BRCA1 c.5266delC was detected in a heterozygous state", "gene or variant"),
+        ("BRCA1 c.5266dupC was detected in a homozygous state", "gene or variant"),
+        ("BRCA1 c.5266dupC was not detected in a heterozygous state", "negation: the quote adds “not”"),
+        ("The mass measures 42 cm in the left breast", "unit: the document says “mm”, the quote “cm”"),
+        ("The mass measures 4.2 mm in the left breast", "decimal point: the document says “42”, the quote “4.2”"),
+        ("The mass measures 43 mm in the left breast", "number"),
+        ("The mass measures 42 mm in the right breast", "side or site: the document says “left”, the quote “right”"),
+        ("The mass measures 42 mm in the left lung", "word: the document says “breast”, the quote “lung”"),
+        ("The patient can walk", "negation: the document says “cannot”, the quote “can”"),
+        ("ER: negative, 95%", "finding: the document says “positive”, the quote “negative”"),
+        ("The lesion is pathogenic", "pathogenicity: the document says “benign”, the quote “pathogenic”"),
+        ("The lesion is malignant", "pathogenicity"),
+        ("WBC was 42 on 03/12/2024", "decimal point"),
+        ("WBC was 4.2 on 03/13/2024", "date"),
+        ("Ki-67 is > 5 percent", "comparator"),
+        ("Hypertension was treated with metoprolol 25 mg daily", "word"),
+        ("Hypotension was treated with metoprolol 25 mcg daily", "unit"),
+        ("Hypotension was treated with metoclopramide 25 mg daily", "word"),
+        ("Margins are involved", "degree of certainty"),
+        ("Margins must be involved", "degree of certainty"),
+        ("evidence of metastatic disease is seen", "negation: the quote leaves out “no”"),
+        ("metastatic disease", "negation"),
+        ("Lymphovascular invasion", "negation: the quote leaves out “not”"),
+        ("Lymphovascular invasion: identified", "negation: the quote leaves out “not”"),
+    ],
+)  # fmt: skip
+def test_what_says_something_else_is_altered_and_named(quote: str, named: str) -> None:
+    place = located(quote)
+    assert place.verdict == "ALTERED"
+    assert named in (place.difference or "")
+    assert place.page == 1
+    assert place.boxes or not Locator(document(PAGE)).has("mass", 1)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "No evidence of metastatic disease is seen",
+        "BRCA1 c.5266dupC was detected in a heterozygcus state",
+        "Hypotension was treated witn metoprolol 25 mg daily",
+        "The rnass measures 42 mm in the left breast",
+        "the mass measures 42mm in the left breast",
+        "Lymphovascular invasion: not identified",
+        "The patient cannot walk ER: positive, 95 %",
+    ],
+)
+def test_noise_is_no_difference(quote: str) -> None:
+    assert located(quote).is_found
+
+
+@pytest.mark.parametrize(
+    ("quote", "verdict"),
+    [
+        ("The mass measures 47 mm in the left breast", "UNCERTAIN"),
+        ("BRCA1 c.5268dupC was detected in a heterozygous state", "UNCERTAIN"),
+        ("The mass measures 42 mm in the right breast", "ALTERED"),
+        ("The patient can walk", "ALTERED"),
+        ("The mass measures 42 mm in the left breast", "VERBATIM"),
+    ],
+)
+def test_a_digit_that_an_engine_may_have_misread_goes_to_a_person(quote: str, verdict: str) -> None:
+    assert located(quote, status=PageStatus.OCR).verdict == verdict
+
+
+def test_what_an_engine_has_spoilt_is_still_the_same_word() -> None:
+    text = "Invasive ductal carcinorna of the left breast, grade 2"
+    assert located("Invasive ductal carcinoma of the left breast, grade 2", text=text, status=PageStatus.OCR).is_found
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("No fever. Cough and night sweats are reported", "Cough and night sweats are reported"),
+        ("There is no pain but the swelling is worse", "the swelling is worse"),
+        ("Denies nausea. Has chest pain on exertion", "Has chest pain on exertion"),
+        ("no thrombus in the left atrium. The valve is thickened", "The valve is thickened"),
+    ],
+)
+def test_a_negation_of_another_clause_reaches_no_quote(text: str, quote: str) -> None:
+    assert located(quote, text=text).is_found
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("She denies fever, chills, and weight loss today", "chills, and weight loss today"),
+        ("There is no\nevidence of residual carcinoma", "evidence of residual carcinoma"),
+        ("A pathogenic variant in PALB2 was not detected", "A pathogenic variant in PALB2"),
+        ("Deep vein thrombosis has been ruled out", "Deep vein thrombosis"),
+        ("Influenza A antigen\tNegative", "Influenza A antigen"),
+    ],
+)
+def test_a_cut_that_loses_the_negation_is_altered(text: str, quote: str) -> None:
+    place = located(quote, text=text)
+    assert place.verdict == "ALTERED"
+    assert "negation: the quote leaves out" in (place.difference or "")
+
+
+def test_a_quote_that_also_stands_where_nothing_denies_it_is_genuine() -> None:
+    text = "No evidence of recurrence was seen in May. In June there was evidence of recurrence in the scar"
+    assert located("evidence of recurrence", text=text).is_found
+
+
+def test_a_quote_may_cross_from_one_page_to_the_next() -> None:
+    bundle = document("The margins are free and the", "lymph nodes show no tumor cells")
+    place = Locator(bundle).locate("free and the lymph nodes show no tumor cells", 1)
+    assert (place.verdict, place.page) == ("NOISY", 1)
+    assert Locator(bundle).locate("free and the lymph nodes show no tumor cells", 2).verdict == "NOISY"
+    assert Locator(bundle).locate("free and the lymph nodes show tumor cells", 1).verdict == "ALTERED"
+
+
+@pytest.mark.parametrize("quote", ["of the", "it is", "and"])
+def test_words_that_stand_everywhere_prove_nothing(quote: str) -> None:
+    assert located(quote, text="it is one of the best and it is here").verdict == "UNCERTAIN"
+
+
+@pytest.mark.parametrize("quote", ["", "   ", "—", "…", "()"])
+def test_an_empty_quote_is_absent(quote: str) -> None:
+    assert located(quote).verdict == "ABSENT"
+
+
+def test_a_quote_longer_than_its_page_does_not_pass() -> None:
+    place = located(
+        "The lesion is benign and nothing else was found in the rest of the specimen", text="The lesion is benign"
+    )
+    assert place.verdict in ("ALTERED", "ABSENT")
+
+
+def test_what_is_absent_says_where_something_like_it_stands() -> None:
+    bundle = document("Nothing at all.", "Blood pressure was taken while she was sitting down in the clinic")
+    place = Locator(bundle).locate("Blood glucose was raised when he was lying up at the ward", 1)
+    assert place.verdict == "ABSENT"
+    assert place.page is None
+    assert place.nearest in (2, None)
