@@ -241,7 +241,8 @@ def _clause_before(text: str, start: int) -> list[str]:
 
 def _clause_after(text: str, end: int) -> list[str]:
     """The first words behind ``end`` in the same sentence or the next cell, folded."""
-    near = re.split(r"[.;!?](?=\s|$)|\n", text[end : end + 60])[0]
+    # From the last character on: where the quote ends its sentence, nothing behind it belongs to it.
+    near = re.split(r"[.;!?](?=\s|$)|\n", text[end - 1 : end + 60])[0][1:]
     return [token.key for token in _tokens(near)][:_REACH]
 
 

@@ -4,11 +4,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pymupdf
 from browser.conftest import Served
 from browser.screen import Screen
 
-from evalkit.documents import DocumentBundle
-from evalkit.grounding import Locator
 from evalkit.review.packet import packet_digest, read_packet
 from evalkit.store import Files
 
@@ -21,42 +20,90 @@ def stored(served: Served, name: str) -> dict:
 
 def test_the_queue_is_worst_first_and_says_why(served: Served, login: Login, shots: Path | None) -> None:
     screen = login()
-    assert screen.cases()[:2] == ["fabricated_quote", "quest_genomic"]
+    assert screen.cases()[:3] == ["altered_quotes", "fabricated_quote", "quest_genomic"]
     assert "critical failure" in screen.row("fabricated_quote").inner_text()
     screen.shot(shots, "queue-1440")
 
 
-def test_evidence_is_lit_on_the_right_words(served: Served, login: Login, shots: Path | None) -> None:
+def test_the_worst_case_is_opened_its_evidence_lit_and_validated(
+    served: Served, login: Login, shots: Path | None
+) -> None:
+    screen = login()
+    worst = screen.cases()[0]
+    screen.open(worst)
+    screen.page.wait_for_selector(".ek-mark-near")  # what the quote was made from: outlined, as it is not the quote
+    issue = screen.page.locator(".ek-selected")
+    assert "the document says “BRCA1”, the quote “BRCA2”" in issue.inner_text()
+    assert "BRCA1 c.5266dupC was detected" in issue.locator("mark").inner_text()
+    assert_lit(screen, served, worst, 1, "POSITIVE: BRCA1 c.5266dupC was detected in a heterozygous state.")
+    screen.shot(shots, "worst-1440")
+    screen.page.locator('.ek-issue[data-issue="V4-0002"] .ek-message').click()
+    screen.page.wait_for_selector('.ek-pane[data-page="2"] .ek-mark-near')
+    assert "the document says “cannot”, the quote “can”" in issue.inner_text()
+    lines = ("It cannot exclude another variant of BRCA1", "deletion or duplication.")
+    assert_lit(screen, served, worst, 2, *lines)
+    screen.see_everything()
+    screen.button("Validate and next").click()
+    screen.page.wait_for_selector(f".ek-notice:has-text('{worst}.pdf validated')", timeout=15_000)
+    truth = stored(served, f"ground_truth/gt_{worst}.json")
+    review = stored(served, f"reviews/{worst}/0001.json")
+    assert (truth["ground_truth_source"], truth["reviewer"]) == ("SME_VALIDATED", "dr_lee")
+    assert truth["ground_truth_classification"]["dominant_type_overall"] == "Genomic Report"
+    assert set(review["evidence_seen"]) == {"V4-0001", "V4-0002"}
+    assert stored(served, f"sme_packets/sme_packet_{worst}.json")["review_status"] == "completed"
+
+
+def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: Login, shots: Path | None) -> None:
     screen = login()
     screen.open("quest_genomic")
-    bundle = DocumentBundle.model_validate(stored(served, "document_bundles/quest_genomic.json"))
+    screen.page.wait_for_selector(".ek-mark-found")
+    assert_lit(screen, served, "quest_genomic", 1, "Quest Diagnostics")
     packet = read_packet(Files(served.output), "quest_genomic")
     presence = packet.classification.segments[0].segment_composition
     quote = next(one.top_evidence[0] for one in presence if one.top_evidence)
     screen.page.get_by_text("What the agent claims").click()
+    before = lit(screen)
     screen.page.locator(".ek-evidence").first.click()
-    screen.page.wait_for_selector(".ek-mark-found")
-    lit = screen.page.evaluate(
+    screen.page.wait_for_function("count => document.querySelectorAll('.ek-mark-found').length !== count", arg=0)
+    screen.page.wait_for_timeout(400)
+    assert lit(screen) != before
+    assert_lit(screen, served, "quest_genomic", quote.page, quote.snippet)
+    screen.shot(shots, "evidence-1440")
+    screen.page.locator(".ek-selected .ek-message").click()  # back to what the issue is about
+    screen.page.wait_for_timeout(400)
+    assert lit(screen) == before
+    screen.queue()
+
+
+def lit(screen: Screen) -> list[list[float]]:
+    """What is marked on the page on screen, in fractions of it."""
+    return screen.page.evaluate(
         """() => {
             const sheet = document.querySelector(".ek-page-image").getBoundingClientRect();
-            return [...document.querySelectorAll(".ek-mark-found")].map((mark) => {
+            return [...document.querySelectorAll(".ek-mark")].map((mark) => {
                 const box = mark.getBoundingClientRect();
                 return [(box.left - sheet.left) / sheet.width, (box.top - sheet.top) / sheet.height,
                         (box.right - sheet.left) / sheet.width, (box.bottom - sheet.top) / sheet.height];
             });
         }"""
     )
-    place = Locator(bundle).locate(quote.snippet, quote.page)
-    words = [word for word in bundle.page(quote.page).words if place.start <= word[0] < place.end]
-    assert words
-    for _, _, *edges in words:
-        x0, y0, x1, y1 = (edge / 10_000 for edge in edges)
-        covered = max(
-            max(0.0, min(x1, box[2]) - max(x0, box[0])) * max(0.0, min(y1, box[3]) - max(y0, box[1])) for box in lit
-        )
-        assert covered >= 0.8 * (x1 - x0) * (y1 - y0)
-    screen.shot(shots, "evidence-1440")
-    screen.queue()
+
+
+def assert_lit(screen: Screen, served: Served, case_id: str, number: int, *lines: str) -> None:
+    """Where the PDF itself has these lines, by another program's search, at least 0.8 of the words' area is marked."""
+    boxes = lit(screen)
+    with pymupdf.open(read_packet(Files(served.output), case_id).pdf_path) as document:
+        page = document[number - 1]
+        for line in lines:
+            places = page.search_for(line)
+            assert places, line
+            shares = [max(covered(place, box, page.rect) for box in boxes) for place in places]
+            assert max(shares) >= 0.8, (line, shares)
+
+
+def covered(place: pymupdf.Rect, box: list[float], page: pymupdf.Rect) -> float:
+    mark = pymupdf.Rect(box[0] * page.width, box[1] * page.height, box[2] * page.width, box[3] * page.height)
+    return (place & mark).get_area() / place.get_area()
 
 
 def test_validating_needs_all_that_must_be_seen_then_saves(served: Served, login: Login, shots: Path | None) -> None:

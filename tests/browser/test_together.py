@@ -44,6 +44,26 @@ def test_a_second_tab_is_told(served: Served, login: Login) -> None:
     first.queue()
 
 
+def test_a_duplicated_tab_is_another_tab(served: Served, login: Login) -> None:
+    first = login("dr_lee")
+    first.open("fabricated_quote")
+    first.page.get_by_label("notes").fill("of the first tab")
+    first.page.wait_for_timeout(1500)
+    with first.page.expect_popup() as opened:
+        first.page.evaluate("window.open(location.href)")  # with a copy of this tab's storage
+    twin = opened.value
+    twin.wait_for_selector(".ek-queue-head", timeout=60_000)
+    assert "open by dr_lee since" in twin.locator('.ek-case[data-case="fabricated_quote"]').inner_text()
+    names = [page.evaluate("sessionStorage.getItem('evalkit-tab')") for page in (first.page, twin)]
+    assert len(set(names)) == 2
+    twin.close()
+    first.page.reload()
+    first.wait_for_case()
+    assert first.page.get_by_label("notes").input_value() == "of the first tab"
+    assert first.page.evaluate("sessionStorage.getItem('evalkit-tab')") == names[0]
+    first.queue()
+
+
 def test_a_dead_kernel_is_noticed_within_ten_seconds(served: Served, login: Login, shots: Path | None) -> None:
     screen = login("dr_ito")
     screen.open("fabricated_quote")

@@ -104,6 +104,7 @@ def test_what_an_engine_has_spoilt_is_still_the_same_word() -> None:
     [
         ("No fever. Cough and night sweats are reported", "Cough and night sweats are reported"),
         ("There is no pain but the swelling is worse", "the swelling is worse"),
+        ("The wound is clean. Never smoked", "The wound is clean."),
         ("Denies nausea. Has chest pain on exertion", "Has chest pain on exertion"),
         ("no thrombus in the left atrium. The valve is thickened", "The valve is thickened"),
     ],

@@ -23,7 +23,7 @@ def screen(finished: RunSummary, tmp_path: Path) -> Workbench:
 
 
 def test_a_page_that_says_hello_gets_the_queue(screen: Workbench) -> None:
-    assert [row["case_id"] for row in screen._queue.rows][:2] == ["fabricated_quote", "quest_genomic"]
+    assert [row["case_id"] for row in screen._queue.rows][:2] == ["altered_quotes", "fabricated_quote"]
     assert screen._bar.is_ready
 
 
