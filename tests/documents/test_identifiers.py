@@ -1,0 +1,52 @@
+"""Whose page and of when: found as data, compared by one form."""
+
+import pytest
+
+from evalkit.documents.bundle import Word
+from evalkit.documents.identifiers import identifiers
+
+
+def of(text: str) -> dict[str, str]:
+    return {one.kind: one.normal for one in identifiers(text, ())}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "Patient: Helen Marsh DOB: 03/22/1971\nMRN: TM-40917 Date: 02/06/2025",
+            {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22", "mrn": "TM40917", "report_date": "2025-02-06"},
+        ),
+        ("Patient:\tMARSH, HELEN A.\tDOB:\t22-Mar-1971", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}),
+        ("Marsh, Helen     MRN TM-40917\nVariant analysis", {"patient": "MARSH HELEN", "mrn": "TM40917"}),
+        ("Name: Ms. Helen Marsh\nDate of birth\nMarch 22, 1971", {"patient": "MARSH HELEN", "date_of_birth": "1971-03-22"}),
+        ("Date: 01/02/2025\nCollected 01/03/2025\nDate reported: 01/05/2025", {"report_date": "2025-01-05"}),
+        ("Medical Record Number: 0012345", {"mrn": "0012345"}),
+        ("D.O.B. 1985-03-15", {"date_of_birth": "1985-03-15"}),
+        ("The patient was seen. Her name is known.", {}),
+        ("Patient: see below\nDOB: unknown", {}),
+        ("Brookfield, WI 53005\nTelephone 555-0100", {}),
+        ("Patient: Evergreen Mutual Insurance Company", {}),
+        ("DOB: 02/30/1971", {}),
+        ("", {}),
+    ],
+)  # fmt: skip
+def test_what_a_strip_says(text: str, found: dict[str, str]) -> None:
+    assert of(text) == found
+
+
+def test_one_patient_is_one_form_however_the_page_writes_it() -> None:
+    ways = ("Patient: Helen Marsh", "PATIENT NAME: MARSH, HELEN", "Name: Helen A. Marsh", "Marsh, Helen")
+    assert {of(way)["patient"] for way in ways} == {"MARSH HELEN"}
+
+
+def test_the_first_of_a_kind_counts_and_its_place_is_around_label_and_value() -> None:
+    text = "MRN: 111222 and MRN: 333444"
+    words: list[Word] = [(0, 4, 1000, 500, 1400, 600), (5, 11, 1500, 500, 2200, 600), (16, 20, 4000, 500, 4400, 600)]
+    (one,) = identifiers(text, words)
+    assert (one.value, one.box) == ("111222", (0.1, 0.05, 0.22, 0.06))
+
+
+def test_a_strip_at_the_foot_of_a_long_page_is_found() -> None:
+    assert of("word " * 1000 + "\nMRN 5550123") == {"mrn": "5550123"}
+    assert of("word " * 1000 + "\nMRN 5550123" + " word" * 1000) == {}
