@@ -99,10 +99,10 @@ class Comparison(NamedTuple):
 # its unit, or a sign that says something. What else is punctuation says nothing here.
 _UNITS = r"(?:mm|cm|m|km|mg|mcg|ug|µg|μg|g|gm|kg|ng|pg|lbs?|oz|ml|l|dl|cc|iu|u|meq|mmol|hrs?|h|min|bp|kb|mb|gy|x|yo|y)"
 _TOKEN = re.compile(
-    r"(?P<variant>(?<!\w)[cgmnpr]\.\s?\(?[\w*>+=?-]*\w[*=?]?)"
+    r"(?P<variant>(?<!\w)[cgmnpr]\.\(?(?=[\w*>+=?-]*\d)[\w*>+=?-]*[\w*=?])"
     rf"|(?P<amount>\d+(?:[.,]\d+)*(?={_UNITS}(?!\w)))"
     r"|(?P<point>(?<![\w.])\.\d+)"
-    r"|(?P<chunk>[^\W_]+(?:['/][^\W_]+|[.,:>*^_-](?=\d)[^\W_]+|(?<=\d)[-:>/.,][^\W_]+)*)"
+    r"|(?P<chunk>[^\W_]+(?:'[^\W_]+|[.,:>*^_-](?=\d)[^\W_]+|(?<=\d)[-:>/.,][^\W_]+)*)"
     r"|(?P<minus>(?<![\w.)])-(?=\.?\d))"
     r"|(?P<sign>[<>=≤≥±~≈%?°^+])",
     re.IGNORECASE,
@@ -144,7 +144,12 @@ _ENDINGS = (
     ("emia", "uria"), ("ia", "ic"), ("penia", "philia"), ("penia", "cytosis"), ("phasia", "phagia"), ("gram", "graph"),
     ("um", "al"), ("us", "al"), ("ium", "eum"), ("ine", "one"), ("ol", "il"),
 )  # fmt: skip
-_SHORTEST_MISPRINT = 5
+#: Letters of a word that a misprint can spoil and leave recognisable, and of one that two misprints can.
+_SHORTEST_MISPRINT, _LONG = 5, 8
+#: So many words the passage found by letters may be off at either end.
+_SHIFT = 5
+#: More often than any document uses a word: asks whether it is known at all.
+_EVERYWHERE = 10**9
 #: Raise it with every change that alters a verdict.
 _RULES_VERSION = 1
 #: Where a stretch differs in several ways, the first of these names it.
@@ -169,7 +174,9 @@ def _data() -> tuple[dict[str, Kind], dict[str, frozenset[str]]]:
 
 def grounding_version() -> str:
     """Of the rules here and of the words that decide: part of every fingerprint."""
-    return f"{_RULES_VERSION} words " + str(tomllib.loads((files("evalkit.grounding") / "difference.toml").read_text("utf-8"))["version"])
+    return f"{_RULES_VERSION} words " + str(
+        tomllib.loads((files("evalkit.grounding") / "difference.toml").read_text("utf-8"))["version"]
+    )
 
 
 def says_something(text: str) -> bool:
@@ -178,15 +185,15 @@ def says_something(text: str) -> bool:
     return any(token.key not in stop for token in _tokens(text) if any(map(str.isalnum, token.key)))
 
 
-def compare(quote: str, passage: str, *, is_recognised: bool, is_word: IsWord) -> Comparison:
-    """The differences of a quote to the best part of a passage, which may be longer on both sides.
+def compare(quote: str, before: str, passage: str, after: str, *, is_recognised: bool, is_word: IsWord) -> Comparison:
+    """The differences of a quote to a passage that is about as long, or a little more or less of the text around it.
 
     ``is_recognised``: the passage comes from OCR, which may have misread a digit. ``is_word`` tells real words.
     """
     asked, said = _tokens(quote), _tokens(passage)
     if not asked or not said:
         return Comparison((), 0.0)
-    blocks = _blocks(asked, said)
+    blocks = _blocks(asked, _nearest(asked, _tokens(before), said, _tokens(after)))
     equal = len(asked)
     found: list[Difference] = []
     for mine, theirs in blocks:
@@ -199,7 +206,7 @@ def compare(quote: str, passage: str, *, is_recognised: bool, is_word: IsWord) -
 
 
 def lost_negation(text: str, start: int, end: int) -> Difference | None:
-    """The negation beside ``text[start:end]``, in the same clause, that the cut has left out."""
+    """The negation, or question mark, beside ``text[start:end]`` in its clause that the cut has left out."""
     sets = _data()[1]
     opening = [token.key for token in _tokens(text[start:end])[:1]]
     before = _clause_before(text, start)
@@ -208,13 +215,14 @@ def lost_negation(text: str, start: int, end: int) -> Difference | None:
             before = before[at + 1 :]
             break
     # What begins with its own negation has lost none.
-    if not sets["negated before"].intersection(opening) and (cue := _cue(before[-_REACH:], sets["negated before"])):
+    if not sets["negated own"].intersection(opening) and (cue := _cue(before[-_REACH:], sets["negated before"])):
         return Difference(Kind.NEGATION, "", cue)
     after = _clause_after(text, end)
     while after and after[0] in sets["negated linking"]:
         after = after[1:]
-    cue = next((phrase for size in (2, 1) if (phrase := " ".join(after[:size])) in sets["negated after"]), None)
-    return Difference(Kind.NEGATION, "", cue) if cue else None
+    if cue := next((phrase for size in (2, 1) if (phrase := " ".join(after[:size])) in sets["negated after"]), None):
+        return Difference(Kind.NEGATION, "", cue)
+    return Difference(Kind.MODAL, "", "?") if text[end : end + 1] == "?" else None
 
 
 def _cue(words: Sequence[str], cues: frozenset[str]) -> str | None:
@@ -223,27 +231,26 @@ def _cue(words: Sequence[str], cues: frozenset[str]) -> str | None:
     return next((phrase for phrase in phrases if phrase in cues), None)
 
 
-#: So many words before a quote, or behind it, may hold a negation that reaches it.
-_REACH = 5
-_CLAUSE_END = re.compile(r"[.;!?](?=\s|$)|:(?=\s)|\t")
+#: So many words before a quote may hold a negation that reaches it, and so many characters are looked at.
+_REACH = 10
+_BEFORE, _BEHIND = 140, 60
+# A sentence goes on behind a break where a small letter follows.
+_CLAUSE_END = re.compile(r"[.;!?](?=\s|$)|:(?=\s)|\t|\n(?![^\W\d_A-Z])")
 
 
 def _clause_before(text: str, start: int) -> list[str]:
     """The last words of the clause before ``start``, folded."""
-    near = text[max(start - 80, 0) : start]
-    if start > 80 and " " in near:
-        near = near[near.index(" ") :]
-    # A sentence may go on in the next block, in the middle of which only a small letter can stand.
-    if not text[start : start + 1].islower():
-        near = near.rpartition("\n")[2]
-    return [token.key for token in _tokens(_CLAUSE_END.split(near)[-1])]
+    from_word = text.find(" ", max(start - _BEFORE, 0), start) if start > _BEFORE else 0
+    # The quote's first letter is looked at too: it tells whether a break before it ends the clause.
+    clause = _CLAUSE_END.split(text[max(from_word, 0) : start + 1])[-1]
+    return [token.key for token in _tokens(clause[:-1])]
 
 
 def _clause_after(text: str, end: int) -> list[str]:
     """The first words behind ``end`` in the same sentence or the next cell, folded."""
     # From the last character on: where the quote ends its sentence, nothing behind it belongs to it.
-    near = re.split(r"[.;!?](?=\s|$)|\n", text[end - 1 : end + 60])[0][1:]
-    return [token.key for token in _tokens(near)][:_REACH]
+    near = re.split(r"[.;!?](?=\s|$)|\n", text[end - 1 : end + _BEHIND])[0][1:]
+    return [token.key for token in _tokens(near)]
 
 
 # Words
@@ -267,41 +274,45 @@ def _key(text: str) -> str:
     return re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])|\s", "", folded)
 
 
-def _blocks(asked: Sequence[_Token], said: Sequence[_Token]) -> Iterator[tuple[list[_Token], list[_Token]]]:
-    """The stretches where the two differ; what the passage has before and behind the quote is left out."""
-    operations = [
-        op for op in Levenshtein.opcodes([one.key for one in asked], [one.key for one in said]) if op.tag != "equal"
-    ]
+def _nearest(
+    asked: Sequence[_Token], before: Sequence[_Token], said: Sequence[_Token], after: Sequence[_Token]
+) -> Sequence[_Token]:
+    """The run of the page's words that is nearest to the quote.
+
+    Of equally near ones the longest: a word in the place of another is a change, not one word less.
+    """
+    words = (*before, *said, *after)
+    keys, others = [one.key for one in asked], [one.key for one in words]
+    first, last = len(before), len(before) + len(said)
+
+    def distance(start: int, end: int) -> int:
+        return Levenshtein.distance(keys, others[start:end])
+
+    start = min(range(max(first - _SHIFT, 0), min(first + _SHIFT, last)), key=lambda at: (distance(at, last), at))
+    end = min(
+        range(max(last - _SHIFT, start) + 1, min(last + _SHIFT, len(words)) + 1),
+        key=lambda at: (distance(start, at), -at),
+    )
+    # A word that the page divides and the quote does not is longer than its nearest part.
+    while start and asked[0].key.endswith(_glued(words[start - 1 : start + 1])):
+        start -= 1
+    while end < len(words) and asked[-1].key.startswith(_glued(words[end - 1 : end + 1])):
+        end += 1
+    return words[start:end]
+
+
+def _blocks(asked: Sequence[_Token], said: Sequence[_Token]) -> Iterator[tuple[Sequence[_Token], Sequence[_Token]]]:
+    """The stretches where the two differ."""
     merged: list[list[int]] = []
-    for op in operations:
+    for op in Levenshtein.opcodes([one.key for one in asked], [one.key for one in said]):
+        if op.tag == "equal":
+            continue
         if merged and merged[-1][1] == op.src_start and merged[-1][3] == op.dest_start:
             merged[-1][1], merged[-1][3] = op.src_end, op.dest_end
         else:
             merged.append([op.src_start, op.src_end, op.dest_start, op.dest_end])
     for start, end, other_start, other_end in merged:
-        mine, theirs = list(asked[start:end]), list(said[other_start:other_end])
-        if start == 0 and end == len(asked):
-            yield mine, theirs
-            continue
-        if start == 0:
-            theirs = theirs[_overhang(mine, theirs[::-1]) :] if mine else []
-        elif end == len(asked):
-            theirs = theirs[: len(theirs) - _overhang(mine, theirs)] if mine else []
-        if mine or theirs:
-            yield mine, theirs
-
-
-def _overhang(mine: Sequence[_Token], outward: Sequence[_Token]) -> int:
-    """How many of the passage's words at an end lie beyond the quote; ``outward`` begins at the last equal word."""
-    letters = sum(len(one.key) for one in mine)
-    taken = reach = 0
-    for token in outward:
-        if taken >= len(mine) and reach >= letters - 1:
-            break
-        taken, reach = taken + 1, reach + len(token.key)
-        if taken >= len(mine) and reach >= 0.6 * letters:
-            break
-    return len(outward) - taken
+        yield asked[start:end], said[other_start:other_end]
 
 
 # What a stretch differs in
@@ -341,7 +352,8 @@ def _unpaired(mine: Sequence[_Token], theirs: Sequence[_Token], is_recognised: b
 
 def _pair(one: _Token, other: _Token, is_recognised: bool, is_word: IsWord) -> Difference | None:
     """What one word in the place of another means; None for a misprint."""
-    if _is_misprint(one.key, other.key, is_recognised, is_word):
+    is_name = any(_NAME.fullmatch(token.text) and not is_word(token.key, _EVERYWHERE) for token in (one, other))
+    if not is_name and _is_misprint(one.key, other.key, is_recognised, is_word):
         return None
     kind = _kind_of_pair(one, other)
     is_doubtful = is_recognised and (
@@ -407,14 +419,18 @@ def _is_misprint(quoted: str, written: str, is_recognised: bool, is_word: IsWord
     """Whether it is the same word, spoilt on one side so that it is none any more."""
     if min(len(quoted), len(written)) < _SHORTEST_MISPRINT - 1 or not (quoted.isalpha() and written.isalpha()):
         return False
-    if is_word(quoted, 1):
+    kinds = _data()[0]
+    if Kind.UNIT in (kinds.get(written), kinds.get(quoted)):  # no dictionary knows them all: mmol, µmol, nmol
+        return False
+    if quoted in kinds or is_word(quoted, 1):
         # Only an engine turns a real word into something that is none.
         if not is_recognised or is_word(written, 2):
             return False
     elif _is_other_term(quoted, written):
         return False
-    allowed = 1 if _data()[0].get(written) else max(len(written) // 4, 1)
-    return Levenshtein.distance(_relieved(quoted), _relieved(written)) <= allowed
+    allowed = 1 if written in kinds or len(written) < _LONG else 2
+    pairs = ((quoted, written), (_relieved(quoted), _relieved(written)))
+    return min(Levenshtein.distance(*pair) for pair in pairs) <= allowed
 
 
 def _relieved(word: str) -> str:

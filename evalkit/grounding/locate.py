@@ -26,6 +26,7 @@ FAINT = 60.0
 _MOSTLY = 0.5
 #: Characters beside the aligned passage that are compared too: where the quote leaves words out, the passage is longer.
 _MARGIN = 16
+_ENDS = ".,;:…*-'\"()[]•▪●·∙–—“”‘’ \t\n\xa0"
 #: So many differences are told; more would not be read.
 _SHOWN = 3
 _NOTHING_SAID = "the quote has only words that stand everywhere"
@@ -75,6 +76,13 @@ class Locator:
         wanted = canonical(quote).text
         if not any(character.isalnum() for character in wanted):
             return Located(QuoteVerdict.ABSENT, score=0.0)
+        place = self._locate(wanted, quote, page_number)
+        bare = wanted.strip(_ENDS)  # a quote may end in a stop or in dots that the page does not have there
+        if place.is_found or bare == wanted:
+            return place
+        return self._locate(bare, quote.strip(_ENDS), page_number)
+
+    def _locate(self, wanted: str, quote: str, page_number: int) -> Located:
         claimed = self._bundle.page(page_number) if 1 <= page_number <= self._bundle.total_pages else None
         own = [_Passage.of(claimed)] if claimed else []
         if place := self._exactly(wanted, quote, own):
@@ -155,9 +163,17 @@ class Locator:
         if not passage.holds(span):
             return None
         margin = _MARGIN + (span[1] - span[0]) // 8
-        wide = whole_words(passage.text, max(span[0] - margin, 0), min(span[1] + margin, len(passage.text)))
+        text = passage.text
+        wide = whole_words(text, max(span[0] - margin, 0), min(span[1] + margin, len(text)))
         is_recognised = passage.page.status is PageStatus.OCR
-        compared = compare(quote, passage.text[slice(*wide)], is_recognised=is_recognised, is_word=self._vocabulary)
+        compared = compare(
+            quote,
+            text[wide[0] : span[0]],
+            text[slice(*span)],
+            text[span[1] : wide[1]],
+            is_recognised=is_recognised,
+            is_word=self._vocabulary,
+        )
         if compared.matched < _MOSTLY:
             return passage.place(QuoteVerdict.ABSENT, span, score=score)
         differences = compared.differences
