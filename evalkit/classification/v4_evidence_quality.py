@@ -137,6 +137,8 @@ def _outside_segment(one: _Claimed) -> Iterator[Issue]:
 
 
 def _quote(one: _Claimed, place: Located) -> Iterator[Issue]:
+    if place.is_found:
+        return
     page, words = one.evidence.page, _shortened(one.evidence.snippet)
     absent = f"Evidence snippet '{words}' not found in actual PDF text on page {page}"
     nearest = f"the nearest passage is on page {place.page or place.nearest} ({place.score:.0f} % alike)"

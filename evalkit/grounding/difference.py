@@ -107,6 +107,7 @@ _TOKEN = re.compile(
     r"|(?P<sign>[<>=≤≥±~≈%?°^+])",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _AMOUNT = re.compile(r"-?\d*[.,:/-]?[\d.,:/x-]*\d")
 _DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}|(19|20)\d\d")
@@ -167,6 +168,9 @@ def _data() -> tuple[dict[str, Kind], dict[str, frozenset[str]]]:
         for word in row["words"]:
             kinds.setdefault(_key(word), _NAMED[row["name"]])
     sets = {f"negated {name}": frozenset(words) for name, words in data["negated"].items()}
+    sets["cue words"] = frozenset(
+        word for name in ("before", "after") for cue in data["negated"][name] for word in cue.split()
+    )
     sets["articles"] = frozenset(data["articles"]["words"])
     sets["stop"] = frozenset(data["stop"]["words"])
     return kinds, sets
@@ -182,7 +186,7 @@ def grounding_version() -> str:
 def says_something(text: str) -> bool:
     """Whether the text has a word or number beyond articles, prepositions and the like."""
     stop = _data()[1]["stop"]
-    return any(token.key not in stop for token in _tokens(text) if any(map(str.isalnum, token.key)))
+    return any(match.group().casefold() not in stop for match in _WORD.finditer(text))
 
 
 def compare(quote: str, before: str, passage: str, after: str, *, is_recognised: bool, is_word: IsWord) -> Comparison:
@@ -207,22 +211,41 @@ def compare(quote: str, before: str, passage: str, after: str, *, is_recognised:
 
 def lost_negation(text: str, start: int, end: int) -> Difference | None:
     """The negation, or question mark, beside ``text[start:end]`` in its clause that the cut has left out."""
-    sets = _data()[1]
-    opening = [token.key for token in _tokens(text[start:end])[:1]]
-    before = _clause_before(text, start)
+    return _lost_before(text, start, end) or _lost_behind(text, end)
+
+
+def _lost_before(text: str, start: int, end: int) -> Difference | None:
+    clause, sets = _clause_before(text, start), _data()[1]
+    if not _has_cue(clause):
+        return None
+    before = [token.key for token in _tokens(clause)]
     for at in range(len(before) - 1, -1, -1):
         if before[at] in sets["negated ending"]:
             before = before[at + 1 :]
             break
-    # What begins with its own negation has lost none.
-    if not sets["negated own"].intersection(opening) and (cue := _cue(before[-_REACH:], sets["negated before"])):
-        return Difference(Kind.NEGATION, "", cue)
-    after = _clause_after(text, end)
-    while after and after[0] in sets["negated linking"]:
-        after = after[1:]
-    if cue := next((phrase for size in (2, 1) if (phrase := " ".join(after[:size])) in sets["negated after"]), None):
-        return Difference(Kind.NEGATION, "", cue)
+    opening = [token.key for token in _tokens(text[start:end])[:1]]
+    if sets["negated own"].intersection(opening):  # what begins with its own negation has lost none
+        return None
+    cue = _cue(before[-_REACH:], sets["negated before"])
+    return Difference(Kind.NEGATION, "", cue) if cue else None
+
+
+def _lost_behind(text: str, end: int) -> Difference | None:
+    clause, sets = _clause_behind(text, end), _data()[1]
+    if _has_cue(clause):
+        words = [token.key for token in _tokens(clause)]
+        while words and words[0] in sets["negated linking"]:
+            words = words[1:]
+        for size in (2, 1):
+            if (cue := " ".join(words[:size])) in sets["negated after"]:
+                return Difference(Kind.NEGATION, "", cue)
     return Difference(Kind.MODAL, "", "?") if text[end : end + 1] == "?" else None
+
+
+def _has_cue(clause: str) -> bool:
+    """Whether a word of any negation is in it: most clauses have none, and need no closer look."""
+    cues = _data()[1]["cue words"]
+    return any(word in cues for word in _CUE_WORD.findall(plain(clause).casefold()))
 
 
 def _cue(words: Sequence[str], cues: frozenset[str]) -> str | None:
@@ -235,22 +258,22 @@ def _cue(words: Sequence[str], cues: frozenset[str]) -> str | None:
 _REACH = 10
 _BEFORE, _BEHIND = 140, 60
 # A sentence goes on behind a break where a small letter follows.
+_SENTENCE_END = re.compile(r"[.;!?](?=\s|$)|\n")
+_CUE_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _CLAUSE_END = re.compile(r"[.;!?](?=\s|$)|:(?=\s)|\t|\n(?![^\W\d_A-Z])")
 
 
-def _clause_before(text: str, start: int) -> list[str]:
-    """The last words of the clause before ``start``, folded."""
+def _clause_before(text: str, start: int) -> str:
+    """The end of the clause before ``start``."""
     from_word = text.find(" ", max(start - _BEFORE, 0), start) if start > _BEFORE else 0
     # The quote's first letter is looked at too: it tells whether a break before it ends the clause.
-    clause = _CLAUSE_END.split(text[max(from_word, 0) : start + 1])[-1]
-    return [token.key for token in _tokens(clause[:-1])]
+    return _CLAUSE_END.split(text[max(from_word, 0) : start + 1])[-1][:-1]
 
 
-def _clause_after(text: str, end: int) -> list[str]:
-    """The first words behind ``end`` in the same sentence or the next cell, folded."""
+def _clause_behind(text: str, end: int) -> str:
+    """What follows ``end`` in the same sentence or the next cell."""
     # From the last character on: where the quote ends its sentence, nothing behind it belongs to it.
-    near = re.split(r"[.;!?](?=\s|$)|\n", text[end - 1 : end + _BEHIND])[0][1:]
-    return [token.key for token in _tokens(near)]
+    return _SENTENCE_END.split(text[end - 1 : end + _BEHIND], maxsplit=1)[0][1:]
 
 
 # Words

@@ -6,17 +6,18 @@ noise. A score alone never passes anything: it cannot tell a misprint from a cha
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus, Word
 from evalkit.grounding.difference import compare, lost_negation, says_something
-from evalkit.grounding.normalise import Canonical, canonical
+from evalkit.grounding.normalise import Canonical, canonical, canonical_text
 from evalkit.grounding.words import Vocabulary
 from evalkit.issue import PageBox, QuoteVerdict
 
@@ -43,14 +44,19 @@ class Located:
     start: int = 0
     """Characters of ``Page.text``."""
     end: int = 0
-    boxes: tuple[PageBox, ...] = ()
-    """One rectangle per line."""
+    parts: tuple[tuple[Page, int, int], ...] = field(default=(), repr=False)
+    """The pages it stands on, each with start and end there: several where it crosses from one to the next."""
     score: float = 100.0
     """Similarity 0..100; 100 where the canonical forms are equal."""
     difference: str | None = None
     """What differs from the document, in words."""
     nearest: int | None = None
     """Of an ABSENT quote: the page of the passage that is most like it, if any is."""
+
+    @property
+    def boxes(self) -> tuple[PageBox, ...]:
+        """The rectangles around it, one per line."""
+        return tuple(box for part in self.parts for box in boxes_of(*part))
 
     @property
     def is_found(self) -> bool:
@@ -73,7 +79,7 @@ class Locator:
 
         An empty quote, or one of punctuation alone, is ABSENT; one of articles and the like, UNCERTAIN.
         """
-        wanted = canonical(quote).text
+        wanted = canonical_text(quote)
         if not any(character.isalnum() for character in wanted):
             return Located(QuoteVerdict.ABSENT, score=0.0)
         place = self._locate(wanted, quote, page_number)
@@ -102,7 +108,7 @@ class Locator:
 
     def has(self, quote: str, page_number: int) -> bool:
         """Whether the page has these words."""
-        wanted = canonical(quote).text
+        wanted = canonical_text(quote)
         exists = 1 <= page_number <= self._bundle.total_pages
         return exists and bool(wanted) and bool(_found(wanted, self._bundle.page(page_number).text))
 
@@ -123,10 +129,10 @@ class Locator:
                 continue
             if not says_something(quote):
                 return passage.place(QuoteVerdict.UNCERTAIN, spans[0], difference=_NOTHING_SAID)
-            whole = [span for span in spans if not lost_negation(passage.text, *span)]
+            lost = [lost_negation(passage.text, *span) for span in spans]
+            whole = [span for span, difference in zip(spans, lost, strict=True) if not difference]
             if not whole:
-                lost = lost_negation(passage.text, *spans[0])
-                return passage.place(QuoteVerdict.ALTERED, spans[0], difference=str(lost))
+                return passage.place(QuoteVerdict.ALTERED, spans[0], difference=str(lost[0]))
             verbatim = [span for span in whole if passage.text[slice(*span)] == quote.strip()]
             if verbatim and passage.seam is None:
                 return passage.place(QuoteVerdict.VERBATIM, verbatim[0])
@@ -235,7 +241,7 @@ class _Passage(NamedTuple):
             page.page_num,
             start,
             end,
-            boxes=tuple(box for page, *ends in spans for box in boxes_of(page, *ends)),
+            parts=tuple(spans),
             score=score,
             difference=difference,
         )
@@ -270,6 +276,8 @@ def _same_words(found: str, quote: str) -> bool:
 
     Where one of them breaks a line or cell, or joins with a hyphen, a division may be missing in the other.
     """
+    if found.casefold().split() == quote.casefold().split():
+        return True
     divided, loosely = zip(*(_divisions(text) for text in (found, quote)), strict=True)
     return not (divided[0] ^ divided[1]) - loosely[0] - loosely[1]
 
@@ -322,9 +330,8 @@ def _splits(form: Canonical, text: str, at: int) -> bool:
 def boxes_of(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
     """The rectangles, one per line, around the words of ``page.text[start:end]``."""
     lines: list[list[int]] = []
-    for word in page.words:
-        if word[1] <= start or word[0] >= end:
-            continue
+    first = bisect_right(page.words, start, key=itemgetter(1))
+    for word in page.words[first : bisect_left(page.words, end, first, key=itemgetter(0))]:
         if lines and _same_line(lines[-1], word):
             line = lines[-1]
             line[:] = [min(line[0], word[2]), min(line[1], word[3]), max(line[2], word[4]), max(line[3], word[5])]

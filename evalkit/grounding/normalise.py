@@ -61,6 +61,14 @@ def canonical(text: str) -> Canonical:
     return Canonical("".join(parts), tuple(origin))
 
 
+def canonical_text(text: str) -> str:
+    """``canonical(text).text`` without the way back, which takes most of the time."""
+    if not text.isascii():
+        return canonical(text).text
+    marked = _GAP.sub("\0", _ASCII_HYPHEN.sub("", text))
+    return "".join(marked.lower().split()).replace("\0", " ")
+
+
 @lru_cache(maxsize=4096)
 def _folded(character: str) -> str:
     if character in _SIGNS:
@@ -78,6 +86,8 @@ def plain(text: str) -> str:
     return _LINE_END_HYPHEN.sub("", text.translate(_PLAIN))
 
 
+_GAP = re.compile(r"(?<=\d)\s+(?=[.,]?\d)|(?<=\d[.,])\s+(?=\d)")
+_ASCII_HYPHEN = re.compile(r"(?<=[A-Za-z])-(?=\s*[A-Za-z])")
 # A word, or the space between two numbers.
 _TOKEN = re.compile(r"(?P<word>\S+)|(?<=\d)(?P<gap>\s+)(?=[.,]?\d)|(?<=\d[.,])(?P<gap_after_point>\s+)(?=\d)")
 _HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011](?=\s*[^\W\d_])")
