@@ -12,9 +12,10 @@ Three rules do most of the work:
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 from typing import Literal
@@ -48,8 +49,10 @@ class LaidBlock:
     furniture: bool = False
 
     @property
-    def tokens(self) -> list[Token]:
+    def tokens(self) -> Sequence[Token]:
         """All words, in reading order."""
+        if self.type != "table":
+            return self.rows[0][0]
         return [token for row in self.rows for cell in row for token in cell]
 
 
@@ -78,24 +81,45 @@ class Typography:
     capitals: bool
 
 
-def typography(lines: Iterable[Line]) -> Typography:
-    """The commonest size, and whether most characters are bold, and most lines in capitals."""
-    sizes: Counter[float] = Counter()
-    bold = 0.0
-    capitals = count = 0
+@dataclass
+class Setting:
+    """How much text is set in which way; grows page by page."""
+
+    sizes: Counter[float] = field(default_factory=Counter)
+    """Characters of each size, in half points."""
+    bold: float = 0.0
+    capitals: int = 0
+    characters: int = 0
+
+    def add(self, other: Setting) -> None:
+        """Count the other's text in."""
+        self.sizes.update(other.sizes)
+        self.bold += other.bold
+        self.capitals += other.capitals
+        self.characters += other.characters
+
+    @property
+    def typography(self) -> Typography:
+        """The commonest size, and whether most characters are bold, and most lines in capitals."""
+        size = max(self.sizes, key=lambda size: (self.sizes[size], -size), default=0.0)
+        return Typography(size, 2 * self.bold > self.characters, 2 * self.capitals > self.characters)
+
+
+def setting(lines: Iterable[Line]) -> Setting:
+    """How these lines are set."""
+    result = Setting()
     for line in lines:
         weight = len(line.text)
-        sizes[round(2 * line.size) / 2] += weight
-        bold += weight * line.bold
-        capitals += weight * line.text.isupper()
-        count += weight
-    size = max(sizes, key=lambda size: (sizes[size], -size), default=0.0)
-    return Typography(size, 2 * bold > count, 2 * capitals > count)
+        result.sizes[round(2 * line.size) / 2] += weight
+        result.bold += weight * line.bold
+        result.capitals += weight * line.text.isupper()
+        result.characters += weight
+    return result
 
 
 def margin_keys(page: Drawn) -> set[tuple[str, str]]:
     """What stands in the page's margins, digits masked: the same key on another page makes it furniture."""
-    return {(zone, masked(_row_text(row))) for row in _rows(_upright(page)) if (zone := _zone(row, page)) is not None}
+    return {(zone, masked(_row_text(row))) for zone, row in _margin_rows(_upright(page), page)}
 
 
 def masked(text: str) -> str:
@@ -111,9 +135,8 @@ def lay_out(page: Drawn, repeated: set[tuple[str, str]], usual: Typography) -> l
     header: list[LaidBlock] = []
     footer: list[LaidBlock] = []
     body = _upright(page)
-    for row in _rows(body):
-        zone = _zone(row, page)
-        if zone and _is_furniture(zone, _row_text(row), repeated):
+    for zone, row in _margin_rows(body, page):
+        if _is_furniture(zone, _row_text(row), repeated):
             tokens = tuple(token for line in row for token in line.tokens)
             (header if zone == "top" else footer).append(
                 LaidBlock(_type_of([row], usual), ((tokens,),), furniture=True)
@@ -168,10 +191,15 @@ def _rotated(token: Token, quarters: int, width: float, height: float) -> Token:
 # Furniture
 
 
-def _zone(row: _Row, page: Drawn) -> str | None:
-    if max(line.y1 for line in row) <= MARGIN * page.height:
-        return "top"
-    return "bottom" if min(line.y0 for line in row) >= (1 - MARGIN) * page.height else None
+def _margin_rows(lines: Sequence[Line], page: Drawn) -> Iterator[tuple[Literal["top", "bottom"], _Row]]:
+    """The rows that lie in the page's margins as a whole."""
+    upper, lower = MARGIN * page.height, (1 - MARGIN) * page.height
+    for row in _rows(line for line in lines if line.y0 <= upper):
+        if all(line.y1 <= upper for line in row):
+            yield "top", row
+    for row in _rows(line for line in lines if line.y1 >= lower):
+        if all(line.y0 >= lower for line in row):
+            yield "bottom", row
 
 
 def _is_furniture(zone: str, text: str, repeated: set[tuple[str, str]]) -> bool:
@@ -206,11 +234,17 @@ def _split(lines: Iterable[Line], box: tuple[float, float, float, float]) -> tup
     """Lines cut into what is inside the box and what is not."""
     inside: list[Line] = []
     outside: list[Line] = []
+    x0, y0, x1, y1 = box
     for line in lines:
-        within = tuple(token for token in line.tokens if _is_within(token, box))
-        without = tuple(token for token in line.tokens if not _is_within(token, box))
-        inside += [Line(within, line.size, line.bold)] if within else []
-        outside += [Line(without, line.size, line.bold)] if without else []
+        if line.x0 >= x0 and line.y0 >= y0 and line.x1 <= x1 and line.y1 <= y1:
+            inside.append(line)
+        elif line.x0 > x1 + 1 or line.y0 > y1 + 1 or line.x1 < x0 - 1 or line.y1 < y0 - 1:
+            outside.append(line)
+        else:
+            within = tuple(token for token in line.tokens if _is_within(token, box))
+            without = tuple(token for token in line.tokens if not _is_within(token, box))
+            inside += [Line(within, line.size, line.bold)] if within else []
+            outside += [Line(without, line.size, line.bold)] if without else []
     return inside, outside
 
 
@@ -228,18 +262,18 @@ def _table_block(grid: Grid, lines: Sequence[Line]) -> LaidBlock | None:
             cell = grid.cell_at((token.x0 + token.x1) / 2, (token.y0 + token.y1) / 2)
             by_cell.setdefault((cell.y0, cell.x0), []).append(token)
         for place, tokens in by_cell.items():
-            cells.setdefault(place, []).append(Line(tuple(tokens), line.size, line.bold))
-    if any(sum(len(line.tokens) for line in inside) > _PROSE_IN_CELL for inside in cells.values()):
+            part = line if len(by_cell) == 1 else Line(tuple(tokens), line.size, line.bold)
+            cells.setdefault(place, []).append(part)
+    words = {place: sum(len(line.tokens) for line in inside) for place, inside in cells.items()}
+    if max(words.values(), default=0) > _PROSE_IN_CELL:
         return None
-    columns = [x for x in grid.columns if any(place[1] == x for place in cells)]
-    rows = [y for y in grid.rows if any(place[0] == y for place in cells)]
+    used_rows, used_columns = Counter(y for y, _ in cells), {x for _, x in cells}
+    columns = [x for x in grid.columns if x in used_columns]
+    rows = [y for y in grid.rows if y in used_rows]
     if len(columns) < 2 or len(rows) < 2:
         return None
     # A frame whose words mostly stand alone in their row is a form's layout too.
-    words = {place: sum(len(line.tokens) for line in inside) for place, inside in cells.items()}
-    if 2 * sum(words[place] for place in cells if sum(other[0] == place[0] for other in cells) == 1) > sum(
-        words.values()
-    ):
+    if 2 * sum(count for (y, _), count in words.items() if used_rows[y] == 1) > sum(words.values()):
         return None
     return LaidBlock("table", tuple(tuple(_cell_tokens(cells.get((y, x), [])) for x in columns) for y in rows))
 
@@ -258,10 +292,9 @@ def _open_grid(stack: Sequence[Rule], lines: Sequence[Line]) -> Iterator[Grid]:
         heights.insert(0, min(line.y0 for row in header for line in row) - 1)
         inside += [line for row in header for line in row]
     columns = _columns(inside, left)
-    edges = [*columns, right]
-    rows = [y for above, below in pairwise(heights) for y in _row_tops(inside, above, below, columns)]
     if len(columns) > 1:
-        spans = list(pairwise(edges))
+        rows = [y for above, below in pairwise(heights) for y in _row_tops(inside, above, below, columns)]
+        spans = list(pairwise([*columns, right]))
         yield Grid(tuple(Cell(x0, y0, x1, y1) for y0, y1 in pairwise([*rows, heights[-1]]) for x0, x1 in spans))
 
 
@@ -287,6 +320,8 @@ def _row_tops(lines: Sequence[Line], above: float, below: float, columns: Sequen
 
 
 def _cell_tokens(lines: list[Line]) -> tuple[Token, ...]:
+    if len(lines) == 1:
+        return lines[0].tokens
     return tuple(token for row in _rows(lines) for line in row for token in line.tokens)
 
 
@@ -353,14 +388,14 @@ def _gutter(elements: Sequence[_Element]) -> float | None:
 def _gaps(elements: Sequence[_Element], left: float, right: float) -> list[tuple[float, float]]:
     """Width and middle of x-ranges that few elements cross, the least crossed and widest first; at most 6."""
     size = int(right - left) + 2
-    change = [0] * (size + 1)
+    change: Counter[int] = Counter()
     for element in elements:
         change[max(int(element.x0 - left), 0)] += 1
         change[min(int(element.x1 - left) + 1, size)] -= 1
     runs: list[tuple[int, int, int]] = []
     crossing, start = 0, 0
-    for x in range(size):
-        if change[x]:
+    for x in sorted(change):
+        if x < size and change[x]:
             runs.append((crossing, start, x))
             crossing, start = crossing + change[x], x
     limit = 0.4 * len(elements)
@@ -376,7 +411,7 @@ def _bands(elements: Sequence[_Element], gutter: float) -> list[tuple[list[_Elem
     between: list[list[_Element]] = [[] for _ in range(len(spanning) + 1)]
     for element in elements:
         if not element.x0 < gutter < element.x1:
-            between[sum(height < _middle(element) for height in heights)].append(element)
+            between[bisect_left(heights, _middle(element))].append(element)
     bands: list[tuple[list[_Element], bool]] = []
     across: list[_Element] = []
     for number, beside in enumerate(between):
@@ -523,13 +558,15 @@ def _usual_pitch(rows: list[_Row]) -> float:
 
 def _is_tabular(row: _Row) -> bool:
     """Whether wide gaps divide the row into cells; the gap after a bullet does not count."""
+    if len(row) == 1:
+        return False
     cells = row[1:] if len(row[0].tokens) == 1 and _MARKER.fullmatch(row[0].text) else row
     return any(right.x0 - left.x1 >= _WIDE_GAP * left.size for left, right in pairwise(cells))
 
 
 def _has_marker(row: _Row) -> bool:
-    words = [token.text for line in row for token in line.tokens[:2]]
-    return len(words) > 1 and _MARKER.fullmatch(words[0]) is not None
+    is_alone = len(row) == 1 and len(row[0].tokens) == 1
+    return not is_alone and _MARKER.fullmatch(row[0].tokens[0].text) is not None
 
 
 def _weight(row: _Row) -> Literal["bold", "plain", "mixed"]:
@@ -539,16 +576,19 @@ def _weight(row: _Row) -> Literal["bold", "plain", "mixed"]:
 
 
 def _type_of(group: list[_Row], usual: Typography) -> BlockType:
+    otherwise: BlockType = "list_item" if _has_marker(group[0]) else "paragraph"
+    if len(group) > 3:
+        return otherwise
     text = " ".join(_row_text(row) for row in group)
-    is_short = len(group) <= 3 and len(text) <= 120 and len(text.split()) <= 15
-    stands_out = is_short and any(map(str.isalpha, text)) and not any(_is_tabular(row) for row in group)
+    words = text.count(" ") + 1
+    is_short = len(text) <= 120 and words <= 15
+    if not is_short or not any(map(str.isalpha, text)) or any(_is_tabular(row) for row in group):
+        return otherwise
     is_large = min(row[0].size for row in group) >= 1.15 * usual.size
     is_bold = all(_weight(row) == "bold" for row in group) and not usual.bold
-    if stands_out and (is_large or is_bold) and not (text.endswith((".", ",", ";")) and len(text.split()) > 6):
+    if (is_large or is_bold) and not (text.endswith((".", ",", ";")) and words > 6):
         return "heading"
-    if _has_marker(group[0]):
-        return "list_item"
-    return "heading" if stands_out and not usual.capitals and _is_capitals(text) else "paragraph"
+    return "heading" if otherwise == "paragraph" and not usual.capitals and _is_capitals(text) else otherwise
 
 
 def _is_capitals(text: str) -> bool:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
 from evalkit.documents.bundle import Block, Box, DocumentBundle, LayoutMetadata, Page, PageStatus, Word
 from evalkit.documents.drawn import Drawn, Line, Token, look_at
-from evalkit.documents.layout import LaidBlock, Typography, lay_out, margin_keys, typography
+from evalkit.documents.layout import LaidBlock, Setting, Typography, lay_out, margin_keys, setting
 from evalkit.documents.mupdf import library, open_pdf
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
-LAYOUT_VERSION = 2
+LAYOUT_VERSION = 3
 #: A page that images cover by this much and that has fewer words than this: what it says is in the images.
 _PICTURED = ((0.5, 60), (0.25, 40), (0.15, 15))
 #: A page with so many curves and fewer words than this has its letters drawn as outlines.
 _OUTLINED = (600, 60)
 #: So many characters make a page's own typography; shorter ones are judged by the whole document's.
 _OWN_TYPOGRAPHY = 400
+#: So many long pages wait at most to learn whether the text in their margins is repeated.
+_WAITING = 200
 _UNKNOWN_CHARACTER = "\ufffd"
 
 
+@cache
 def reader_version() -> str:
-    """What reads PDFs here: ``pymupdf 1.28.2 layout 1``. It is part of every fingerprint. Does not load PyMuPDF."""
+    """What reads PDFs here: ``pymupdf 1.28.2 layout 3``. It is part of every fingerprint. Does not load PyMuPDF."""
     return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}"
 
 
@@ -36,12 +39,10 @@ def read_pdf(data: bytes, *, file_path: str, doc_id: str, sha256: str, timestamp
     """
     document, total_pages, is_mended = open_pdf(data, file_path)
     try:
-        drawn = [_look(document, number) for number in range(total_pages)]
+        pages = _pages(document, total_pages)
         is_repaired = is_mended or bool(document.is_repaired)
     finally:
         document.close()
-    repeated = _repeated(page for page in drawn if page)
-    usual = typography(line for page in drawn if page for line in page.lines)
     return DocumentBundle(
         doc_id=doc_id,
         file_path=file_path,
@@ -50,10 +51,43 @@ def read_pdf(data: bytes, *, file_path: str, doc_id: str, sha256: str, timestamp
         is_repaired=is_repaired,
         total_pages=total_pages,
         processing_timestamp=timestamp,
-        pages=tuple(
-            _page(number, page, repeated, usual) if page else _failed(number) for number, page in enumerate(drawn, 1)
-        ),
+        pages=pages,
     )
+
+
+def _pages(document: Any, total: int) -> tuple[Page, ...]:
+    """Pages 1..``total``, in order.
+
+    Whether a margin's text is furniture is known when it stands on a second page; how short pages are set, at the end.
+    Until then pages wait, but no more than ``_WAITING`` long ones, or a thousand pages would be in memory twice.
+    """
+    done: dict[int, Page] = {}
+    waiting: dict[int, Drawn] = {}
+    short: dict[int, Drawn] = {}
+    seen: set[tuple[str, str]] = set()
+    repeated: set[tuple[str, str]] = set()
+    whole = Setting()
+    for number in range(1, total + 1):
+        drawn = _look(document, number - 1)
+        if drawn is None:
+            done[number] = _failed(number)
+            continue
+        own, keys = setting(drawn.lines), margin_keys(drawn)
+        whole.add(own)
+        repeated |= keys & seen
+        seen |= keys
+        if own.characters < _OWN_TYPOGRAPHY:
+            short[number] = drawn
+        elif keys <= repeated:
+            done[number] = _page(number, drawn, repeated, own.typography)
+        else:
+            waiting[number] = drawn
+        if len(waiting) > _WAITING:
+            first = next(iter(waiting))
+            done[first] = _long_page(first, waiting.pop(first), repeated)
+    done |= {number: _long_page(number, drawn, repeated) for number, drawn in waiting.items()}
+    done |= {number: _page(number, drawn, repeated, whole.typography) for number, drawn in short.items()}
+    return tuple(done[number] for number in range(1, total + 1))
 
 
 def _look(document: Any, index: int) -> Drawn | None:
@@ -75,20 +109,19 @@ def _is_page(document: Any, number: int) -> bool:
     return any(document.xref_get_key(number, key)[0] != "null" for key in ("Type", "Parent", "MediaBox", "Contents"))
 
 
-def _repeated(pages: Iterable[Drawn]) -> set[tuple[str, str]]:
-    counts = Counter(key for page in pages for key in margin_keys(page))
-    return {key for key, count in counts.items() if count > 1}
+def _long_page(number: int, drawn: Drawn, repeated: set[tuple[str, str]]) -> Page:
+    return _page(number, drawn, repeated, setting(drawn.lines).typography)
 
 
 def _page(number: int, drawn: Drawn, repeated: set[tuple[str, str]], usual: Typography) -> Page:
-    is_long = sum(len(line.text) for line in drawn.lines) >= _OWN_TYPOGRAPHY
-    laid = lay_out(drawn, repeated, typography(drawn.lines) if is_long else usual)
+    laid = lay_out(drawn, repeated, usual)
     visible = [_block(block, drawn) for block in laid]
-    paragraphs = tuple(block.text for block in visible)
+    paragraphs = tuple([block.text for block in visible])
+    text = "\n".join(paragraphs)
     return Page(
         page_num=number,
-        status=_status(drawn, laid),
-        text="\n".join(paragraphs),
+        status=_status(drawn, laid, text),
+        text=text,
         paragraphs=paragraphs,
         layout_metadata=LayoutMetadata(
             block_types=tuple(block.type for block in visible),
@@ -104,9 +137,8 @@ def _failed(number: int) -> Page:
     return Page(page_num=number, status=PageStatus.FAILED, text="", paragraphs=(), layout_metadata=layout, blocks=())
 
 
-def _status(drawn: Drawn, laid: Sequence[LaidBlock]) -> PageStatus:
-    tokens = [token for block in laid for token in block.tokens]
-    if not tokens:
+def _status(drawn: Drawn, laid: Sequence[LaidBlock], text: str) -> PageStatus:
+    if not laid:
         return PageStatus.BLANK if drawn.is_blank else PageStatus.IMAGE
     own_words = sum(len(block.tokens) for block in laid if not block.furniture)
     is_read = drawn.layer_share > 0.5  # somebody has laid the text of the images over them
@@ -115,14 +147,14 @@ def _status(drawn: Drawn, laid: Sequence[LaidBlock]) -> PageStatus:
         return PageStatus.IMAGE
     if drawn.shapes >= _OUTLINED[0] and own_words < _OUTLINED[1]:
         return PageStatus.IMAGE
-    text = "".join(token.text for token in tokens)
-    if 2 * text.count(_UNKNOWN_CHARACTER) > len(text):
+    unknown = text.count(_UNKNOWN_CHARACTER)
+    if unknown and 2 * unknown > sum(map(len, text.split())):
         return PageStatus.IMAGE
     return PageStatus.OCR if is_read else PageStatus.TEXT
 
 
 def _block(block: LaidBlock, page: Drawn) -> Block:
-    text = "\n".join("\t".join(" ".join(token.text for token in cell) for cell in row) for row in block.rows)
+    text = "\n".join(["\t".join([" ".join([token[0] for token in cell]) for cell in row]) for row in block.rows])
     return Block(type=block.type, text=text, box=_box(block.tokens, page), furniture=block.furniture)
 
 
@@ -131,18 +163,13 @@ def _hidden(line: Line, page: Drawn) -> Block:
 
 
 def _box(tokens: Sequence[Token], page: Drawn) -> Box:
-    x0, y0 = min(token.x0 for token in tokens), min(token.y0 for token in tokens)
-    x1, y1 = max(token.x1 for token in tokens), max(token.y1 for token in tokens)
-    return _share(x0, page.width), _share(y0, page.height), _share(x1, page.width), _share(y1, page.height)
-
-
-def _ten_thousandths(token: Token, width: float, height: float) -> tuple[int, int, int, int]:
-    # One call for each word of a document: this is the reader's innermost loop.
+    _, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
+    width, height = page.width, page.height
     return (
-        round(10_000 * min(max(token.x0 / width, 0.0), 1.0)),
-        round(10_000 * min(max(token.y0 / height, 0.0), 1.0)),
-        round(10_000 * min(max(token.x1 / width, 0.0), 1.0)),
-        round(10_000 * min(max(token.y1 / height, 0.0), 1.0)),
+        _share(min(lefts), width),
+        _share(min(tops), height),
+        _share(max(rights), width),
+        _share(max(bottoms), height),
     )
 
 
@@ -155,12 +182,19 @@ def _words(blocks: Sequence[LaidBlock], page: Drawn) -> tuple[Word, ...]:
     """Where each word stands in the page's text and on the page; the text is the words with one separator each."""
     words: list[Word] = []
     position = 0
+    width, height = page.width, page.height
     for block in blocks:
         for row in block.rows:
             for cell in row:
-                for token in cell:
-                    end = position + len(token.text)
-                    words.append((position, end, *_ten_thousandths(token, page.width, page.height)))
+                # Once for each word of a document: this is the reader's innermost loop.
+                for text, x0, y0, x1, y1 in cell:
+                    end = position + len(text)
+                    left, right = round(10_000 * (x0 / width)), round(10_000 * (x1 / width))
+                    top, bottom = round(10_000 * (y0 / height)), round(10_000 * (y1 / height))
+                    if left < 0 or top < 0 or right > 10_000 or bottom > 10_000:
+                        left, top = max(left, 0), max(top, 0)
+                        right, bottom = min(right, 10_000), min(bottom, 10_000)
+                    words.append((position, end, left, top, right, bottom))
                     position = end + 1
                 # An empty cell is followed by its separator alone.
                 position += not cell

@@ -6,9 +6,11 @@ text a second time, apart from the words whose places we need.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cached_property
+from operator import itemgetter
 from typing import NamedTuple
 
 #: Lines this near to each other are one line; ends this near to a line touch it.
@@ -35,37 +37,40 @@ class Cell(NamedTuple):
     y1: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """Cells that hang together, at least two rows and two columns of them."""
 
     cells: tuple[Cell, ...]
 
-    @property
+    @cached_property
     def box(self) -> tuple[float, float, float, float]:
         """x0, y0, x1, y1 around all cells."""
-        return (
-            min(cell.x0 for cell in self.cells),
-            min(cell.y0 for cell in self.cells),
-            max(cell.x1 for cell in self.cells),
-            max(cell.y1 for cell in self.cells),
-        )
+        lefts, tops, rights, bottoms = zip(*self.cells, strict=True)
+        return min(lefts), min(tops), max(rights), max(bottoms)
 
-    @property
+    @cached_property
     def columns(self) -> list[float]:
         """The left edges of the columns, ascending."""
         return sorted({cell.x0 for cell in self.cells})
 
-    @property
+    @cached_property
     def rows(self) -> list[float]:
         """The upper edges of the rows, ascending."""
         return sorted({cell.y0 for cell in self.cells})
 
+    @cached_property
+    def _by_corner(self) -> dict[tuple[float, float], Cell]:
+        return {(cell.x0, cell.y0): cell for cell in self.cells}
+
     def cell_at(self, x: float, y: float) -> Cell:
         """The cell that the point is in, or the nearest one."""
-        for cell in self.cells:
-            if cell.x0 <= x <= cell.x1 and cell.y0 <= y <= cell.y1:
-                return cell
+        column, row = bisect_left(self.columns, x), bisect_left(self.rows, y)
+        if column and row:
+            likely = self._by_corner.get((self.columns[column - 1], self.rows[row - 1]))
+            if likely and x <= likely.x1 and y <= likely.y1:
+                return likely
+        # It is in a cell that reaches over several rows or columns, or beside the table.
         return min(self.cells, key=lambda cell: _distance(cell, x, y))
 
 
@@ -97,8 +102,9 @@ def _joined(rules: Iterable[Rule]) -> list[Rule]:
     """Rules at nearly the same place become one; pieces in a row become one long rule."""
     result: list[Rule] = []
     for at, level in _levels(sorted(rules)):
-        start, end = level[0].start, level[0].end
-        for rule in sorted(level, key=lambda rule: rule.start):
+        pieces = sorted(level, key=lambda rule: rule.start)
+        start, end = pieces[0].start, pieces[0].end
+        for rule in pieces[1:]:
             if rule.start > end + _NEAR:
                 result.append(Rule(at, start, end))
                 start, end = rule.start, rule.end
@@ -127,24 +133,26 @@ def _cells(across: list[Rule], down: list[Rule]) -> list[Cell]:
         for row, (y, left, right) in enumerate(across)
         if left - _NEAR <= x <= right + _NEAR and top - _NEAR <= y <= bottom + _NEAR
     }
-    on_row = {row: [xy for xy, _ in group] for row, group in _grouped(crossings, 1)}
-    on_column = {column: [xy for xy, _ in group] for column, group in _grouped(crossings, 0)}
-    found: list[Cell] = []
-    for (x, y), (column, row) in crossings.items():
-        rights = sorted(point for point in on_row[row] if point[0] > x)
-        belows = sorted((point for point in on_column[column] if point[1] > y), key=lambda point: point[1])
-        cell = _smallest(x, y, rights, belows, crossings)
-        if cell:
-            found.append(cell)
-    return found
+    rights, belows = _following(crossings, rule=1, along=0), _following(crossings, rule=0, along=1)
+    cells = (_smallest(*corner, rights[corner], belows[corner], crossings) for corner in crossings)
+    return [cell for cell in cells if cell]
 
 
-def _grouped(
-    crossings: dict[tuple[float, float], tuple[int, int]], by: int
-) -> Iterator[tuple[int, list[tuple[tuple[float, float], tuple[int, int]]]]]:
-    items = sorted(crossings.items(), key=lambda item: item[1][by])
-    for key, group in groupby(items, key=lambda item: item[1][by]):
-        yield key, list(group)
+def _following(
+    crossings: dict[tuple[float, float], tuple[int, int]], *, rule: int, along: int
+) -> dict[tuple[float, float], list[tuple[float, float]]]:
+    """For each crossing those that come after it on the same rule, the nearest first.
+
+    ``rule`` is the place of the rule's number among the two of a crossing, ``along`` that of the coordinate.
+    """
+    on_rule: dict[int, list[tuple[float, float]]] = {}
+    for point, rules in crossings.items():
+        on_rule.setdefault(rules[rule], []).append(point)
+    following: dict[tuple[float, float], list[tuple[float, float]]] = {}
+    for points in on_rule.values():
+        points.sort(key=itemgetter(along))
+        following |= {point: points[number:] for number, point in enumerate(points, 1)}
+    return following
 
 
 def _smallest(

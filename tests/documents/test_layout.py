@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.documents.drawn import Drawn, Line, Token
-from evalkit.documents.layout import Typography, lay_out, masked, typography
+from evalkit.documents.layout import Typography, lay_out, masked, setting
 from evalkit.documents.tables import Rule, find_grids
 
 USUAL = Typography(size=10, bold=False, capitals=False)
@@ -89,6 +89,12 @@ def test_two_tables_apart() -> None:
     assert len(find_grids(first[0] + second[0], first[1] + second[1])) == 2
 
 
+def test_tables_whose_edges_are_slightly_off_keep_their_own_edges() -> None:
+    upper, lower = grid([0, 50, 100.3], [0, 20, 40]), grid([0, 50, 100], [300, 320, 340])
+    found = find_grids(upper[0] + lower[0], upper[1] + lower[1])
+    assert [len(one.cells) for one in found] == [4, 4]
+
+
 def test_every_word_is_laid_out_once() -> None:
     lines = [line(f"word{n} of line {n}", 40 + 37 * (n % 9), 90 + 11 * (n // 2), turn=n % 5 % 4) for n in range(60)]
     laid = [token for block in lay_out(page(*lines), set(), USUAL) for token in block.tokens]
@@ -99,7 +105,7 @@ def test_every_word_is_laid_out_once() -> None:
 
 def test_typography_is_that_of_most_characters() -> None:
     lines = [line("A TITLE", 0, 0, size=20, bold=1.0), line("the body of the text", 0, 30), line("goes on", 0, 45)]
-    assert typography(lines) == Typography(size=10, bold=False, capitals=False)
+    assert setting(lines).typography == Typography(size=10, bold=False, capitals=False)
 
 
 def test_a_page_in_capitals_has_no_headings_by_capitals() -> None:

@@ -308,6 +308,18 @@ def test_a_line_in_the_margin_that_stands_on_one_page_only_is_no_furniture() -> 
     assert not any(block.furniture for page in document.pages for block in page.blocks)
 
 
+def test_pages_wait_to_learn_what_is_repeated_and_come_out_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalkit.documents.pdf._WAITING", 2)
+    long = [" ".join([*LEFT, *RIGHT])[:400]] * 3
+    heads = ["Ward", "Clinic", "Clinic", "Theatre", "Ward", "Office"]
+    leaves = [both(lines([head], y=50), lines(long, size=4), lines([f"Leaf {head}"], y=300)) for head in heads]
+    document = bundle(pdf(*leaves, lines(["Short"])))
+    assert [page.paragraphs[0] for page in document.pages] == [*heads, "Short"]
+    marked = [[block.text for block in page.blocks if block.furniture] for page in document.pages]
+    # The first page could not wait for the fifth.
+    assert marked == [[], ["Clinic"], ["Clinic"], [], ["Ward"], [], []]
+
+
 # Places
 
 
@@ -480,7 +492,7 @@ def test_an_error_that_is_no_runtime_error_is_no_crash(monkeypatch: pytest.Monke
         raise pymupdf.mupdf.FzErrorLimit("huge")
 
     data = pdf(lines(LEFT))
-    monkeypatch.setattr(pymupdf.Page, "get_bboxlog", fail)
+    monkeypatch.setattr(pymupdf.Page, "get_textpage", fail)
     assert bundle(data).page(1).status is PageStatus.FAILED
     monkeypatch.setattr(pymupdf, "open", fail)
     assert error_of(data).code == "READER-DAMAGED"

@@ -1,0 +1,277 @@
+"""What of a page a person can see.
+
+Nearly all words of nearly all pages are dark print on white paper, and nothing is painted near them. Only for the
+others is a picture of the page drawn, which costs more than reading all of its words.
+
+MuPDF's display list, made once and looked at by all, would save a tenth of the time. But it drops words that are
+clipped away, and words that somebody hid must be told.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+from evalkit.documents.mupdf import library
+
+#: Pixels of the picture that tells whether a word can be seen; more would cost time and show nothing new.
+_MAX_PIXELS = 2_000_000
+#: Below this scale (pixels per point) small print may vanish from the picture although a person could zoom in.
+_MIN_SCALE = 0.3
+#: A word can be seen if its pixels differ by this much (of 255) in red, green or blue. Print of 6 points and more, one
+#: pixel a point, differs: grey 0.75 by 43 or more (its full stops by 14), grey 0.9 by 18 or more; but grey 0.95 by 13
+#: at most, grey 0.97 by 8 at most, and black at an opacity of 5 % by 12 at most.
+_CONTRAST = 14
+#: The types of MuPDF's blocks that are asked for.
+TEXT, VECTOR = 0, 3
+#: Lines thinner than this (points) leave enough of a word to be read.
+THIN = 3.0
+#: Bits of a colour 0xRRGGBB: none is set where red, green and blue are in their darker half, ...
+_NOT_DARK = 0x808080
+#: ... and all are set where they are in their lightest quarter, so that the two differ by far more than _CONTRAST.
+_LIGHT = 0xC0C0C0
+_HALF_OPAQUE = 128
+
+Rect = tuple[float, float, float, float]
+"""x0, y0, x1, y1 in points of the displayed page."""
+
+
+class Cover(NamedTuple):
+    """Something that may make words in its area hard to see."""
+
+    area: Rect
+    order: float = math.inf
+    """The number of the text block that it was painted before, at the latest; infinite where that is not known."""
+    is_light: bool = False
+    """Whether it hides no dark word that is painted upon it."""
+
+    def dims(self, box: Rect, order: int) -> bool:
+        """Whether dark words of text block ``order`` that stand in ``box`` may be hard to see because of it."""
+        x0, y0, x1, y1 = self.area
+        return (
+            not (self.is_light and self.order < order) and x0 < box[2] and box[0] < x1 and y0 < box[3] and box[1] < y1
+        )
+
+
+class Sheet:
+    """A page, as MuPDF tells what is on it."""
+
+    def __init__(self, page: Any) -> None:
+        """``page`` is a ``pymupdf.Page``. Raises whatever MuPDF raises for a broken page."""
+        self._page = page
+        self._mupdf = library()
+        rect = page.rect
+        self.width: float = rect.width
+        self.height: float = rect.height
+        # Lazy vectors do not part words that are underlined; they may be told later than they were painted, not earlier.
+        # TEXT_COLLECT_STYLES would find words drawn twice, but takes ten times as long as all the rest.
+        self._text = self._extract(self._mupdf.TEXT_COLLECT_VECTORS | self._mupdf.TEXT_LAZY_VECTORS)
+        self.blocks: list[dict[str, Any]] = self._text.extractDICT()["blocks"]
+        """MuPDF's blocks of text (type 0) and drawn lines and areas (type 3), in the order they were painted."""
+        self._watch = self._watched()
+
+    @property
+    def words(self) -> list[tuple[float, float, float, float, str, int, int, int]]:
+        """x0, y0, x1, y1, text, number of the block, of the line in it, and of the word; also what is off the page."""
+        words: list[tuple[float, float, float, float, str, int, int, int]] = self._text.extractWORDS()
+        return words
+
+    @property
+    def images(self) -> list[Rect]:
+        """Where images are painted, as far as they are on the page."""
+        return [self._clipped(area) for area in self._watch.images]
+
+    @property
+    def has_shades(self) -> bool:
+        """Whether anything is painted with a gradient."""
+        return bool(self._watch.has_shades)
+
+    @cached_property
+    def covers(self) -> list[Cover]:
+        """All that may make words hard to see."""
+        covers = [Cover(area) for area in self._watch.areas]
+        covers += [Cover(area) for area in self._watch.images]
+        if self._watch.has_clips and self._is_text_clipped():
+            covers.append(Cover((-math.inf, -math.inf, math.inf, math.inf)))
+        return covers + list(_fills(self.blocks))
+
+    @cached_property
+    def _picture(self) -> _Picture | None:
+        """None where the page cannot be drawn, or is so large that its print would vanish."""
+        scale = min(1.0, math.sqrt(_MAX_PIXELS / max(self.width * self.height, 1)))
+        if scale < _MIN_SCALE:
+            return None
+        try:
+            matrix = self._mupdf.Matrix(scale, scale)
+            pixmap = self._page.get_pixmap(matrix=matrix, colorspace=self._mupdf.csRGB, alpha=False)
+        except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; the text may be well all the same
+            return None
+        return _Picture(pixmap.samples, pixmap.width, pixmap.height, pixmap.stride, scale)
+
+    def shows(self, box: Rect) -> bool:
+        """Whether a person sees something in the box; True where no picture can tell."""
+        return self._picture is None or self._picture.has_contrast(box)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the page is known to have one colour everywhere."""
+        return self._picture is not None and self._picture.is_uniform
+
+    def is_inside(self, box: Rect) -> bool:
+        """Whether all of the box is on the page."""
+        return box[0] >= 0 and box[1] >= 0 and box[2] <= self.width and box[3] <= self.height
+
+    def _extract(self, flags: int) -> Any:
+        # Without a clip that has no end, text outside the page would be lost instead of told apart.
+        everywhere = self._mupdf.INFINITE_RECT()
+        flags |= self._mupdf.TEXT_PRESERVE_WHITESPACE
+        return self._page.get_textpage(clip=everywhere, flags=flags, matrix=self._page.rotation_matrix)
+
+    def _watched(self) -> Any:
+        binding = self._mupdf.mupdf
+        watch = _watcher()(binding, self.width, self.height)
+        if any(block["type"] == VECTOR and block["stroked"] and _is_broad(block["bbox"]) for block in self.blocks):
+            # A frame, or a line as broad as a bar: only the path says which.
+            watch.use_virtual_stroke_path()
+        binding.fz_run_page(self._page.this, watch, binding.FzMatrix(), binding.FzCookie())
+        binding.fz_close_device(watch)
+        return watch
+
+    def _is_text_clipped(self) -> bool:
+        kept = self._extract(self._mupdf.TEXT_CLIP)
+        return len(kept.extractText()) != len(self._text.extractText())
+
+    def _clipped(self, area: Rect) -> Rect:
+        x0, y0 = max(area[0], 0.0), max(area[1], 0.0)
+        return x0, y0, max(min(area[2], self.width), x0), max(min(area[3], self.height), y0)
+
+
+class _Picture(NamedTuple):
+    """The page in pixels, RGB."""
+
+    samples: bytes
+    width: int
+    height: int
+    stride: int
+    scale: float
+
+    @property
+    def is_uniform(self) -> bool:
+        first = self.samples[:3] * self.width
+        return all(row == first for row in self._rows(0, self.width, range(self.height)))
+
+    def has_contrast(self, box: Rect) -> bool:
+        """Whether the pixels in the box (points) differ enough to be seen; False where no pixel is in it."""
+        left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.width)
+        top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.height)
+        if left >= right:
+            return False
+        low, high = [255, 255, 255], [0, 0, 0]
+        for row in self._rows(left, right, range(top, bottom)):
+            for channel in range(3):
+                values = row[channel::3]
+                low[channel], high[channel] = min(low[channel], *values), max(high[channel], *values)
+                if high[channel] - low[channel] >= _CONTRAST:
+                    return True
+        return False
+
+    def _rows(self, left: int, right: int, rows: Iterable[int]) -> Iterator[bytes]:
+        for row in rows:
+            yield self.samples[row * self.stride + 3 * left : row * self.stride + 3 * right]
+
+
+def is_plain(span: dict[str, Any]) -> bool:
+    """Whether MuPDF's span of text is dark and opaque: seen on white paper without a doubt."""
+    return not span["color"] & _NOT_DARK and span["alpha"] >= _HALF_OPAQUE
+
+
+def _fills(blocks: Iterable[dict[str, Any]]) -> Iterator[Cover]:
+    """The painted areas; strokes are told by the watcher, which knows how wide they are."""
+    for block in blocks:
+        if block["type"] == VECTOR and not block["stroked"] and _is_broad(block["bbox"]):
+            yield Cover(block["bbox"], block["number"], block["color"] & _LIGHT == _LIGHT)
+
+
+def _is_broad(box: Rect) -> bool:
+    return box[2] - box[0] > THIN and box[3] - box[1] > THIN
+
+
+class _Watch:
+    """What of a device of MuPDF notes things that may hide words.
+
+    MuPDF calls only the methods that are asked for, so that words pass by at no cost.
+    """
+
+    def __init__(self, binding: Any, width: float, height: float) -> None:
+        super().__init__()
+        self._binding = binding
+        self._width = width
+        self._height = height
+        self.images: list[Rect] = []
+        self.areas: list[Rect] = []
+        self.has_clips = self.has_shades = False
+        for name in _WATCHED:
+            getattr(self, f"use_virtual_{name}")()
+
+    def fill_image(self, _context: Any, _image: Any, matrix: Any, *_: Any) -> None:
+        self.images.append(self._square(matrix))
+
+    def fill_image_mask(self, _context: Any, _image: Any, matrix: Any, *_: Any) -> None:
+        self.images.append(self._square(matrix))
+
+    def fill_shade(self, _context: Any, shade: Any, matrix: Any, *_: Any) -> None:
+        self.has_shades = True
+        self.areas.append(_rect(self._binding.ll_fz_bound_shade(shade, matrix)))
+
+    def stroke_path(self, _context: Any, path: Any, stroke: Any, matrix: Any, *_: Any) -> None:
+        if stroke.linewidth * self._binding.ll_fz_matrix_expansion(matrix) > THIN:
+            self.areas.append(_rect(self._binding.ll_fz_bound_path(path, stroke, matrix)))
+
+    def clip_path(self, _context: Any, path: Any, _even_odd: Any, matrix: Any, _scissor: Any) -> None:
+        x0, y0, x1, y1 = area = _rect(self._binding.ll_fz_bound_path(path, None, matrix))
+        # Of other shapes than rectangles only the box is known; words in it may be cut off all the same.
+        if not self._binding.ll_fz_path_is_rect(path, matrix):
+            self.areas.append(area)
+        elif x0 <= 0 and y0 <= 0 and x1 >= self._width and y1 >= self._height:
+            return
+        self.has_clips = True
+
+    def clip_stroke_path(self, _context: Any, path: Any, stroke: Any, matrix: Any, _scissor: Any) -> None:
+        self.has_clips = True
+        self.areas.append(_rect(self._binding.ll_fz_bound_path(path, stroke, matrix)))
+
+    def clip_image_mask(self, _context: Any, _image: Any, matrix: Any, _scissor: Any) -> None:
+        self.has_clips = True
+        self.areas.append(self._square(matrix))
+
+    def begin_mask(self, _context: Any, area: Any, *_: Any) -> None:
+        self.areas.append(_rect(area))
+
+    def begin_group(self, _context: Any, area: Any, *look: Any) -> None:
+        *_, blend_mode, alpha = look
+        if blend_mode or 255 * alpha < _HALF_OPAQUE:
+            self.areas.append(_rect(area))
+
+    def begin_tile(self, _context: Any, area: Any, *rest: Any) -> int:
+        _, _, _, matrix, *_ = rest
+        self.areas.append(_rect(self._binding.ll_fz_transform_rect(area, matrix)))
+        return 0  # nothing is kept: the tile is to be painted
+
+    def _square(self, matrix: Any) -> Rect:
+        """Where an image is painted: the unit square, as the matrix turns it."""
+        return _rect(self._binding.ll_fz_transform_rect(self._binding.fz_unit_rect, matrix))
+
+
+@cache
+def _watcher() -> Any:
+    """The class of the device: MuPDF's, which is loaded late, and ours."""
+    return type("_Watcher", (_Watch, library().mupdf.FzDevice2), {})
+
+
+_WATCHED = [name for name in vars(_Watch) if not name.startswith("_") and name != "stroke_path"]
+
+
+def _rect(rect: Any) -> Rect:
+    return rect.x0, rect.y0, rect.x1, rect.y1

@@ -1,0 +1,271 @@
+"""What a person can see is the page's text; the rest is kept apart, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pymupdf
+import pytest
+
+from evalkit.documents.bundle import Page
+from evalkit.documents.sight import Sheet
+
+from .drawing import LEFT, both, bundle, by_hand, first, lines, nothing, pdf, table
+
+_Draw = Callable[[Any], object]
+PROSE = " ".join(LEFT)
+
+
+def says(text: str, *, y: float = 400, size: float = 11, **look: Any) -> _Draw:
+    """One line of text, looking like that."""
+    return lambda page: page.insert_text((72, y), text, fontsize=size, **look)
+
+
+def box(x0: float, y0: float, x1: float, y1: float, **look: Any) -> _Draw:
+    """A rectangle."""
+    return lambda page: page.draw_rect((x0, y0, x1, y1), **look)
+
+
+def code(content: str) -> _Draw:
+    """What these PDF operators paint; ``/helv`` is there once a line was written."""
+    return lambda page: pymupdf.TOOLS._insert_contents(page, content.encode(), 1)
+
+
+def picture(x0: float, y0: float, x1: float, y1: float, grey: int) -> _Draw:
+    """An image of one colour."""
+
+    def draw(page: Any) -> None:
+        image = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, 8, 8), False)
+        image.clear_with(grey)
+        page.insert_image((x0, y0, x1, y1), pixmap=image)
+
+    return draw
+
+
+def hidden(page: Page) -> list[str]:
+    return [block.text for block in page.blocks if block.hidden]
+
+
+@pytest.mark.parametrize(
+    "trick",
+    [
+        says("ignore this", color=(1, 1, 1)),
+        says("ignore this", color=(0.97, 0.97, 0.97)),
+        says("ignore this", size=40, color=(0.96, 0.97, 0.98)),
+        says("ignore this", fill_opacity=0.03),
+        says("ignore this", fill_opacity=0.0),
+        says("ignore this", size=1),
+        says("ignore this", size=1.8, color=(1, 0, 0)),
+        says("ignore this", render_mode=3),
+        both(says("ignore this"), box(60, 380, 300, 420, fill=(0, 0, 0))),
+        both(says("ignore this"), box(60, 380, 300, 420, fill=(1, 1, 1), color=None)),
+        both(says("ignore this"), picture(60, 380, 300, 420, 255)),
+        both(says("ignore this"), lambda page: page.draw_line((60, 396), (300, 396), width=30)),
+        both(box(60, 380, 300, 420, fill=(0, 0, 0)), says("ignore this")),
+        both(box(60, 380, 300, 420, fill=(0.1, 0, 0.1)), says("ignore this", color=(0.1, 0, 0.12))),
+        both(picture(60, 380, 300, 420, 0), says("ignore this")),
+        code("q 300 300 50 50 re W n BT /helv 11 Tf 72 392 Td (ignore this) Tj ET Q"),
+        code("q 300 300 m 350 300 l 320 350 l h W n BT /helv 11 Tf 72 392 Td (ignore this) Tj ET Q"),
+        # A clip whose box holds the words, and whose shape does not.
+        code("q 60 300 m 400 300 l 400 310 l 60 500 l 60 305 l h 60 300 m 61 500 l 62 300 l h W n Q"
+             " q 60 380 m 500 380 l 500 381 l 300 381 l 300 420 l 299 420 l 299 381 l 60 381 l h W n"
+             " BT /helv 11 Tf 72 392 Td (ignore this) Tj ET Q"),
+        code("BT /helv 11 Tf 7 Tr 72 392 Td (ignore this) Tj ET"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_seen_is_kept_apart(trick: _Draw) -> None:
+    page = first(both(lines(LEFT), trick))
+    assert page.text == PROSE
+    assert hidden(page) == ["ignore this"]
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        says("read this", color=(0.6, 0.6, 0.6)),
+        says("read this", color=(0.75, 0.75, 0.75)),
+        says("read this.", size=6, color=(0.75, 0.75, 0.75)),
+        says("read this", size=40, color=(0.9, 0.9, 0.9)),
+        says("read this", size=60, fill_opacity=0.15),
+        says("read this", size=30, color=(1, 1, 0)),
+        says("read this", size=4),
+        says("read this", render_mode=1),
+        both(box(60, 380, 300, 420, fill=(0.1, 0.2, 0.4)), says("read this", color=(1, 1, 1))),
+        both(box(60, 380, 300, 420, fill=(0.9, 0.95, 0.9)), says("read this")),
+        both(picture(60, 380, 300, 420, 220), says("read this")),
+        both(says("read this"), box(60, 380, 300, 420)),
+        both(says("read this"), box(60, 380, 300, 420, fill=(1, 1, 0), color=None, fill_opacity=0.4)),
+        both(says("read this"), lambda page: page.add_highlight_annot((60, 385, 300, 405))),
+        both(says("read this"), lambda page: page.draw_line((72, 402), (130, 402), width=2)),
+        code("q 60 380 200 40 re W n BT /helv 11 Tf 72 392 Td (read this) Tj ET Q"),
+        code("q 60 380 m 300 380 l 300 420 l 60 410 l h W n BT /helv 11 Tf 72 392 Td (read this) Tj ET Q"),
+        # Letters as windows upon something dark.
+        code("q BT /helv 30 Tf 7 Tr 72 380 Td (read this) Tj ET 0 0 0.4 rg 0 300 600 200 re f Q"),
+    ],
+)
+def test_what_is_faint_or_framed_but_can_be_seen_is_text(shown: _Draw) -> None:
+    page = first(both(lines(LEFT), shown))
+    assert page.text.removesuffix(".") == f"{PROSE}\nread this"
+    assert hidden(page) == []
+
+
+def painted(content: str, resources: str, thing: str) -> Page:
+    """A page of 200 by 200 points that paints ``content``; object 6 is ``thing``, font F is Helvetica."""
+    return bundle(
+        by_hand(
+            [
+                "<</Type/Catalog/Pages 2 0 R>>",
+                "<</Type/Pages/Count 1/Kids[3 0 R]>>",
+                "<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>"
+                f"{resources}>>>>",
+                f"<</Length {len(content)}>>stream\n{content}\nendstream",
+                "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+                thing,
+            ]
+        )
+    ).page(1)
+
+
+@pytest.mark.parametrize(("opacity", "text"), [(0.03, "In sight"), (0.6, "In sight\nHi there")])
+def test_a_transparent_group_hides_what_is_in_it(opacity: float, text: str) -> None:
+    form = "BT /F 12 Tf 10 100 Td (Hi there) Tj ET"
+    page = painted(
+        "BT /F 12 Tf 10 150 Td (In sight) Tj ET /G gs /X Do",
+        f"/XObject<</X 6 0 R>>/ExtGState<</G<</ca {opacity}>>>>",
+        "<</Type/XObject/Subtype/Form/BBox[0 0 200 200]/Group<</S/Transparency>>/Resources<</Font<</F 5 0 R>>>>"
+        f"/Length {len(form)}>>stream\n{form}\nendstream",
+    )
+    assert page.text == text
+    assert hidden(page) == (["Hi there"] if opacity < 0.5 else [])
+
+
+def test_patterns_and_gradients_hide_what_they_cover() -> None:
+    words = "BT /F 12 Tf 10 150 Td (In sight) Tj 0 -50 Td (Hi there) Tj ET"
+    tile = "0 0 0.3 rg 0 0 10 10 re f"
+    pattern = painted(
+        f"{words} /Pattern cs /P scn 0 90 200 30 re f",
+        "/Pattern<</P 6 0 R>>",
+        "<</Type/Pattern/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 10 10]/XStep 10/YStep 10/Resources<<>>"
+        f"/Length {len(tile)}>>stream\n{tile}\nendstream",
+    )
+    gradient = painted(
+        f"{words} q 0 90 200 30 re W n /S sh Q",
+        "/Shading<</S 6 0 R>>",
+        "<</ShadingType 2/ColorSpace/DeviceGray/Coords[0 0 200 0]/Extend[true true]"
+        "/Function<</FunctionType 2/Domain[0 1]/C0[0.2]/C1[0.21]/N 1>>>>",
+    )
+    for page in (pattern, gradient):
+        assert (page.text, hidden(page)) == ("In sight", ["Hi there"])
+
+
+def test_only_the_covered_words_of_a_line_are_hidden() -> None:
+    start, end = (72 + pymupdf.get_text_length(f"The result is {word}") for word in ("", "not"))
+    covered = both(says("The result is not benign"), box(start, 385, end, 405, fill=(0, 0, 0)))
+    page = first(covered)
+    assert page.text.split() == ["The", "result", "is", "benign"]
+    assert hidden(page) == ["not"]
+
+
+def test_a_page_that_is_small_as_a_whole_is_read() -> None:
+    assert first(lines(LEFT, size=1.5)).text == PROSE
+
+
+def test_the_white_header_of_a_table_is_in_the_table() -> None:
+    header = both(
+        box(72, 200, 312, 222, fill=(0, 0.2, 0.4)),
+        lambda page: [page.insert_text((x, 215), text, fontsize=10, color=(1, 1, 1)) for x, text in ((77, "Test"), (197, "Value"))],
+    )  # fmt: skip
+    page = first(both(header, table([["", ""], ["WBC", "7.25"]])))
+    assert page.paragraphs == ("Test\tValue\nWBC\t7.25",)
+    assert hidden(page) == []
+
+
+def test_no_picture_is_drawn_of_plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[object] = []
+    monkeypatch.setattr(Sheet, "shows", lambda sheet, box: not drawn.append(box))
+    plain = both(lines(LEFT), table([["WBC", "7.25"], ["HGB", "13.9"]]), box(60, 380, 300, 420, fill=(0.9, 0.9, 1)))
+    # The coloured box comes first, as in every table with a coloured header.
+    first(both(box(72, 200, 312, 222, fill=(0.8, 0.9, 1)), plain, picture(400, 400, 500, 500, 90)))
+    assert drawn == []
+    first(both(lines(LEFT), says("faint", color=(0.75, 0.75, 0.75))))
+    assert len(drawn) == 1
+
+
+def test_underlines_do_not_part_words() -> None:
+    def underlined(page: Any) -> None:
+        page.insert_text((72, 400), "Adenocar")
+        page.draw_line((72, 402), (300, 402))
+        page.insert_text((72 + pymupdf.get_text_length("Adenocar"), 400), "cinoma of the colon")
+
+    assert first(underlined).text == "Adenocarcinoma of the colon"
+
+
+def test_free_text_and_stamps_are_text() -> None:
+    def annotated(page: Any) -> None:
+        page.add_freetext_annot((72, 390, 300, 420), "Amended on Monday", fontsize=11)
+
+    assert first(both(lines(LEFT), annotated)).paragraphs == (PROSE, "Amended on Monday")
+
+
+def test_ticked_boxes_and_chosen_values_of_forms_are_text() -> None:
+    def form(page: Any) -> None:
+        for number, (kind, name, value) in enumerate(
+            (
+                (pymupdf.PDF_WIDGET_TYPE_TEXT, "name", "Jane Roe"),
+                (pymupdf.PDF_WIDGET_TYPE_COMBOBOX, "side", "left"),
+                (pymupdf.PDF_WIDGET_TYPE_TEXT, "size", "2.5 cm"),
+            )
+        ):
+            widget = pymupdf.Widget()
+            widget.field_name, widget.field_type, widget.field_value = name, kind, value
+            if kind == pymupdf.PDF_WIDGET_TYPE_COMBOBOX:
+                widget.choice_values = ["left", "right"]
+            widget.rect = pymupdf.Rect(150, 100 + 30 * number, 350, 120 + 30 * number)
+            page.add_widget(widget)
+            page.insert_text((72, 115 + 30 * number), f"{name}:")
+
+    assert first(form).paragraphs == ("name: Jane Roe", "side: left", "size: 2.5 cm")
+
+
+def test_a_blank_page_is_drawn_to_be_sure() -> None:
+    assert first(nothing).status.value == "blank"
+
+
+@pytest.mark.parametrize("rotation", [90, 180, 270])
+def test_a_turned_page_says_what_the_upright_one_says(rotation: int) -> None:
+    def turned(page: Any) -> None:
+        page.set_rotation(rotation)
+        back = page.derotation_matrix
+
+        def write(x: float, y: float, text: str) -> None:
+            page.insert_text(pymupdf.Point(x, y) * back, text, fontsize=10, rotate=rotation)
+
+        for number, text in enumerate(LEFT):
+            write(72, 80 + 13 * number, text)
+        for y in (200, 222, 244):
+            page.draw_line(pymupdf.Point(72, y) * back, pymupdf.Point(312, y) * back)
+        for x in (72, 192, 312):
+            page.draw_line(pymupdf.Point(x, 200) * back, pymupdf.Point(x, 244) * back)
+        for x, y, text in ((77, 215, "WBC"), (197, 215, "7.25"), (77, 237, "HGB"), (197, 237, "13.9")):
+            write(x, y, text)
+        write(72, 400, "The end.")
+        page.insert_text(pymupdf.Point(72, 430) * back, "ignore this", rotate=rotation, color=(1, 1, 1))
+
+    page = first(turned, rotation=rotation)
+    assert page.paragraphs == (PROSE, "WBC\t7.25\nHGB\t13.9", "The end.")
+    assert hidden(page) == ["ignore this"]
+
+
+def test_a_table_without_rules_is_read_row_by_row() -> None:
+    rows = [["Test", "Value", "Unit"], ["WBC", "7.25", "10^9/L"], ["HGB", "13.9", "g/dL"]]
+    columns = [lines([row[number] for row in rows], x=72 + 150 * number) for number in range(3)]
+    page = first(both(*columns))
+    assert not page.layout_metadata.has_tables
+    assert page.paragraphs == ("Test Value Unit", "WBC 7.25 10^9/L", "HGB 13.9 g/dL")
+
+
+def test_many_pages_in_one_process_agree_with_each_alone() -> None:
+    draws: list[_Draw] = [lines([f"Page body {number}", *LEFT]) for number in range(3)]
+    together = bundle(pdf(*draws))
+    assert [page.text for page in together.pages] == [first(draw).text for draw in draws]
