@@ -38,7 +38,11 @@ class Settings(BaseSettings):
     workers: int = Field(0, ge=0, le=256)
     """Processes that read PDFs; 0: one per core."""
     read_seconds: int = Field(300, ge=1, le=86_400)
-    """Seconds that reading one PDF may take."""
+    """Seconds that reading one PDF may take, or from one recognised page to the next."""
+    ocr: Literal["auto", "tesseract", "rapidocr", "none"] = "auto"
+    """What recognises pages that are pictures; ``auto``: tesseract, else RapidOCR, whichever is installed."""
+    ocr_seconds: int = Field(30, ge=1, le=3_600)
+    """Seconds that recognising one page once may take."""
     models: Models = Models()
     lossless_repair: bool = False
     """Apply repairs of BLOCKERs that lose nothing (a wrong segment count) before the arbiter counts."""

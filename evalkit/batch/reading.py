@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
@@ -18,17 +18,30 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read
 from evalkit.errors import DocumentError
 
+if TYPE_CHECKING:
+    from evalkit.documents.ocr import EngineName
+    from evalkit.documents.scanned import Recogniser
+
 _WATCH = 2
 """Seconds between looks at whether the run still lives."""
+
+
+class _How(NamedTuple):
+    longest: int
+    ocr: EngineName
+    ocr_seconds: int
 
 
 class Readers:
     """A pool of reading processes; they end with it, and with the run if that is killed."""
 
-    def __init__(self, workers: int, longest: int) -> None:
-        """``workers`` processes; reading one file may take ``longest`` seconds."""
+    def __init__(self, workers: int, longest: int, *, ocr: EngineName = "none", ocr_seconds: int = 30) -> None:
+        """``workers`` processes; reading one file, or until its next recognised page, may take ``longest`` seconds.
+
+        ``ocr`` and ``ocr_seconds``: what recognises pages that are pictures, and how long it may take for one.
+        """
         self._workers = workers
-        self._longest = longest
+        self._how = _How(longest, ocr, ocr_seconds)
         self._pool = _pool(workers)
 
     async def read(self, path: Path, *, doc_id: str, timestamp: str) -> DocumentBundle:
@@ -48,13 +61,13 @@ class Readers:
                 return await self._read_in(pool, path, doc_id, timestamp)
             except BrokenProcessPool as error:
                 raise DocumentError(
-                    f"{path.name} ended the process that read it, or took longer than {self._longest} s",
+                    f"{path.name} ended the process that read it, or took longer than {self._how.longest} s",
                     code="READER-CRASHED",
                     remedy="Print it to a new PDF and run that one.",
                 ) from error
 
     async def _read_in(self, pool: ProcessPoolExecutor, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
-        work = pool.submit(_read_within, self._longest, path, doc_id, timestamp)
+        work = pool.submit(_read_within, self._how, path, doc_id, timestamp)
         bundle: DocumentBundle = await asyncio.wrap_future(work)
         return bundle
 
@@ -82,11 +95,26 @@ def _die_with(parent: int) -> None:
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
-def _read_within(longest: int, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
+def _read_within(how: _How, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
     """Read in this process; past the limit the system ends the process, which no library can hold up."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(longest)
+    signal.alarm(how.longest)
     try:
-        return read(path, doc_id=doc_id, timestamp=timestamp)
+        return read(path, doc_id=doc_id, timestamp=timestamp, recogniser=_recogniser(how))
     finally:
         signal.alarm(0)
+
+
+def _recogniser(how: _How) -> Recogniser | None:
+    """Made in the process that reads; each page that it has done gives the file its whole time again."""
+    if how.ocr == "none":
+        return None
+    from evalkit.documents.ocr import engine
+    from evalkit.documents.scanned import Recogniser
+
+    found = engine(how.ocr)
+    return Recogniser(found, how.ocr_seconds, lambda: _begin_anew(how.longest)) if found else None
+
+
+def _begin_anew(seconds: int) -> None:
+    signal.alarm(seconds)

@@ -32,7 +32,7 @@ from evalkit.classification.schema import type_definitions
 from evalkit.classification.v3_traps import shipped_traps
 from evalkit.classification.v5_arbiter import Decision, count
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import reader_version
+from evalkit.documents.ingest import reader_with
 from evalkit.errors import DocumentError, EvalkitError, StoreError
 from evalkit.grounding import grounding_version
 from evalkit.issue import IssueSeverity
@@ -255,7 +255,7 @@ async def aevaluate(
     given = settings or _settings(None, model, None)
     started = _now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
-    with Readers(1, given.read_seconds) as readers:
+    with _readers(1, given) as readers:
         bundle = await readers.read(where, doc_id=stem_of(path), timestamp=started)
     supplied = None if classification is None else checked(classification)
     outcome = await _orchestrator(given).evaluate(bundle, supplied)
@@ -266,6 +266,10 @@ async def aevaluate(
 def _settings(output: Path | str | None, model: str | None, workers: int | None) -> Settings:
     models = {"default": model} if model is not None else None
     return Settings.load(output=None if output is None else str(output), models=models, workers=workers)
+
+
+def _readers(workers: int, settings: Settings) -> Readers:
+    return Readers(workers, settings.read_seconds, ocr=settings.ocr, ocr_seconds=settings.ocr_seconds)
 
 
 def _orchestrator(settings: Settings) -> RetryOrchestrator:
@@ -293,7 +297,7 @@ def fingerprint(sha256: str, settings: Settings, supplied: Any) -> str:
     return digest(
         {
             "sha256": sha256,
-            "reader": reader_version(),
+            "reader": reader_with(settings.ocr),
             "models": settings.models.model_dump(),
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
@@ -374,7 +378,7 @@ class _Batch:
                 on_progress(summary, done, len(sources))
             return summary
 
-        with Readers(workers, self._settings.read_seconds) as readers:
+        with _readers(workers, self._settings) as readers:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(one(source, readers)) for source in sources]
         return [task.result() for task in tasks]
@@ -429,7 +433,8 @@ class _Batch:
             bundle = read_bundle(self._files, source.doc_id)
         except StoreError:
             return None
-        same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader_version(), str(source.path))
+        reader = reader_with(self._settings.ocr)
+        same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader, str(source.path))
         return bundle if same else None
 
     async def _decide(self, source: Source, readers: Readers, supplied: Any, print_: str) -> DocumentSummary:

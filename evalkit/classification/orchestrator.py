@@ -260,14 +260,16 @@ def reader_issues(bundle: DocumentBundle) -> list[Issue]:
     issues = []
     if unreadable := bundle.unreadable_pages:
         pages = ", ".join(str(number) for number in unreadable[:20]) + (" …" if len(unreadable) > 20 else "")
+        problems = dict.fromkeys(problem for number in unreadable for problem in bundle.page(number).problems)
         issues.append(
             Issue.of(
                 "reader",
                 "READER-NO-TEXT",
                 IssueSeverity.BLOCKER,
-                f"{len(unreadable)} of {bundle.total_pages} pages could not be read as text (page {pages})",
+                f"{len(unreadable)} of {bundle.total_pages} pages could not be read as text (page {pages})"
+                + (f". Too poor to read: {'; '.join(list(problems)[:3])}" if problems else ""),
                 location="document",
-                suggested_fix="Look at these pages, or send a file with a text layer",
+                suggested_fix="Look at these pages, or send a better scan or a file with a text layer",
                 page=unreadable[0],
             )
         )

@@ -96,6 +96,8 @@ class Page(_Frozen):
     """How sure the OCR engine is of each of ``words``, 0..100; empty where the text was not recognised but read."""
     quality: float | None = None
     """How well the page could be recognised, 0..1; None where its text was read."""
+    problems: tuple[str, ...] = ()
+    """Why the page could not be recognised, or only poorly, and what would help; for a clinician."""
     identifiers: tuple[Identifier, ...] = ()
     """The first of each kind, from the top of the page down."""
 

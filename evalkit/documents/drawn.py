@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby, islice, pairwise
 from operator import itemgetter
@@ -90,12 +90,25 @@ class Drawn:
     """Horizontal rules."""
     image_share: float
     """The part of the page that images cover, 0..1."""
-    layer_share: float
-    """The part of the visible words that come from an invisible layer over a scan, 0..1."""
+    layer: tuple[Line, ...]
+    """Those of ``lines`` that are written invisibly over an image: what somebody recognised on a scan."""
     shapes: int
     """Curves and oblique lines: letters drawn as outlines are thousands of them."""
     is_blank: bool
     """No visible text, no image, and nothing drawn but a few rules."""
+
+    @property
+    def layer_share(self) -> float:
+        """The part of the visible words that come from such a layer, 0..1."""
+        words = sum(len(line.tokens) for line in self.lines)
+        return sum(len(line.tokens) for line in self.layer) / max(words, 1)
+
+    @property
+    def without_layer(self) -> Drawn:
+        """The same with its layer among what is hidden."""
+        layer = set(map(id, self.layer))
+        lines = tuple(line for line in self.lines if id(line) not in layer)
+        return replace(self, lines=lines, hidden=(*self.hidden, *self.layer), layer=())
 
 
 class _Written(NamedTuple):
@@ -118,7 +131,7 @@ def look_at(page: Any) -> Drawn:
     images = sheet.images
     visible: list[Line] = []
     hidden: list[Line] = []
-    layer_words = 0
+    layer: list[Line] = []
     written = list(_written(sheet))
     largest = max((one.line.size for one in written), default=0.0)
     for one in written:
@@ -127,12 +140,13 @@ def look_at(page: Any) -> Drawn:
         is_tiny = line.size < _TINY and largest >= _LARGER * line.size
         is_drawn = (one.is_inked or one.is_window or is_over_scan) and not is_tiny
         shown = _shown(one, sheet) if is_drawn else ()
-        visible += _pieces(line, shown)
+        parts = pieces(line, shown)
+        visible += parts
+        layer += parts if is_over_scan else []
         if len(shown) < len(line.tokens):
             seen = set(shown)
             unseen = tuple(token for token in line.tokens if token not in seen)
             hidden.append(Line(unseen, line.size, line.bold, line.turn))
-        layer_words += len(shown) if is_over_scan else 0
     across, down, others = _rules(page, [block for block in sheet.blocks if block["type"] == VECTOR])
     image_area = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in images)
     is_inked = bool(images) or sheet.has_shades or any(one.is_inked for one in written)
@@ -145,7 +159,7 @@ def look_at(page: Any) -> Drawn:
         grids=tuple(find_grids(across, down)),
         rules=tuple(across),
         image_share=min(image_area / (sheet.width * sheet.height), 1.0),
-        layer_share=layer_words / max(sum(len(line.tokens) for line in visible), 1),
+        layer=tuple(layer),
         shapes=others,
         is_blank=not visible and image_area < 1 and (has_few_rules or sheet.is_empty),
     )
@@ -278,8 +292,8 @@ def _turn(direction: tuple[float, float]) -> int | None:
     return round(quarters) % 4 if abs(quarters - round(quarters)) < 0.12 else None
 
 
-def _pieces(line: Line, tokens: tuple[Token, ...]) -> list[Line]:
-    """The line's visible words, cut where the gap is too wide for one line of prose."""
+def pieces(line: Line, tokens: tuple[Token, ...]) -> list[Line]:
+    """The line's ``tokens``, in their order, cut where the gap is too wide for one line of prose."""
     if not tokens:
         return []
     size = line.size

@@ -37,14 +37,14 @@ _ROWS: tuple[tuple[Kind, str, str], ...] = (
     ("date_of_birth", r"(?:d\.?o\.?b\.?|date of birth|birth ?date|born(?: on)?)", _DATE),
     ("mrn", r"(?:mrn|mr ?#|med(?:ical)?\.? rec(?:ord)?\.?(?: (?:no\.?|number|num|#))?|chart (?:no\.?|number|#))", _NUMBER),
     ("report_date", r"(?:reported(?: on)?|report date|date reported|date of report|date of (?:service|visit|exam(?:ination)?)"
-                    r"|(?:visit|exam|service|study|signed) date|signed(?: on)?|dos|date)", _DATE),
+                    r"|(?:visit|exam|service|study|signed) date|signed(?: on)?|date)", _DATE),
 )  # fmt: skip
 _LABELLED = re.compile(
     "|".join(rf"(?<![\w/-])(?P<{kind}_label>{label}){_END}(?P<{kind}>{value})" for kind, label, value in _ROWS),
     re.IGNORECASE,
 )
 _LABEL_BEGINS = re.compile(
-    r"\b(?:patient|pt|name|d\.?o\.?[bs]|date|birth|born|mr|med|chart|report|visit|exam|service|study|signed)",
+    r"\b(?:patient|pt|name|d\.?o\.?b|date|birth|born|mr|med|chart|report|visit|exam|service|study|signed)",
     re.IGNORECASE,
 )
 #: A running head names the patient without a label, family name first.

@@ -6,20 +6,26 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.pdf import read_pdf, reader_version
 from evalkit.errors import DocumentError, UsageError
 
-__all__ = ["digest", "find_pdfs", "load", "read", "reader_version"]
+if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
+    from evalkit.documents.ocr import EngineName
+    from evalkit.documents.scanned import Recogniser
+
+__all__ = ["digest", "find_pdfs", "load", "read", "reader_version", "reader_with"]
 
 MAX_BYTES = 512 * 1024 * 1024
 
 
-def read(path: Path, *, doc_id: str, timestamp: str) -> DocumentBundle:
+def read(path: Path, *, doc_id: str, timestamp: str, recogniser: Recogniser | None = None) -> DocumentBundle:
     """The bundle of the PDF at ``path``. Hash and content come from the same bytes, read once.
 
-    ``timestamp`` is the ISO 8601 time that the bundle will carry. DocumentError where it cannot be read.
+    ``timestamp`` is the ISO 8601 time that the bundle will carry; without ``recogniser``, pages that are pictures stay
+    without text. DocumentError where it cannot be read.
     """
     data = load(path)
     return read_pdf(
@@ -28,7 +34,16 @@ def read(path: Path, *, doc_id: str, timestamp: str) -> DocumentBundle:
         doc_id=doc_id,
         sha256=hashlib.sha256(data).hexdigest(),
         timestamp=timestamp,
+        recogniser=recogniser,
     )
+
+
+def reader_with(ocr: EngineName) -> str:
+    """``reader_version`` with the OCR engine of that name. UsageError OCR-MISSING where it is not installed."""
+    from evalkit.documents.ocr import engine
+
+    found = engine(ocr)
+    return reader_version(found.name_and_version if found else None)
 
 
 def load(path: Path) -> bytes:

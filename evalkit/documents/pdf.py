@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
-from typing import Any
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
-from evalkit.documents.bundle import Block, Box, DocumentBundle, LayoutMetadata, Page, PageStatus, Word
-from evalkit.documents.drawn import Drawn, Line, Token, look_at
+from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
+from evalkit.documents.drawn import Drawn, look_at
 from evalkit.documents.layout import LaidBlock, Setting, Typography, lay_out, margin_keys, setting
 from evalkit.documents.mupdf import library, open_pdf
+from evalkit.documents.page import page_of, text_of
+
+if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
+    from evalkit.documents.scanned import Recogniser, Scans
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
-LAYOUT_VERSION = 3
+LAYOUT_VERSION = 4
 #: A page that images cover by this much and that has fewer words than this: what it says is in the images.
 _PICTURED = ((0.5, 60), (0.25, 40), (0.15, 15))
 #: A page with so many curves and fewer words than this has its letters drawn as outlines.
@@ -26,20 +31,34 @@ _UNKNOWN_CHARACTER = "\ufffd"
 
 
 @cache
-def reader_version() -> str:
-    """What reads PDFs here: ``pymupdf 1.28.2 layout 3``. It is part of every fingerprint. Does not load PyMuPDF."""
-    return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}"
+def reader_version(ocr: str | None = None) -> str:
+    """What reads PDFs here: ``pymupdf 1.28.2 layout 4, tesseract 5.3.0 eng``; part of every fingerprint.
+
+    ``ocr`` is the engine's name and version, None without one. Does not load PyMuPDF.
+    """
+    return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}" + (f", {ocr}" if ocr else "")
 
 
-def read_pdf(data: bytes, *, file_path: str, doc_id: str, sha256: str, timestamp: str) -> DocumentBundle:
+def read_pdf(
+    data: bytes,
+    *,
+    file_path: str,
+    doc_id: str,
+    sha256: str,
+    timestamp: str,
+    recogniser: Recogniser | None = None,
+) -> DocumentBundle:
     """The bundle of the PDF in ``data``; equal bytes give an equal bundle.
 
-    ``sha256`` is the hash of ``data``, ``timestamp`` ISO 8601 UTC; ``file_path`` is recorded, not read.
-    DocumentError (READER-…) where the file cannot be opened; a broken page alone becomes a ``failed`` one.
+    ``sha256`` is the hash of ``data``, ``timestamp`` ISO 8601 UTC; ``file_path`` is recorded, not read. Without a
+    ``recogniser``, pages that are pictures stay without text. DocumentError (READER-…) where the file cannot be
+    opened; a broken page alone becomes a ``failed`` one.
     """
-    document, total_pages, is_mended = open_pdf(data, file_path)
+    opened = open_pdf(data, file_path)
+    document, total_pages, is_mended = opened
+    scans = recogniser.of(opened, PurePath(file_path).name) if recogniser else None
     try:
-        pages = _pages(document, total_pages)
+        pages = _pages(document, total_pages, scans)
         is_repaired = is_mended or bool(document.is_repaired)
     finally:
         document.close()
@@ -47,7 +66,7 @@ def read_pdf(data: bytes, *, file_path: str, doc_id: str, sha256: str, timestamp
         doc_id=doc_id,
         file_path=file_path,
         sha256=sha256,
-        reader=reader_version(),
+        reader=reader_version(recogniser.engine.name_and_version if recogniser else None),
         is_repaired=is_repaired,
         total_pages=total_pages,
         processing_timestamp=timestamp,
@@ -55,7 +74,7 @@ def read_pdf(data: bytes, *, file_path: str, doc_id: str, sha256: str, timestamp
     )
 
 
-def _pages(document: Any, total: int) -> tuple[Page, ...]:
+def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
     """Pages 1..``total``, in order.
 
     Whether a margin's text is furniture is known when it stands on a second page; how short pages are set, at the end.
@@ -72,6 +91,8 @@ def _pages(document: Any, total: int) -> tuple[Page, ...]:
         if drawn is None:
             done[number] = _failed(number)
             continue
+        if scans and drawn.layer:
+            drawn = scans.checked(number, drawn)
         own, keys = setting(drawn.lines), margin_keys(drawn)
         whole.add(own)
         repeated |= keys & seen
@@ -87,7 +108,8 @@ def _pages(document: Any, total: int) -> tuple[Page, ...]:
             done[first] = _long_page(first, waiting.pop(first), repeated)
     done |= {number: _long_page(number, drawn, repeated) for number, drawn in waiting.items()}
     done |= {number: _page(number, drawn, repeated, whole.typography) for number, drawn in short.items()}
-    return tuple(done[number] for number in range(1, total + 1))
+    pages = tuple(done[number] for number in range(1, total + 1))
+    return scans.recognised(pages) if scans else pages
 
 
 def _look(document: Any, index: int) -> Drawn | None:
@@ -115,21 +137,7 @@ def _long_page(number: int, drawn: Drawn, repeated: set[tuple[str, str]]) -> Pag
 
 def _page(number: int, drawn: Drawn, repeated: set[tuple[str, str]], usual: Typography) -> Page:
     laid = lay_out(drawn, repeated, usual)
-    visible = [_block(block, drawn) for block in laid]
-    paragraphs = tuple([block.text for block in visible])
-    text = "\n".join(paragraphs)
-    return Page(
-        page_num=number,
-        status=_status(drawn, laid, text),
-        text=text,
-        paragraphs=paragraphs,
-        layout_metadata=LayoutMetadata(
-            block_types=tuple(block.type for block in visible),
-            has_tables=any(block.type == "table" for block in visible),
-        ),
-        blocks=(*visible, *(_hidden(line, drawn) for line in drawn.hidden)),
-        words=_words(laid, drawn),
-    )
+    return page_of(number, _status(drawn, laid), laid, drawn)
 
 
 def _failed(number: int) -> Page:
@@ -137,7 +145,7 @@ def _failed(number: int) -> Page:
     return Page(page_num=number, status=PageStatus.FAILED, text="", paragraphs=(), layout_metadata=layout, blocks=())
 
 
-def _status(drawn: Drawn, laid: Sequence[LaidBlock], text: str) -> PageStatus:
+def _status(drawn: Drawn, laid: Sequence[LaidBlock]) -> PageStatus:
     if not laid:
         return PageStatus.BLANK if drawn.is_blank else PageStatus.IMAGE
     own_words = sum(len(block.tokens) for block in laid if not block.furniture)
@@ -147,55 +155,8 @@ def _status(drawn: Drawn, laid: Sequence[LaidBlock], text: str) -> PageStatus:
         return PageStatus.IMAGE
     if drawn.shapes >= _OUTLINED[0] and own_words < _OUTLINED[1]:
         return PageStatus.IMAGE
+    text = text_of(laid)
     unknown = text.count(_UNKNOWN_CHARACTER)
     if unknown and 2 * unknown > sum(map(len, text.split())):
         return PageStatus.IMAGE
     return PageStatus.OCR if is_read else PageStatus.TEXT
-
-
-def _block(block: LaidBlock, page: Drawn) -> Block:
-    text = "\n".join(["\t".join([" ".join([token[0] for token in cell]) for cell in row]) for row in block.rows])
-    return Block(type=block.type, text=text, box=_box(block.tokens, page), furniture=block.furniture)
-
-
-def _hidden(line: Line, page: Drawn) -> Block:
-    return Block(type="paragraph", text=line.text, box=_box(line.tokens, page), hidden=True)
-
-
-def _box(tokens: Sequence[Token], page: Drawn) -> Box:
-    _, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
-    width, height = page.width, page.height
-    return (
-        _share(min(lefts), width),
-        _share(min(tops), height),
-        _share(max(rights), width),
-        _share(max(bottoms), height),
-    )
-
-
-def _share(length: float, whole: float) -> float:
-    """The length as a fraction 0..1 of the whole, in ten-thousandths."""
-    return round(min(max(length / whole, 0.0), 1.0), 4)
-
-
-def _words(blocks: Sequence[LaidBlock], page: Drawn) -> tuple[Word, ...]:
-    """Where each word stands in the page's text and on the page; the text is the words with one separator each."""
-    words: list[Word] = []
-    position = 0
-    width, height = page.width, page.height
-    for block in blocks:
-        for row in block.rows:
-            for cell in row:
-                # Once for each word of a document: this is the reader's innermost loop.
-                for text, x0, y0, x1, y1 in cell:
-                    end = position + len(text)
-                    left, right = round(10_000 * (x0 / width)), round(10_000 * (x1 / width))
-                    top, bottom = round(10_000 * (y0 / height)), round(10_000 * (y1 / height))
-                    if left < 0 or top < 0 or right > 10_000 or bottom > 10_000:
-                        left, top = max(left, 0), max(top, 0)
-                        right, bottom = min(right, 10_000), min(bottom, 10_000)
-                    words.append((position, end, left, top, right, bottom))
-                    position = end + 1
-                # An empty cell is followed by its separator alone.
-                position += not cell
-    return tuple(words)

@@ -14,8 +14,10 @@ from evalkit.store import Files, result_name
 
 def differences(folder: Path, output: Path) -> list[str]:
     """One line per document of ``{folder}/expected.json`` that was decided otherwise in ``output``."""
-    expected = json.loads((folder / "expected.json").read_text("utf-8"))["documents"]
-    found = {doc_id: _found(Files(output), doc_id) for doc_id in expected}
+    rows = json.loads((folder / "expected.json").read_text("utf-8"))["documents"]
+    results = {doc_id: _result(Files(output), doc_id) for doc_id in rows}
+    expected = {doc_id: _expected(row, results[doc_id]) for doc_id, row in rows.items()}
+    found = {doc_id: _found(result) for doc_id, result in results.items()}
     return [
         f"{doc_id}: expected {expected[doc_id]}, found {found[doc_id]}"
         for doc_id in sorted(expected)
@@ -23,14 +25,25 @@ def differences(folder: Path, output: Path) -> list[str]:
     ]
 
 
-def _found(files: Files, doc_id: str) -> dict[str, Any]:
+def _expected(row: dict[str, Any], result: DocumentResult | str) -> dict[str, Any]:
+    """The row, or what it says of readings without OCR if this was one."""
+    has_ocr = isinstance(result, DocumentResult) and ", " in result.reader
+    other = row.get("without_ocr")
+    return other if other and not has_ocr else {key: value for key, value in row.items() if key != "without_ocr"}
+
+
+def _result(files: Files, doc_id: str) -> DocumentResult | str:
+    """The document's result, or the code of what went wrong."""
     try:
         stored = files.read(result_name(doc_id), schema_version=SCHEMA_VERSION)
     except EvalkitError as error:
-        return {"error": error.code}
-    if "error" in stored:
-        return {"error": stored["error"]["code"]}
-    result = DocumentResult.model_validate(stored)
+        return error.code
+    return str(stored["error"]["code"]) if "error" in stored else DocumentResult.model_validate(stored)
+
+
+def _found(result: DocumentResult | str) -> dict[str, Any]:
+    if isinstance(result, str):
+        return {"error": result}
     answer = result.classification
     weighty = {issue.code for issue in result.open_issues if issue.severity is not IssueSeverity.MINOR}
     return {

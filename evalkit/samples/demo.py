@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
 from evalkit.samples.manuscript import Manuscript
 from evalkit.samples.paper import draw_pdf
@@ -35,9 +36,15 @@ def draw(folder: Path) -> list[Path]:
     (folder / PRODUCTION).write_bytes((content / PRODUCTION).read_bytes())
     # TOML has no null: a document whose type nobody can tell has no such key.
     rows = tomllib.loads((content / EXPECTED).read_text("utf-8")).items()
-    expected = {"schema_version": 1, "documents": {doc_id: {"dominant_type": None, **row} for doc_id, row in rows}}
+    expected = {"schema_version": 1, "documents": {doc_id: _whole(row) for doc_id, row in rows}}
     (folder / "expected.json").write_text(json.dumps(expected, indent=2, sort_keys=True) + "\n", "utf-8")
     return drawn
+
+
+def _whole(row: dict[str, Any]) -> dict[str, Any]:
+    return {"dominant_type": None} | {
+        key: _whole(value) if isinstance(value, dict) else value for key, value in row.items()
+    }
 
 
 def manuscripts(content: Traversable) -> Iterator[tuple[str, Manuscript]]:

@@ -116,8 +116,8 @@ class Manuscript(_Frozen):
     """Goes into the file's metadata, is drawn nowhere."""
     fax: str = ""
     """What the sending machine printed on top of every page, the page's number excepted."""
-    scanned: bool = False
-    """Whether the pages are pictures of paper: slightly skewed, without a text layer."""
+    scanned: Literal["", "well", "poorly"] = ""
+    """Whether the pages are pictures of paper, slightly skewed and without a text layer; ``poorly``: nobody can read them."""
     part: tuple[Part, ...]
 
     @field_validator("part")

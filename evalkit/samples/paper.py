@@ -32,6 +32,8 @@ LEADING = 1.36
 BULLET = "\x95"
 """The round bullet in the code page of the standard fonts, the only one that they are drawn with."""
 SCAN_DPI = 110
+POOR_DPI = 32
+"""So coarse that no letter can be told from the next."""
 SKEW = (0.9, -0.7)
 """Degrees by which the first, second, third … sheet lay askew on the scanner's glass, in turns."""
 
@@ -51,7 +53,7 @@ def draw_pdf(manuscript: Manuscript) -> bytes:
                 strip = f"{manuscript.fax}   P. {document.page_count:02}/{manuscript.total_pages:02}"
                 sheet.insert_text((LEFT, 18), strip, fontname="cour", fontsize=7.5)
     if manuscript.scanned:
-        document = _scanned(document)
+        document = _scanned(document, POOR_DPI if manuscript.scanned == "poorly" else SCAN_DPI)
     document.set_metadata({"title": manuscript.title, "producer": "evalkit samples", "author": "no real patient"})
     return bytes(document.tobytes(garbage=3, deflate=True, no_new_id=True))
 
@@ -366,15 +368,16 @@ DRAW: dict[Kind, Callable[[_Pen, Block], None]] = {
 # ── pictures of paper ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _scanned(document: Pdf) -> Pdf:
+def _scanned(document: Pdf, dpi: int) -> Pdf:
     """The same pages as an office scanner would have sent them: grey pictures, a little askew, with some grain."""
     import pymupdf
     from PIL import Image
 
     scan = _empty_pdf()
     for page in document:
-        pixels = page.get_pixmap(dpi=SCAN_DPI, colorspace=pymupdf.csGRAY)
+        pixels = page.get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY)
         sheet = Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
+        sheet = sheet.resize((round(WIDTH / 72 * SCAN_DPI), round(HEIGHT / 72 * SCAN_DPI)), Image.Resampling.BICUBIC)
         askew = sheet.rotate(SKEW[page.number % len(SKEW)], resample=Image.Resampling.BICUBIC, fillcolor=250)
         # Seeded: the grain is the same in every draw.
         noise = random.Random(page.number).randbytes(askew.width * askew.height)  # noqa: S311 - it is a picture

@@ -24,7 +24,7 @@ def line(text: str, x: float, y: float, **look: float) -> Line:
 
 def page(*lines: Line) -> Drawn:
     """A page of 600 by 800 points with these lines."""
-    return Drawn(600, 800, lines, hidden=(), grids=(), rules=(), image_share=0, layer_share=0, shapes=0, is_blank=False)
+    return Drawn(600, 800, lines, hidden=(), grids=(), rules=(), image_share=0, layer=(), shapes=0, is_blank=False)
 
 
 def grid(columns: list[float], rows: list[float]) -> tuple[list[Rule], list[Rule]]:

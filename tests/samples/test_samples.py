@@ -18,6 +18,7 @@ from evalkit.samples.manuscript import Manuscript, blocks
 from evalkit.samples.paper import draw_pdf
 
 PAGES = {
+    "altered_quotes": 2,
     "clinical_note": 3,
     "consent_form": 2,
     "doc2_6": 8,
@@ -25,6 +26,7 @@ PAGES = {
     "faxed_packet": 6,
     "genomic_report": 4,
     "pathology_report": 3,
+    "poor_scan": 1,
     "quest_cbc": 2,
     "quest_genomic": 2,
     "radiology_report": 2,
@@ -34,8 +36,12 @@ PAGES = {
     "shares_106": 5,
     "with_blank_page": 3,
 }
-SUPPLIED = ("fabricated_quote", "quest_genomic", "segment_count", "shares_106")
+SUPPLIED = ("altered_quotes", "fabricated_quote", "quest_genomic", "segment_count", "shares_106")
 FABRICATED = "BRCA1 pathogenic variant c.5266dupC detected"
+ALTERED = (
+    "POSITIVE: BRCA2 c.5266dupC was detected in a heterozygous state.",
+    "It can exclude another variant of BRCA1, a variant of another gene, or a large deletion or duplication.",
+)
 ADMINISTRATIVE = ("requisition", "authorization number", "fax cover", "test request", "specimen receipt")
 FURNITURE = re.compile(r"page \d+ of \d+|\bfax\b|\bmrn\b|date of birth|\bdob\b", re.IGNORECASE)
 
@@ -91,9 +97,9 @@ def test_page_counts(texts: dict[str, list[str]]) -> None:
     assert {doc_id: len(pages) for doc_id, pages in texts.items()} == PAGES
 
 
-def test_only_the_scan_and_the_blank_page_are_without_text(texts: dict[str, list[str]]) -> None:
+def test_only_the_scans_and_the_blank_page_are_without_text(texts: dict[str, list[str]]) -> None:
     silent = [(doc_id, i) for doc_id, pages in texts.items() for i, page in enumerate(pages, 1) if not page]
-    assert silent == [("scanned", 1), ("scanned", 2), ("with_blank_page", 2)]
+    assert silent == [("poor_scan", 1), ("scanned", 1), ("scanned", 2), ("with_blank_page", 2)]
 
 
 def test_administrative_words_stand_where_they_belong(texts: dict[str, list[str]]) -> None:
@@ -116,12 +122,12 @@ def test_expected_and_production_name_the_documents(folder: Path) -> None:
     assert expected["schema_version"] == 1
     assert list(expected["documents"]) == list(PAGES)
     for row in expected["documents"].values():
-        assert set(row) == {"decision", "decision_rule", "attempts", "dominant_type", "codes"}
+        assert set(row) - {"without_ocr"} == {"decision", "decision_rule", "attempts", "dominant_type", "codes"}
         assert row["codes"] == sorted(row["codes"])
     with (folder / "production.csv").open(newline="", encoding="utf-8") as file:
         production = {row["doc_id"]: row["dominant_type"] for row in csv.DictReader(file)}
-    # The scan has no row: production_differs is null there.
-    assert set(PAGES) - set(production) == {"scanned"}
+    # The scans have no row: production_differs is null there.
+    assert set(PAGES) - set(production) == {"poor_scan", "scanned"}
     assert set(production.values()) <= set(DocumentType)
     truth = {doc_id: row["dominant_type"] for doc_id, row in expected["documents"].items()}
     truth["quest_genomic"] = "Other"
@@ -171,7 +177,7 @@ def test_quotes_stand_where_they_are_claimed(folder: Path, texts: dict[str, list
         assert start <= quote.page <= end
         assert 3 <= len(quote.snippet.split()) <= 60
         assert not FURNITURE.search(quote.snippet)
-        if quote.snippet != FABRICATED:
+        if quote.snippet not in (FABRICATED, *ALTERED):
             assert quote.snippet in texts[doc_id][quote.page - 1]
             for anchor in quote.anchors_found:
                 assert anchor in texts[doc_id][quote.page - 1]

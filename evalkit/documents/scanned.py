@@ -1,0 +1,238 @@
+"""A page that is a picture, recognised and laid out as if it had been printed; and the text others laid over a scan.
+
+Copiers and scanning programs write what they recognised invisibly over the picture. A person sees the picture alone, so
+such text counts only as far as the picture says the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from evalkit.documents.bundle import Page, PageStatus
+from evalkit.documents.drawn import Drawn, Line, Token, pieces
+from evalkit.documents.layout import LaidBlock, Typography, lay_out, margin_keys, setting
+from evalkit.documents.mupdf import OpenPdf
+from evalkit.documents.ocr import DPI, Engine, Reading, read_image
+from evalkit.documents.page import page_of
+from evalkit.documents.quality import Quality, Recognised
+from evalkit.documents.render import drawn_page
+from evalkit.errors import DocumentError
+
+#: A point is 1/72 inch.
+_POINTS = 72.0
+#: What an engine's box around a word holds of the font size: small letters, and what capitals and tails add to them.
+_X_HEIGHT, _ASCENDER, _DESCENDER = 0.5, 0.22, 0.22
+_HIGH, _LOW = re.compile(r"[A-Z0-9bdfhklt(\[/]"), re.compile(r"[gjpqy,;(\[]")
+#: The share of a scan's words that its text and its picture must have in common.
+_IN_COMMON = 0.6
+#: The share of a picture's words that the page's text must have to be all that the picture says.
+_NOTHING_NEW = 0.9
+#: So many pages are recognised before they are laid out: what repeats in their margins is furniture.
+_AT_ONCE = 100
+#: What engines take the lines of tables and forms for.
+_RULE = re.compile(r"[|¦_—]+")
+_COMPARED = re.compile(r"\w{3,}")
+
+
+@dataclass(frozen=True)
+class Recogniser:
+    """What recognises pages that are pictures."""
+
+    engine: Engine
+    seconds: float
+    """That recognising a page once may take."""
+    after_each: Callable[[], None] = lambda: None
+    """Called when a page is done: whoever limits the time begins anew."""
+
+    def of(self, opened: OpenPdf, name: str) -> Scans:
+        """The pictures of one file, which ``name`` names in errors."""
+        return Scans(self, opened, name)
+
+
+class Scans:
+    """The pages of one file that are pictures."""
+
+    def __init__(self, recogniser: Recogniser, opened: OpenPdf, name: str) -> None:
+        self._recogniser = recogniser
+        self._opened = opened
+        self._path = Path(name)
+        self._confirmed: dict[int, Quality] = {}
+        self._scanned: dict[int, Scan | DocumentError | None] = {}
+
+    def checked(self, number: int, drawn: Drawn) -> Drawn:
+        """The page (from 1) with the text that others laid over its picture, or with that text hidden.
+
+        It stays only if the picture says the same: nobody who looks at the page would see it.
+        """
+        scan = self._scan(number)
+        if isinstance(scan, Scan) and scan.confirms(drawn):
+            self._confirmed[number] = scan.quality
+            return drawn
+        self._scanned[number] = scan
+        return drawn.without_layer
+
+    def recognised(self, pages: Sequence[Page]) -> tuple[Page, ...]:
+        """The pages, those that are pictures with what stands on them."""
+        portions = (pages[start : start + _AT_ONCE] for start in range(0, len(pages), _AT_ONCE))
+        return tuple(page for portion in portions for page in self._portion(portion))
+
+    def _portion(self, pages: Sequence[Page]) -> Iterator[Page]:
+        pictures = [page.page_num for page in pages if page.status is PageStatus.IMAGE]
+        scans = {at: self._scanned.pop(at) if at in self._scanned else self._scan(at) for at in pictures}
+        margins = Counter(key for scan in scans.values() if isinstance(scan, Scan) for key in margin_keys(scan.drawn))
+        repeated = {key for key, count in margins.items() if count > 1}
+        for page in pages:
+            if page.page_num in scans:
+                yield _with_scan(page, scans[page.page_num], repeated)
+            elif quality := self._confirmed.get(page.page_num):
+                yield page.model_copy(update={"quality": quality.score, "problems": quality.problems})
+            else:
+                yield page
+
+    def _scan(self, number: int) -> Scan | DocumentError | None:
+        """The page (from 1), recognised; None where its picture is blank."""
+        try:
+            image = drawn_page(self._opened, self._path, number, DPI)
+            box = self._opened.document.load_page(number - 1).rect
+            # A page too large for the renderer is drawn more coarsely than it was asked for.
+            dpi = max(round(_POINTS * image.width / max(box.width, 1.0)), 1)
+            reading = read_image(image, self._recogniser.engine, dpi=dpi, seconds=self._recogniser.seconds)
+        except DocumentError as error:
+            return error
+        finally:
+            self._recogniser.after_each()
+        return Scan.of(reading, box.width, box.height) if reading else None
+
+
+def _with_scan(page: Page, scan: Scan | DocumentError | None, repeated: set[tuple[str, str]]) -> Page:
+    """The page with what its picture says; as it is, with the reason, where that cannot be told."""
+    if scan is None:
+        return page if page.text else page.model_copy(update={"status": PageStatus.BLANK})
+    if isinstance(scan, DocumentError):
+        return page.model_copy(update={"problems": (_unrecognised(scan),)})
+    told = {"quality": scan.quality.score, "problems": scan.quality.problems}
+    if not scan.quality.readable:
+        return page.model_copy(update=told)
+    if not scan.adds_to(page.text):
+        return page.model_copy(update=told | {"status": PageStatus.TEXT})
+    laid, confidences = scan.laid_out(repeated)
+    whole = page_of(page.page_num, PageStatus.OCR, laid, scan.displayed)
+    hidden = tuple(block for block in page.blocks if block.hidden)
+    return whole.model_copy(update=told | {"blocks": (*whole.blocks, *hidden), "confidences": confidences})
+
+
+class Laid(NamedTuple):
+    """A recognised page, laid out."""
+
+    blocks: list[LaidBlock]
+    """In points of the page as it is displayed."""
+    confidences: tuple[int, ...]
+    """Of their words, in order, 0..100."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A recognised page."""
+
+    drawn: Drawn
+    """As if it had been printed upright, in points."""
+    width: float
+    """Of the page as it is displayed, points."""
+    height: float
+    places: dict[Token, Token]
+    """Where each word stands on the page as it is displayed, in points."""
+    sureness: dict[Token, int]
+    """The engine's confidence in each, 0..100."""
+    quality: Quality
+    words: tuple[Recognised, ...]
+
+    @classmethod
+    def of(cls, reading: Reading, width: float, height: float) -> Scan:
+        """``width`` and ``height`` are the displayed page's, in points."""
+        scale = (height if reading.turn % 2 else width) / max(reading.width, 1)
+        places: dict[Token, Token] = {}
+        sureness: dict[Token, int] = {}
+        lines: list[Line] = []
+        printed = (word for word in reading.words if not _RULE.fullmatch(word.text))
+        for _, group in groupby(printed, key=lambda word: word.line):
+            words = list(group)
+            tokens = [Token(word.text, *(scale * edge for edge in word[1:5])) for word in words]
+            for word, token in zip(words, tokens, strict=True):
+                x0, y0, x1, y1 = reading.back.box(*word[1:5])
+                places[token] = Token(word.text, x0 * width, y0 * height, x1 * width, y1 * height)
+                sureness[token] = word.confidence
+            size = round(median(map(_size, tokens)), 1)
+            lines += pieces(Line(tuple(tokens), size), tuple(sorted(tokens, key=lambda token: token.x0)))
+        drawn = Drawn(
+            width=scale * reading.width,
+            height=scale * reading.height,
+            lines=tuple(lines),
+            hidden=(),
+            grids=(),
+            rules=(),
+            image_share=1.0,
+            layer=(),
+            shapes=0,
+            is_blank=False,
+        )
+        return cls(drawn, width, height, places, sureness, reading.quality, reading.words)
+
+    @property
+    def displayed(self) -> Drawn:
+        """The page that the words are placed on."""
+        return replace(self.drawn, width=self.width, height=self.height)
+
+    @property
+    def typography(self) -> Typography:
+        """How most of it is set."""
+        return setting(self.drawn.lines).typography
+
+    def laid_out(self, repeated: set[tuple[str, str]]) -> Laid:
+        """Its blocks; ``repeated`` as for ``lay_out``."""
+        blocks = lay_out(self.drawn, repeated, self.typography)
+        return Laid(
+            [
+                LaidBlock(
+                    block.type,
+                    tuple(tuple(tuple(self.places[token] for token in cell) for cell in row) for row in block.rows),
+                    block.furniture,
+                )
+                for block in blocks
+            ],
+            tuple(self.sureness[token] for block in blocks for token in block.tokens),
+        )
+
+    def confirms(self, page: Drawn) -> bool:
+        """Whether the picture says what the invisible text over it says, and the page's text leaves little of it out."""
+        seen = _counted(word.text for word in self.words)
+        layer = _counted(line.text for line in page.layer)
+        written = _counted(line.text for line in page.lines)
+        is_true = (seen & layer).total() >= _IN_COMMON * layer.total()
+        return is_true and (seen & written).total() >= _IN_COMMON * seen.total()
+
+    def adds_to(self, text: str) -> bool:
+        """Whether the picture says more than the text that the page has anyway: a logo or a drawing does not."""
+        seen = _counted(word.text for word in self.words)
+        return (seen & _counted([text])).total() < _NOTHING_NEW * seen.total()
+
+
+def _unrecognised(error: DocumentError) -> str:
+    """Why a page could not be recognised, and what would help, in a clause."""
+    return f"{error.message}: {error.remedy[:1].lower()}{error.remedy[1:].rstrip('.')}"
+
+
+def _counted(texts: Iterable[str]) -> Counter[str]:
+    return Counter(word for text in texts for word in _COMPARED.findall(text.casefold()))
+
+
+def _size(token: Token) -> float:
+    """The font size that a word's height tells: letters without heads and tails take up half of it."""
+    share = _X_HEIGHT + _ASCENDER * bool(_HIGH.search(token.text)) + _DESCENDER * bool(_LOW.search(token.text))
+    return (token.y1 - token.y0) / share
