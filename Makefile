@@ -10,7 +10,7 @@ SERVE ?= 1
 OUTPUT ?= output
 PORT ?= 8866
 
-.PHONY: demo test browser check bench stress lock clean
+.PHONY: demo test tesseract browser check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
 .venv/.demo: requirements.lock pyproject.toml
@@ -24,7 +24,7 @@ PORT ?= 8866
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.lock --editable '.[dask,dev]'
 	touch $@
 
-demo: .venv/.demo
+demo: .venv/.demo tesseract
 	$(BIN)/evalkit samples .demo
 	$(BIN)/evalkit run .demo --output $(OUTPUT) --classifications .demo/classifications --production .demo/production.csv
 	$(BIN)/python -m evalkit.samples .demo $(OUTPUT)
@@ -39,15 +39,23 @@ check: .venv/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: .venv/.test browser
+test: .venv/.test tesseract browser
 	$(BIN)/python -m pytest
+
+# Debian's packages: as root they are installed, else what is missing is said, and the demo and tests do without.
+define debian
+	@command -v $(1) > /dev/null || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $(2) > /dev/null; \
+	  else echo "$(1) is not installed: $(3)" >&2; fi
+endef
+
+tesseract:
+	$(call debian,tesseract,tesseract-ocr,pages that are pictures will not be read)
 
 # Debian's own browser: the one that the test tool would download is not needed.
 browser:
-	@command -v chromium > /dev/null || \
-	  if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium fonts-dejavu-core > /dev/null; \
-	  else echo "chromium is not installed: the browser tests will be skipped" >&2; fi
+	$(call debian,chromium,chromium fonts-dejavu-core,the browser tests will be skipped)
 
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py

@@ -37,6 +37,7 @@ def examine(settings: Settings) -> list[Check]:
     return [
         Check("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
         *(_package(name) for name in _PACKAGES),
+        _ocr(settings),
         _data(),
         _output(Path(settings.output)),
     ]
@@ -47,6 +48,21 @@ def _package(name: str) -> Check:
         return Check(name, True, version(name))
     except PackageNotFoundError:
         return Check(name, False, "not installed", f"pip install {name}")
+
+
+def _ocr(settings: Settings) -> Check:
+    from evalkit.documents.ocr import engine
+
+    if settings.ocr == "none":
+        return Check("OCR", True, "switched off: pages that are pictures go to a person")
+    try:
+        found = engine(settings.ocr)
+    except EvalkitError as error:
+        return Check("OCR", False, error.message, error.remedy)
+    if found is None:
+        remedy = 'apt-get install tesseract-ocr, or pip install "evalkit[ocr]"; without, pages that are pictures go to a person'
+        return Check("OCR", False, "no engine is installed", remedy)
+    return Check("OCR", True, found.name_and_version)
 
 
 def _data() -> Check:
