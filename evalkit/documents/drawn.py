@@ -123,10 +123,22 @@ class _Written(NamedTuple):
     """Dark and opaque, and all of it signs that leave ink."""
     order: int
     """The number of its text block."""
+    fonts: tuple[str, ...]
+    """Its fonts, where the file brings any along; else none."""
 
 
-def look_at(page: Any) -> Drawn:
-    """All that is drawn on a ``pymupdf.Page``. Raises whatever MuPDF raises for a broken page."""
+Proven = dict[tuple[str, ...], set[str]]
+"""For fonts that a file brings along, the characters that were seen to leave ink."""
+
+
+def look_at(page: Any, proven: Proven | None = None) -> Drawn:
+    """All that is drawn on a ``pymupdf.Page``. Raises whatever MuPDF raises for a broken page.
+
+    A file's own font may have empty shapes for some letters, and its words then say something that nobody sees: they
+    are looked for in the picture until the letters have been seen. ``proven`` is what earlier pages of the file have
+    shown, and is added to.
+    """
+    proven = {} if proven is None else proven
     sheet = Sheet(page)
     images = sheet.images
     visible: list[Line] = []
@@ -139,7 +151,7 @@ def look_at(page: Any) -> Drawn:
         is_over_scan = not one.is_inked and any(_covers(image, line) for image in images)
         is_tiny = line.size < _TINY and largest >= _LARGER * line.size
         is_drawn = (one.is_inked or one.is_window or is_over_scan) and not is_tiny
-        shown = _shown(one, sheet) if is_drawn else ()
+        shown = _shown(one, sheet, proven) if is_drawn else ()
         parts = pieces(line, shown)
         visible += parts
         layer += parts if is_over_scan else []
@@ -165,16 +177,19 @@ def look_at(page: Any) -> Drawn:
     )
 
 
-def _shown(written: _Written, sheet: Sheet) -> tuple[Token, ...]:
+def _shown(written: _Written, sheet: Sheet, proven: Proven) -> tuple[Token, ...]:
     """The words that can be seen; only where it is in doubt are they looked for in the picture of the page."""
     box, tokens = written.line.box, written.line.tokens
     if not sheet.is_inside(box):
         tokens = tuple(token for token in tokens if _is_inside(token, sheet))
-    is_sure = written.is_inked and written.is_plain
+    letters = proven.setdefault(written.fonts, set()) if written.fonts else set()
+    is_sure = written.is_inked and written.is_plain and (not written.fonts or letters.issuperset(written.line.text))
     covers = sheet.covers
     if is_sure and not (covers and any(cover.dims(box, written.order) for cover in covers)):
         return tokens
-    return tuple(token for token in tokens if sheet.shows(_core(token)))
+    shown = tuple(token for token in tokens if sheet.shows(_core(token)))
+    letters.update(" ", *(token.text for token in shown))
+    return shown
 
 
 def _written(sheet: Sheet) -> Iterator[_Written]:
@@ -182,15 +197,18 @@ def _written(sheet: Sheet) -> Iterator[_Written]:
     words = {
         place: list(group) for place, group in groupby(_once(_clean(sheet.words), sheet.blocks), key=itemgetter(5, 6))
     }
+    has_own_fonts = sheet.has_own_fonts
     # Words count the blocks of text alone; a block's own number counts all that is painted.
     for text_block, block in enumerate(block for block in sheet.blocks if block["type"] == TEXT):
         for number, line in enumerate(block["lines"]):
             if found := words.get((text_block, number)):
                 tokens = tuple([Token(text, x0, y0, x1, y1) for x0, y0, x1, y1, text, _, _, _ in found])
-                yield from _styled(tokens, line["spans"], _turn(line["dir"]), block["number"])
+                yield from _styled(tokens, line["spans"], _turn(line["dir"]), block["number"], has_own_fonts)
 
 
-def _styled(tokens: tuple[Token, ...], spans: list[dict[str, Any]], turn: int | None, order: int) -> Iterator[_Written]:
+def _styled(
+    tokens: tuple[Token, ...], spans: list[dict[str, Any]], turn: int | None, order: int, has_own_fonts: bool
+) -> Iterator[_Written]:
     size, bold = _look(spans)
     inked = tokens
     unseen: tuple[Token, ...] = ()
@@ -200,10 +218,12 @@ def _styled(tokens: tuple[Token, ...], spans: list[dict[str, Any]], turn: int | 
         unseen = tuple(token for token in tokens if token not in inked)
     if inked:
         line = Line(inked, size, bold, turn)
-        yield _Written(line, True, False, all(map(is_plain, spans)) and not _TRACELESS.search(line.text), order)
+        is_sure = all(map(is_plain, spans)) and not _TRACELESS.search(line.text)
+        fonts = tuple(sorted({span["font"] for span in spans})) if has_own_fonts else ()
+        yield _Written(line, True, False, is_sure, order, fonts)
     if unseen:
         is_window = any(span["char_flags"] & _CLIPPED for span in veiled)
-        yield _Written(Line(unseen, size, bold, turn), False, is_window, False, order)
+        yield _Written(Line(unseen, size, bold, turn), False, is_window, False, order, ())
 
 
 def _look(spans: list[dict[str, Any]]) -> tuple[float, float]:

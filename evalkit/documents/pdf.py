@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
-from evalkit.documents.drawn import Drawn, look_at
+from evalkit.documents.drawn import Drawn, Proven, look_at
 from evalkit.documents.layout import LaidBlock, Setting, Typography, lay_out, margin_keys, setting
 from evalkit.documents.mupdf import library, open_pdf
 from evalkit.documents.page import page_of, text_of
@@ -86,8 +86,9 @@ def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
     seen: set[tuple[str, str]] = set()
     repeated: set[tuple[str, str]] = set()
     whole = Setting()
+    proven: Proven = {}
     for number in range(1, total + 1):
-        drawn = _look(document, number - 1)
+        drawn = _look(document, number - 1, proven)
         if drawn is None:
             done[number] = _failed(number)
             continue
@@ -112,13 +113,13 @@ def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
     return scans.recognised(pages) if scans else pages
 
 
-def _look(document: Any, index: int) -> Drawn | None:
+def _look(document: Any, index: int, proven: Proven) -> Drawn | None:
     """What is drawn on the page; None where it is broken."""
     mupdf = library()
     try:
         mupdf.TOOLS.reset_mupdf_warnings()
         page = document.load_page(index)
-        drawn = look_at(page)
+        drawn = look_at(page, proven)
         # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
         if drawn.is_blank and (mupdf.TOOLS.mupdf_warnings() or not _is_page(document, page.xref)):
             return None

@@ -79,6 +79,12 @@ class Sheet:
         return words
 
     @property
+    def has_own_fonts(self) -> bool:
+        """Whether the file brings along any font of the page. What it calls itself there and here need not agree."""
+        # Fonts of type 3 are drawings and have no file.
+        return any(ending != "n/a" or kind == "Type3" for _, ending, kind, *_ in self._page.get_fonts())
+
+    @property
     def images(self) -> list[Rect]:
         """Where images are painted, as far as they are on the page."""
         return [self._clipped(area) for area in self._watch.images]

@@ -9,6 +9,7 @@ import pymupdf
 import pytest
 
 from evalkit.documents.bundle import Page
+from evalkit.documents.pdf import read_pdf
 from evalkit.documents.sight import Sheet
 
 from .drawing import LEFT, both, bundle, by_hand, first, lines, nothing, pdf, table
@@ -269,3 +270,38 @@ def test_many_pages_in_one_process_agree_with_each_alone() -> None:
     draws: list[_Draw] = [lines([f"Page body {number}", *LEFT]) for number in range(3)]
     together = bundle(pdf(*draws))
     assert [page.text for page in together.pages] == [first(draw).text for draw in draws]
+
+
+def with_own_font(word: str) -> bytes:
+    """A page with a font of its own, whose letter a is a square and whose letter b is nothing."""
+    content = b"BT /F0 12 Tf 72 700 Td (Plain words) Tj ET BT /F1 20 Tf 72 600 Td (%s) Tj ET" % word.encode()
+    glyph = b"800 0 0 0 800 800 d1"
+    streams = [content, glyph + b" 100 100 600 600 re f", glyph]
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 6 0 R/Resources<</Font<</F0 4 0 R/F1 5 0 R>>>>>>",
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+        b"<</Type/Font/Subtype/Type3/FontBBox[0 0 1000 1000]/FontMatrix[.001 0 0 .001 0 0]/FirstChar 97/LastChar 98"
+        b"/Widths[800 800]/Encoding<</Type/Encoding/Differences[97/a/b]>>/CharProcs<</a 7 0 R/b 8 0 R>>/Resources<<>>>>",
+        *(b"<</Length %d>>stream\n%s\nendstream" % (len(stream), stream) for stream in streams),
+    ]
+    file = b"%PDF-1.4\n"
+    places = []
+    for number, body in enumerate(objects, 1):
+        places.append(len(file))
+        file += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    head = b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
+    return (
+        file + head + table + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (len(objects) + 1, len(file))
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "text"), [("aaa", "Plain words\naaa"), ("aab", "Plain words\naab"), ("bbb", "Plain words")]
+)
+def test_letters_without_a_shape_are_not_read(word: str, text: str) -> None:
+    bundle = read_pdf(with_own_font(word), file_path="x.pdf", doc_id="x", sha256="0" * 64, timestamp="")
+    assert bundle.page(1).text == text
+    assert [block.text for block in bundle.page(1).blocks if block.hidden] == ([word] if word == "bbb" else [])
