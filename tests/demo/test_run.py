@@ -172,7 +172,7 @@ def test_calls_are_counted_by_agent(finished: RunSummary) -> None:
     assert set(usage["clinical_note"]["by_agent"]) == {"classifier", "V2", "V3", "V4"}
     assert usage["shares_106"]["calls"] == 3  # supplied, and the repair asks nothing again
     assert usage["segment_count"]["calls"] == 0  # supplied, and V1 stops it
-    assert usage["scanned"]["calls"] == 0
+    assert usage["poor_scan"]["calls"] == 0
 
 
 def test_the_frame_has_one_row_per_document(finished: RunSummary) -> None:
