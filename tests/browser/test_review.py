@@ -179,16 +179,16 @@ def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
 
 def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
     screen = login()
-    screen.open("scanned")
+    screen.open("poor_scan")
     screen.button("Cannot tell").click()
     screen.button("Close as undeterminable").click()
-    assert not (served.output / "reviews/scanned").exists()
+    assert not (served.output / "reviews/poor_scan").exists()
     screen.page.get_by_label("reason").fill("illegible scan")
     screen.button("Close as undeterminable").click()
     screen.page.wait_for_selector(".ek-notice:has-text('undeterminable')", timeout=15_000)
-    review = stored(served, "reviews/scanned/0001.json")
+    review = stored(served, "reviews/poor_scan/0001.json")
     assert (review["outcome"], review["correction_notes"]) == ("undeterminable", "illegible scan")
-    assert not (served.output / "ground_truth/gt_scanned.json").exists()
+    assert not (served.output / "ground_truth/gt_poor_scan.json").exists()
 
 
 def test_a_small_screen_shows_everything_that_decides(served: Served, login: Login, shots: Path | None) -> None:

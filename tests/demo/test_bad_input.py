@@ -225,9 +225,9 @@ def test_production_labels_without_their_columns(samples: Path, tmp_path: Path, 
 
 def test_production_labels_as_json_by_file_name(samples: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels.json"
-    labels.write_text(json.dumps([{"filename": "scanned.pdf", "dominant_type": "Other", "confidence": 0.4}]))
-    evalkit.run([samples / "scanned.pdf"], output=tmp_path / "output", production=labels)
-    packet = json.loads((tmp_path / "output/sme_packets/sme_packet_scanned.json").read_text())
+    labels.write_text(json.dumps([{"filename": "poor_scan.pdf", "dominant_type": "Other", "confidence": 0.4}]))
+    evalkit.run([samples / "poor_scan.pdf"], output=tmp_path / "output", production=labels)
+    packet = json.loads((tmp_path / "output/sme_packets/sme_packet_poor_scan.json").read_text())
     assert packet["production_classification"] == {"dominant_type": "Other", "confidence": 0.4}
 
 

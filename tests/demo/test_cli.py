@@ -112,7 +112,7 @@ def test_queue_is_worst_first(finished: RunSummary) -> None:
     rows = json.loads(evalkit_command("queue", "--output", finished.output, "--json").stdout)
     severities = [(row["blocker"], row["major"], row["minor"]) for row in rows]
     assert severities == sorted(severities, reverse=True)
-    assert {"fabricated_quote", "quest_genomic", "scanned", "segment_count"} <= {row["case_id"] for row in rows}
+    assert {"fabricated_quote", "quest_genomic", "poor_scan", "segment_count"} <= {row["case_id"] for row in rows}
 
 
 def test_export_leaves_silver_out_unless_asked(finished: RunSummary, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_logs_and_errors_hold_no_document_text_and_logs_no_names(samples: Path, 
 
 def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"
-    evalkit_command("run", samples / "scanned.pdf", samples / "quest_cbc.pdf", "--output", output)
+    evalkit_command("run", samples / "poor_scan.pdf", samples / "quest_cbc.pdf", "--output", output)
     before = evalkit_command("queue", "--output", output, "--json").stdout
     for path in output.glob("evalkit.sqlite*"):
         path.unlink()
