@@ -244,8 +244,7 @@ def _lost_behind(text: str, end: int) -> Difference | None:
 
 def _has_cue(clause: str) -> bool:
     """Whether a word of any negation is in it: most clauses have none, and need no closer look."""
-    cues = _data()[1]["cue words"]
-    return any(word in cues for word in _CUE_WORD.findall(plain(clause).casefold()))
+    return not _data()[1]["cue words"].isdisjoint(_CUE_WORD.findall(plain(clause).casefold()))
 
 
 def _cue(words: Sequence[str], cues: frozenset[str]) -> str | None:
@@ -257,15 +256,15 @@ def _cue(words: Sequence[str], cues: frozenset[str]) -> str | None:
 #: So many words before a quote may hold a negation that reaches it, and so many characters are looked at.
 _REACH = 10
 _BEFORE, _BEHIND = 140, 60
-# A sentence goes on behind a break where a small letter follows.
-_SENTENCE_END = re.compile(r"[.;!?](?=\s|$)|\n")
+# A sentence goes on behind a break where a small letter follows. All signs stand first: the engine skips to the next.
+_SENTENCE_END = re.compile(r"[.;!?\n](?:(?<=\n)|(?=\s|$))")
 _CUE_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-_CLAUSE_END = re.compile(r"[.;!?](?=\s|$)|:(?=\s)|\t|\n(?![^\W\d_A-Z])")
+_CLAUSE_END = re.compile(r"[.;!?:\t\n](?:(?<=[.;!?])(?=\s|$)|(?<=:)(?=\s)|(?<=\t)|(?<=\n)(?![^\W\d_A-Z]))")
 
 
 def _clause_before(text: str, start: int) -> str:
     """The end of the clause before ``start``."""
-    from_word = text.find(" ", max(start - _BEFORE, 0), start) if start > _BEFORE else 0
+    from_word = text.find(" ", start - _BEFORE, start) if start > _BEFORE else 0
     # The quote's first letter is looked at too: it tells whether a break before it ends the clause.
     return _CLAUSE_END.split(text[max(from_word, 0) : start + 1])[-1][:-1]
 

@@ -6,6 +6,7 @@ noise. A score alone never passes anything: it cannot tell a misprint from a cha
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,6 +29,7 @@ _MOSTLY = 0.5
 #: Characters beside the aligned passage that are compared too: where the quote leaves words out, the passage is longer.
 _MARGIN = 16
 _ENDS = ".,;:…*-'\"()[]•▪●·∙–—“”‘’ \t\n\xa0"
+_SPOKEN = re.compile(r"[^\W_]")
 #: So many differences are told; more would not be read.
 _SHOWN = 3
 _NOTHING_SAID = "the quote has only words that stand everywhere"
@@ -74,35 +76,42 @@ class Locator:
     def _vocabulary(self) -> Vocabulary:
         return Vocabulary(page.text for page in self._bundle.pages)
 
+    @cached_property
+    def _passages(self) -> list[_Passage]:
+        """One for each page."""
+        return [_Passage.of(page) for page in self._bundle.pages]
+
     def locate(self, quote: str, page_number: int) -> Located:
         """The verdict on a quote that is claimed for a page (numbered from 1; it need not exist).
 
         An empty quote, or one of punctuation alone, is ABSENT; one of articles and the like, UNCERTAIN.
         """
         wanted = canonical_text(quote)
-        if not any(character.isalnum() for character in wanted):
+        if not _SPOKEN.search(wanted):
             return Located(QuoteVerdict.ABSENT, score=0.0)
         place = self._locate(wanted, quote, page_number)
+        if place.is_found:
+            return place
         bare = wanted.strip(_ENDS)  # a quote may end in a stop or in dots that the page does not have there
-        if place.is_found or bare == wanted:
+        if bare == wanted:
             return place
         return self._locate(bare, quote.strip(_ENDS), page_number)
 
     def _locate(self, wanted: str, quote: str, page_number: int) -> Located:
-        claimed = self._bundle.page(page_number) if 1 <= page_number <= self._bundle.total_pages else None
-        own = [_Passage.of(claimed)] if claimed else []
+        claimed = self._passages[page_number - 1] if 1 <= page_number <= len(self._passages) else None
+        own = [claimed] if claimed else []
         if place := self._exactly(wanted, quote, own):
             return place
         own += self._joins(page_number)
         if place := self._exactly(wanted, quote, own[1:]):
             return place
         others = sorted(
-            (_Passage.of(page) for page in self._bundle.pages if page is not claimed),
+            (passage for passage in self._passages if passage is not claimed),
             key=lambda passage: (abs(passage.page.page_num - page_number), passage.page.page_num),
         )
         if place := self._exactly(wanted, quote, others):
             return place if place.verdict is QuoteVerdict.ALTERED else replace(place, verdict=QuoteVerdict.WRONG_PAGE)
-        if claimed and not claimed.status.readable:
+        if claimed and not claimed.page.status.readable:
             return Located(QuoteVerdict.UNCERTAIN, score=0.0)
         return self._nearest(wanted, quote, own, others)
 
@@ -110,7 +119,7 @@ class Locator:
         """Whether the page has these words."""
         wanted = canonical_text(quote)
         exists = 1 <= page_number <= self._bundle.total_pages
-        return exists and bool(wanted) and bool(_found(wanted, self._bundle.page(page_number).text))
+        return exists and bool(wanted) and any(_occurrences(wanted, self._bundle.page(page_number).text))
 
     def _joins(self, number: int) -> list[_Passage]:
         """The page run on into the next one, and the one before run on into it, without what is furniture."""
@@ -125,21 +134,8 @@ class Locator:
     def _exactly(self, wanted: str, quote: str, passages: Iterable[_Passage]) -> Located | None:
         """The best of the places where the quote's canonical form stands; None without one."""
         for passage in passages:
-            if not (spans := [span for span in _found(wanted, passage.text) if passage.holds(span)]):
-                continue
-            if not says_something(quote):
-                return passage.place(QuoteVerdict.UNCERTAIN, spans[0], difference=_NOTHING_SAID)
-            lost = [lost_negation(passage.text, *span) for span in spans]
-            whole = [span for span, difference in zip(spans, lost, strict=True) if not difference]
-            if not whole:
-                return passage.place(QuoteVerdict.ALTERED, spans[0], difference=str(lost[0]))
-            verbatim = [span for span in whole if passage.text[slice(*span)] == quote.strip()]
-            if verbatim and passage.seam is None:
-                return passage.place(QuoteVerdict.VERBATIM, verbatim[0])
-            word_by_word = [span for span in whole if _same_words(passage.text[slice(*span)], quote)]
-            if word_by_word:
-                return passage.place(QuoteVerdict.NOISY, word_by_word[0])
-            return passage.place(QuoteVerdict.UNCERTAIN, whole[0], difference=_DIVIDED)
+            if place := passage.exactly(wanted, quote):
+                return place
         return None
 
     def _nearest(self, wanted: str, quote: str, own: Sequence[_Passage], others: Sequence[_Passage]) -> Located:
@@ -223,28 +219,43 @@ class _Passage(NamedTuple):
         """Whether the span is this passage's: of two pages run together, only what crosses from one to the other."""
         return self.seam is None or span[0] < self.seam < span[1]
 
+    def exactly(self, wanted: str, quote: str) -> Located | None:
+        """The best of the places here where the quote's canonical form stands; None without one."""
+        altered: Located | None = None
+        whole: list[tuple[int, int]] = []
+        for span in filter(self.holds, _occurrences(wanted, self.text)):
+            if not says_something(quote):
+                return self.place(QuoteVerdict.UNCERTAIN, span, difference=_NOTHING_SAID)
+            if lost := lost_negation(self.text, *span):
+                altered = altered or self.place(QuoteVerdict.ALTERED, span, difference=str(lost))
+            elif self.seam is None and self.text[slice(*span)] == quote.strip():
+                return self.place(QuoteVerdict.VERBATIM, span)
+            else:
+                whole.append(span)
+        for span in whole:
+            if _same_words(self.text[slice(*span)], quote):
+                return self.place(QuoteVerdict.NOISY, span)
+        if whole:
+            return self.place(QuoteVerdict.UNCERTAIN, whole[0], difference=_DIVIDED)
+        return altered
+
     def place(
         self, verdict: QuoteVerdict, span: tuple[int, int], score: float = 100.0, difference: str | None = None
     ) -> Located:
         """The verdict at ``span`` of this text."""
-        spans = [
-            (page, max(span[0], start) - start + at, min(span[1], end) - start + at)
-            for start, end, at, page in self.parts
-            if start < span[1] and end > span[0]
-        ]
-        page, start, end = spans[0]
-        end = max((one[2] for one in spans if one[0] is page), default=end)
+        parts: tuple[tuple[Page, int, int], ...] = ((self.page, *span),)
+        page, start, end = parts[0]
+        if self.seam is not None:
+            parts = tuple(
+                (page, max(span[0], start) - start + at, min(span[1], end) - start + at)
+                for start, end, at, page in self.parts
+                if start < span[1] and end > span[0]
+            )
+            page, start, end = parts[0]
+            end = max(one[2] for one in parts if one[0] is page)
         if verdict is QuoteVerdict.ABSENT:
             return Located(verdict, score=score, nearest=page.page_num)
-        return Located(
-            verdict,
-            page.page_num,
-            start,
-            end,
-            parts=tuple(spans),
-            score=score,
-            difference=difference,
-        )
+        return Located(verdict, page.page_num, start, end, parts=parts, score=score, difference=difference)
 
 
 def _body(page: Page) -> list[tuple[int, int]]:
@@ -257,12 +268,9 @@ def _body(page: Page) -> list[tuple[int, int]]:
     return spans
 
 
-def _found(wanted: str, text: str) -> list[tuple[int, int]]:
-    return list(_occurrences(wanted, canonical(text), text))
-
-
-def _occurrences(wanted: str, form: Canonical, text: str) -> Iterator[tuple[int, int]]:
+def _occurrences(wanted: str, text: str) -> Iterator[tuple[int, int]]:
     """The original characters of every whole-word occurrence."""
+    form = canonical(text)
     at = form.text.find(wanted)
     while at >= 0:
         end = at + len(wanted)
@@ -315,12 +323,12 @@ def _splits(form: Canonical, text: str, at: int) -> bool:
     left, right = form.origin[at - 1], form.origin[at]
     if left == right:
         return True
-    if any(character.isspace() for character in text[left + 1 : right]):
+    if right - left > 1 and any(map(str.isspace, text[left + 1 : right])):
         return False
-    around = form.text[max(at - 2, 0) : at + 2]
     before, after = form.text[at - 1], form.text[at]
     if (before.isalnum() and after.isalnum()) or (text[left].isalnum() and text[right].isalnum()):  # 10|³ is ^3
         return True
+    around = form.text[max(at - 2, 0) : at + 2]
     is_point = before in ".,", after in ".,"
     return (is_point[0] and at >= 2 and around[0].isdigit() and after.isdigit()) or (
         is_point[1] and before.isdigit() and around[-1].isdigit()

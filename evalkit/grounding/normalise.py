@@ -64,8 +64,10 @@ def canonical(text: str) -> Canonical:
 def canonical_text(text: str) -> str:
     """``canonical(text).text`` without the way back, which takes most of the time."""
     if not text.isascii():
-        return canonical(text).text
-    marked = _GAP.sub("\0", _ASCII_HYPHEN.sub("", text))
+        return " ".join("".join(map(_folded, part)) for part in _GAP.split(_HYPHEN.sub("", text)))
+    marked = _ASCII_HYPHEN.sub("", text) if "-" in text else text
+    if _BEFORE_GAP.search(marked):  # few texts have two numbers side by side, and looking closer takes long
+        marked = _GAP.sub("\0", marked)
     return "".join(marked.lower().split()).replace("\0", " ")
 
 
@@ -83,10 +85,12 @@ _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\s+(?=[^\W\d_])")
 
 def plain(text: str) -> str:
     """The text with one form of each quote and dash, nothing invisible, and no hyphen where a line ended in a word."""
-    return _LINE_END_HYPHEN.sub("", text.translate(_PLAIN))
+    signed = text if text.isascii() else text.translate(_PLAIN)
+    return _LINE_END_HYPHEN.sub("", signed) if "-" in signed else signed
 
 
 _GAP = re.compile(r"(?<=\d)\s+(?=[.,]?\d)|(?<=\d[.,])\s+(?=\d)")
+_BEFORE_GAP = re.compile(r"\d[.,]?\s")
 _ASCII_HYPHEN = re.compile(r"(?<=[A-Za-z])-(?=\s*[A-Za-z])")
 # A word, or the space between two numbers.
 _TOKEN = re.compile(r"(?P<word>\S+)|(?<=\d)(?P<gap>\s+)(?=[.,]?\d)|(?<=\d[.,])(?P<gap_after_point>\s+)(?=\d)")
