@@ -1,61 +1,25 @@
 """What differs between a quote and the passage it comes from, by kind.
 
 A similarity score cannot tell a misprint from a changed finding, so the words of the two are aligned and each
-difference is named. Noise is only what spoils an ordinary word without making another one of it; numbers, units,
-names, negations and every other word that decides may not differ at all. The words that decide are data,
-``difference.toml``.
+difference is named. Noise is only what spoils a word in a way that engines and typists do, so that it is none any more;
+every other difference in words, numbers and the signs that ``tokens.py`` knows is told. Punctuation counts only beside
+a negation.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import StrEnum
-from functools import cache, lru_cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import Editop, Levenshtein, Opcode
 
-from evalkit.grounding.normalise import plain
+from evalkit.grounding.deciding import Kind, data_version, kinds, words
+from evalkit.grounding.tokens import Token, tokens
 
 IsWord = Callable[[str, int], bool]
 """Whether a folded word is a real one: known, or used at least so many times in the document. A misprint makes none."""
-
-
-class Kind(StrEnum):
-    """What a difference is about."""
-
-    NUMBER = "number"
-    DECIMAL = "decimal point"
-    DATE = "date"
-    UNIT = "unit"
-    COMPARATOR = "comparator"
-    NEGATION = "negation"
-    MODAL = "degree of certainty"
-    LATERALITY = "side or site"
-    POLARITY = "finding"
-    PATHOGENICITY = "pathogenicity"
-    GENE = "gene or variant"
-    WORD = "word"
-    DIVISION = "division into words"
-
-
-_NAMED = {
-    "negation": Kind.NEGATION,
-    "polarity": Kind.POLARITY,
-    "modal": Kind.MODAL,
-    "laterality": Kind.LATERALITY,
-    "pathogenicity": Kind.PATHOGENICITY,
-    "gene or variant": Kind.GENE,
-    "unit": Kind.UNIT,
-    "comparator": Kind.COMPARATOR,
-    "date": Kind.DATE,
-    "number": Kind.NUMBER,
-}
 
 
 class Difference(NamedTuple):
@@ -78,15 +42,6 @@ class Difference(NamedTuple):
         return f"{self.kind}: the document says “{self.written}”, the quote “{self.quoted}”"
 
 
-class _Token(NamedTuple):
-    key: str
-    """Folded, to compare by."""
-    text: str
-    """As written."""
-    is_loose: bool
-    """After a line break or between table cells, where a division into words may be the page's, not the writer's."""
-
-
 class Comparison(NamedTuple):
     """A quote beside a passage."""
 
@@ -95,26 +50,17 @@ class Comparison(NamedTuple):
     """The share of the quote's words that stand in the passage, 0..1."""
 
 
-# A chunk of letters and digits with the signs that hang inside it (c.5266dupC, 17q21.31, 3-5, mg/dL), an amount without
-# its unit, or a sign that says something. What else is punctuation says nothing here.
-_UNITS = r"(?:mm|cm|m|km|mg|mcg|ug|µg|μg|g|gm|kg|ng|pg|lbs?|oz|ml|l|dl|cc|iu|u|meq|mmol|hrs?|h|min|bp|kb|mb|gy|x|yo|y)"
-_TOKEN = re.compile(
-    r"(?P<variant>(?<!\w)[cgmnpr]\.\(?(?=[\w*>+=?-]*\d)[\w*>+=?-]*[\w*=?])"
-    rf"|(?P<amount>\d+(?:[.,]\d+)*(?={_UNITS}(?!\w)))"
-    r"|(?P<point>(?<![\w.])\.\d+)"
-    r"|(?P<chunk>[^\W_]+(?:'[^\W_]+|[.,:>*^_-](?=\d)[^\W_]+|(?<=\d)[-:>/.,][^\W_]+)*)"
-    r"|(?P<minus>(?<![\w.)])-(?=\.?\d))"
-    r"|(?P<sign>[<>=≤≥±~≈%?°^+])",
-    re.IGNORECASE,
-)
+_STOPS = re.compile(r"[^.,;:]")
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
-_AMOUNT = re.compile(r"-?\d*[.,:/-]?[\d.,:/x-]*\d")
+_AMOUNT = re.compile(r"[-.]?\d[\d.,:/x^-]*")
 _DATE = re.compile(r"\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}|(19|20)\d\d")
 _VARIANT = re.compile(r"[cgmnpr]\.|rs\d+$|\d{1,2}[pq]\d|ivs|del|dup|ins")
+_GENE = re.compile(r"[A-Z]{2,6}\d{1,3}[A-Z]{0,2}")
 _NAME = re.compile(r"[A-Z][A-Z0-9-]*[A-Z0-9]")
 #: What an engine or a typist takes for one another; folded.
 _LOOKALIKES = (("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"), ("ii", "u"), ("nn", "m"))
+_CONFUSED = frozenset(map(frozenset, ("ec", "oc", "li", "ij", "lt", "tf", "nh", "hb", "uv", "nu", "gq", "yv", "rn")))
 _OPPOSITES = (
     ("hypo", "hyper"), ("intra", "inter"), ("intra", "extra"), ("infra", "supra"), ("ab", "ad"), ("ante", "anti"),
     ("pre", "post"), ("pre", "peri"), ("pre", "pro"), ("endo", "exo"), ("macro", "micro"), ("brady", "tachy"),
@@ -156,36 +102,18 @@ _RULES_VERSION = 1
 #: Where a stretch differs in several ways, the first of these names it.
 _WEIGHTIEST = (
     Kind.NEGATION, Kind.POLARITY, Kind.GENE, Kind.PATHOGENICITY, Kind.LATERALITY, Kind.MODAL, Kind.COMPARATOR,
-    Kind.DATE, Kind.NUMBER, Kind.DECIMAL, Kind.UNIT,
+    Kind.DATE, Kind.NUMBER, Kind.DECIMAL, Kind.UNIT, Kind.NAME,
 )  # fmt: skip
-
-
-@cache
-def _data() -> tuple[dict[str, Kind], dict[str, frozenset[str]]]:
-    data = tomllib.loads((files("evalkit.grounding") / "difference.toml").read_text("utf-8"))
-    kinds: dict[str, Kind] = {}
-    for row in data["kind"]:
-        for word in row["words"]:
-            kinds.setdefault(_key(word), _NAMED[row["name"]])
-    sets = {f"negated {name}": frozenset(words) for name, words in data["negated"].items()}
-    sets["cue words"] = frozenset(
-        word for name in ("before", "after") for cue in data["negated"][name] for word in cue.split()
-    )
-    sets["articles"] = frozenset(data["articles"]["words"])
-    sets["stop"] = frozenset(data["stop"]["words"])
-    return kinds, sets
 
 
 def grounding_version() -> str:
     """Of the rules here and of the words that decide: part of every fingerprint."""
-    return f"{_RULES_VERSION} words " + str(
-        tomllib.loads((files("evalkit.grounding") / "difference.toml").read_text("utf-8"))["version"]
-    )
+    return f"{_RULES_VERSION} words {data_version()}"
 
 
 def says_something(text: str) -> bool:
     """Whether the text has a word or number beyond articles, prepositions and the like."""
-    stop = _data()[1]["stop"]
+    stop = words("stop")
     return any(match.group().casefold() not in stop for match in _WORD.finditer(text))
 
 
@@ -194,154 +122,106 @@ def compare(quote: str, before: str, passage: str, after: str, *, is_recognised:
 
     ``is_recognised``: the passage comes from OCR, which may have misread a digit. ``is_word`` tells real words.
     """
-    asked, said = _tokens(quote), _tokens(passage)
-    if not asked or not said:
+    asked, around = tokens(quote), tokens(before + passage + after)
+    first, size = len(tokens(before)), len(tokens(passage))
+    if not asked or not size:
         return Comparison((), 0.0)
-    blocks = _blocks(asked, _nearest(asked, _tokens(before), said, _tokens(after)))
+    start, end = _nearest(asked, around, first, size)
+    said = around[start:end]
+    beside = (*around[first:start], *around[end : first + size])
+    found = [Difference(Kind.NEGATION, "", token.text) for token in beside if token.key in words("turning")]
+    found += _cut_through(around, start, end)
     equal = len(asked)
-    found: list[Difference] = []
-    for mine, theirs in blocks:
-        equal -= len(mine)
+    for op in _operations(asked, said):
+        mine, theirs = asked[op.src_start : op.src_end], said[op.dest_start : op.dest_end]
+        if op.tag == "equal":
+            found += _turned(asked, said, op.src_start, op.dest_start, op.src_end - op.src_start)
+            continue
         differences = list(_differences(mine, theirs, is_recognised, is_word))
         found += differences
-        if not differences or all(one.kind is Kind.DIVISION for one in differences):
-            equal += len(mine)
+        if any(one.kind is not Kind.DIVISION for one in differences):
+            equal -= len(mine)
     return Comparison(tuple(found), max(equal, 0) / len(asked))
 
 
-def lost_negation(text: str, start: int, end: int) -> Difference | None:
-    """The negation, or question mark, beside ``text[start:end]`` in its clause that the cut has left out."""
-    return _lost_before(text, start, end) or _lost_behind(text, end)
-
-
-def _lost_before(text: str, start: int, end: int) -> Difference | None:
-    clause, sets = _clause_before(text, start), _data()[1]
-    if not _has_cue(clause):
-        return None
-    before = [token.key for token in _tokens(clause)]
-    for at in range(len(before) - 1, -1, -1):
-        if before[at] in sets["negated ending"]:
-            before = before[at + 1 :]
-            break
-    opening = [token.key for token in _tokens(text[start:end])[:1]]
-    if sets["negated own"].intersection(opening):  # what begins with its own negation has lost none
-        return None
-    cue = _cue(before[-_REACH:], sets["negated before"])
-    return Difference(Kind.NEGATION, "", cue) if cue else None
-
-
-def _lost_behind(text: str, end: int) -> Difference | None:
-    clause, sets = _clause_behind(text, end), _data()[1]
-    if _has_cue(clause):
-        words = [token.key for token in _tokens(clause)]
-        while words and words[0] in sets["negated linking"]:
-            words = words[1:]
-        for size in (2, 1):
-            if (cue := " ".join(words[:size])) in sets["negated after"]:
-                return Difference(Kind.NEGATION, "", cue)
-    return Difference(Kind.MODAL, "", "?") if text[end : end + 1] == "?" else None
-
-
-def _has_cue(clause: str) -> bool:
-    """Whether a word of any negation is in it: most clauses have none, and need no closer look."""
-    return not _data()[1]["cue words"].isdisjoint(_CUE_WORD.findall(plain(clause).casefold()))
-
-
-def _cue(words: Sequence[str], cues: frozenset[str]) -> str | None:
-    """The first cue among the words, of one to three of them."""
-    phrases = (" ".join(words[at : at + size]) for at in range(len(words)) for size in (3, 2, 1))
-    return next((phrase for phrase in phrases if phrase in cues), None)
-
-
-#: So many words before a quote may hold a negation that reaches it, and so many characters are looked at.
-_REACH = 10
-_BEFORE, _BEHIND = 140, 60
-# A sentence goes on behind a break where a small letter follows. All signs stand first: the engine skips to the next.
-_SENTENCE_END = re.compile(r"[.;!?\n](?:(?<=\n)|(?=\s|$))")
-_CUE_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
-_CLAUSE_END = re.compile(r"[.;!?:\t\n](?:(?<=[.;!?])(?=\s|$)|(?<=:)(?=\s)|(?<=\t)|(?<=\n)(?![^\W\d_A-Z]))")
-
-
-def _clause_before(text: str, start: int) -> str:
-    """The end of the clause before ``start``."""
-    from_word = text.find(" ", start - _BEFORE, start) if start > _BEFORE else 0
-    # The quote's first letter is looked at too: it tells whether a break before it ends the clause.
-    return _CLAUSE_END.split(text[max(from_word, 0) : start + 1])[-1][:-1]
-
-
-def _clause_behind(text: str, end: int) -> str:
-    """What follows ``end`` in the same sentence or the next cell."""
-    # From the last character on: where the quote ends its sentence, nothing behind it belongs to it.
-    return _SENTENCE_END.split(text[end - 1 : end + _BEHIND], maxsplit=1)[0][1:]
-
-
-# Words
-
-
-@lru_cache(maxsize=1024)
-def _tokens(text: str) -> tuple[_Token, ...]:
-    whole = plain(text)
-    tokens: list[_Token] = []
-    last = 0
-    for match in _TOKEN.finditer(whole):
-        between = whole[last : match.start()]
-        is_loose = not between or "\n" in between or "\t" in between or "-" in between
-        tokens.append(_Token(_key(match.group()), match.group(), is_loose))
-        last = match.end()
-    return tuple(tokens)
-
-
-def _key(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("μ", "u").replace("µ", "u")
-    return re.sub(r"(?<=[^\W\d_])-(?=[^\W\d_])|\s", "", folded)
-
-
-def _nearest(
-    asked: Sequence[_Token], before: Sequence[_Token], said: Sequence[_Token], after: Sequence[_Token]
-) -> Sequence[_Token]:
-    """The run of the page's words that is nearest to the quote.
+def _nearest(asked: Sequence[Token], around: Sequence[Token], first: int, size: int) -> tuple[int, int]:
+    """Where the run of words that is nearest to the quote begins and ends; ``first`` and ``size`` are about right.
 
     Of equally near ones the longest: a word in the place of another is a change, not one word less.
     """
-    words = (*before, *said, *after)
-    keys, others = [one.key for one in asked], [one.key for one in words]
-    first, last = len(before), len(before) + len(said)
+    keys, others = [one.key for one in asked], [one.key for one in around]
+    last = first + size
 
     def distance(start: int, end: int) -> int:
         return Levenshtein.distance(keys, others[start:end])
 
     start = min(range(max(first - _SHIFT, 0), min(first + _SHIFT, last)), key=lambda at: (distance(at, last), at))
-    end = min(
-        range(max(last - _SHIFT, start) + 1, min(last + _SHIFT, len(words)) + 1),
-        key=lambda at: (distance(start, at), -at),
-    )
+    ends = range(max(last - _SHIFT, start) + 1, min(last + _SHIFT, len(around)) + 1)
+    end = min(ends, key=lambda at: (distance(start, at), -at))
     # A word that the page divides and the quote does not is longer than its nearest part.
-    while start and asked[0].key.endswith(_glued(words[start - 1 : start + 1])):
+    while start and asked[0].key.endswith(_glued(around[start - 1 : start + 1])):
         start -= 1
-    while end < len(words) and asked[-1].key.startswith(_glued(words[end - 1 : end + 1])):
+    while end < len(around) and asked[-1].key.startswith(_glued(around[end - 1 : end + 1])):
         end += 1
-    return words[start:end]
+    return start, end
 
 
-def _blocks(asked: Sequence[_Token], said: Sequence[_Token]) -> Iterator[tuple[Sequence[_Token], Sequence[_Token]]]:
-    """The stretches where the two differ."""
-    merged: list[list[int]] = []
+def _cut_through(around: Sequence[Token], start: int, end: int) -> Iterator[Difference]:
+    """What hangs on the first or last of the words start..end and is left out: non-|small, 3|+4, <|5, A|-."""
+    for left, right, out in ((start - 1, start, start - 1), (end - 1, end, end)):
+        if left >= 0 and right < len(around) and _hangs(around[left], around[right]):
+            text = around[out].text
+            yield Difference(
+                Kind.NEGATION if around[out].key in words("prefixes") else _kind(around[out]) or Kind.WORD, "", text
+            )
+
+
+def _hangs(left: Token, right: Token) -> bool:
+    """Whether two neighbours are parts of one word, number or sign."""
+    if left.key in words("leading", "signs") and right.key[:1].isdigit():
+        return True
+    if not right.is_joined or right.between.strip("-/:+"):
+        return False
+    has_digit = left.key[-1:].isdigit() or right.key[:1].isdigit()
+    return right.between == "-" or not right.between or (has_digit and right.between in ("/", ":", "+"))
+
+
+def _turned(asked: Sequence[Token], said: Sequence[Token], mine: int, theirs: int, size: int) -> Iterator[Difference]:
+    """Stops and commas beside a negation that stand in one of two equal stretches only: "No, cancer", "no cancer"."""
+    for at in range(1 if mine == 0 or theirs == 0 else 0, size):
+        one, other = asked[mine + at], said[theirs + at]
+        stops = [_STOPS.sub("", token.between) for token in (one, other)]
+        before = asked[mine + at - 1].key if mine + at else ""
+        if stops[0] != stops[1] and not words("turning").isdisjoint((one.key, before)):
+            yield Difference(
+                Kind.NEGATION,
+                f"{before}{one.between}{one.text}",
+                f"{before}{other.between}{other.text}",
+                is_doubtful=True,
+            )
+
+
+def _operations(asked: Sequence[Token], said: Sequence[Token]) -> Iterator[Opcode]:
+    """Equal stretches and differing ones in turns, all that differs between two equal ones taken together."""
+    differing: Opcode | None = None
     for op in Levenshtein.opcodes([one.key for one in asked], [one.key for one in said]):
-        if op.tag == "equal":
+        if op.tag != "equal":
+            start = differing or op
+            differing = Opcode("replace", start.src_start, op.src_end, start.dest_start, op.dest_end)
             continue
-        if merged and merged[-1][1] == op.src_start and merged[-1][3] == op.dest_start:
-            merged[-1][1], merged[-1][3] = op.src_end, op.dest_end
-        else:
-            merged.append([op.src_start, op.src_end, op.dest_start, op.dest_end])
-    for start, end, other_start, other_end in merged:
-        yield asked[start:end], said[other_start:other_end]
+        if differing:
+            yield differing
+            differing = None
+        yield op
+    if differing:
+        yield differing
 
 
 # What a stretch differs in
 
 
 def _differences(
-    mine: Sequence[_Token], theirs: Sequence[_Token], is_recognised: bool, is_word: IsWord
+    mine: Sequence[Token], theirs: Sequence[Token], is_recognised: bool, is_word: IsWord
 ) -> Iterator[Difference]:
     if _glued(mine) == _glued(theirs):
         if not _is_division_loose(mine, theirs):
@@ -357,12 +237,12 @@ def _differences(
     yield from _unpaired(mine, theirs, is_recognised)
 
 
-def _unpaired(mine: Sequence[_Token], theirs: Sequence[_Token], is_recognised: bool) -> Iterator[Difference]:
+def _unpaired(mine: Sequence[Token], theirs: Sequence[Token], is_recognised: bool) -> Iterator[Difference]:
     """Stretches of different length: what decides in them, else the stretch as a whole."""
     keys, others = {token.key for token in mine}, {token.key for token in theirs}
     added = [token for token in mine if token.key not in others]
     left_out = [token for token in theirs if token.key not in keys]
-    articles = _data()[1]["articles"]
+    articles = words("articles")
     if all(token.key in articles for token in (*added, *left_out)):
         yield Difference(Kind.WORD, _shown(mine), _shown(theirs), is_doubtful=True)
         return
@@ -372,21 +252,20 @@ def _unpaired(mine: Sequence[_Token], theirs: Sequence[_Token], is_recognised: b
     yield Difference(kind, _shown(mine), _shown(theirs), is_doubtful=is_doubtful)
 
 
-def _pair(one: _Token, other: _Token, is_recognised: bool, is_word: IsWord) -> Difference | None:
+def _pair(one: Token, other: Token, is_recognised: bool, is_word: IsWord) -> Difference | None:
     """What one word in the place of another means; None for a misprint."""
     is_name = any(_NAME.fullmatch(token.text) and not is_word(token.key, _EVERYWHERE) for token in (one, other))
     if not is_name and _is_misprint(one.key, other.key, is_recognised, is_word):
         return None
     kind = _kind_of_pair(one, other)
-    is_doubtful = is_recognised and (
-        _looks_alike(one.key, other.key)
-        if kind
-        else not is_word(other.key, 2) and Levenshtein.distance(one.key, other.key) <= len(other.key) // 2
+    is_doubtful = _looks_alike(one.key, other.key) if kind else Levenshtein.distance(one.key, other.key) <= 2
+    is_unknown = not kind and not is_name and not is_word(one.key, 1) and not is_word(other.key, _EVERYWHERE)
+    return Difference(
+        kind or Kind.WORD, one.text, other.text, is_doubtful=is_doubtful and (is_recognised or is_unknown)
     )
-    return Difference(kind or Kind.WORD, one.text, other.text, is_doubtful=is_doubtful)
 
 
-def _kind_of_pair(one: _Token, other: _Token) -> Kind | None:
+def _kind_of_pair(one: Token, other: Token) -> Kind | None:
     """The kind that one of two words has; None if both are ordinary."""
     if _AMOUNT.fullmatch(one.key) and _AMOUNT.fullmatch(other.key):
         if re.sub(r"\D", "", one.key) == re.sub(r"\D", "", other.key):
@@ -400,20 +279,19 @@ def _kind_of_pair(one: _Token, other: _Token) -> Kind | None:
     return _kind(other) or _kind(one)
 
 
-def _kind(token: _Token) -> Kind | None:
+def _kind(token: Token) -> Kind | None:
     """What kind of deciding word it is; None for an ordinary one."""
-    if kind := _data()[0].get(token.key):
+    if kind := kinds().get(token.key):
         return kind
     if _AMOUNT.fullmatch(token.key):
         return Kind.DATE if _DATE.fullmatch(token.key) and "/" in token.key else Kind.NUMBER
-    if _VARIANT.match(token.key) and (_DIGIT.search(token.key) or "." in token.key):
+    has_digit = _DIGIT.search(token.key)
+    if _GENE.fullmatch(token.text) or (_VARIANT.match(token.key) and (has_digit or "." in token.key)):
         return Kind.GENE
-    if _DIGIT.search(token.key) or _NAME.fullmatch(token.text):
-        return Kind.GENE
-    return None
+    return Kind.NAME if has_digit or _NAME.fullmatch(token.text) else None
 
 
-def _glued(tokens: Iterable[_Token]) -> str:
+def _glued(tokens: Iterable[Token]) -> str:
     """The words without divisions; two numbers stay two."""
     text = ""
     for token in tokens:
@@ -421,7 +299,7 @@ def _glued(tokens: Iterable[_Token]) -> str:
     return text
 
 
-def _is_division_loose(mine: Sequence[_Token], theirs: Sequence[_Token]) -> bool:
+def _is_division_loose(mine: Sequence[Token], theirs: Sequence[Token]) -> bool:
     """Whether the different division stands at line breaks, cell borders, or beside a number or sign."""
     return all(
         right.is_loose or not (left.key[-1:].isalpha() and right.key[:1].isalpha())
@@ -430,7 +308,7 @@ def _is_division_loose(mine: Sequence[_Token], theirs: Sequence[_Token]) -> bool
     )
 
 
-def _shown(tokens: Sequence[_Token]) -> str:
+def _shown(tokens: Sequence[Token]) -> str:
     return " ".join(token.text for token in tokens)
 
 
@@ -438,21 +316,44 @@ def _shown(tokens: Sequence[_Token]) -> str:
 
 
 def _is_misprint(quoted: str, written: str, is_recognised: bool, is_word: IsWord) -> bool:
-    """Whether it is the same word, spoilt on one side so that it is none any more."""
-    if min(len(quoted), len(written)) < _SHORTEST_MISPRINT - 1 or not (quoted.isalpha() and written.isalpha()):
+    """Whether it is the same word, spoilt on one side so that it is none any more.
+
+    On a page that was recognised, a known word in the quote may be what the engine has spoilt.
+    """
+    if Kind.UNIT in (kinds().get(written), kinds().get(quoted)):  # no dictionary knows them all: mmol, µmol, nmol
         return False
-    kinds = _data()[0]
-    if Kind.UNIT in (kinds.get(written), kinds.get(quoted)):  # no dictionary knows them all: mmol, µmol, nmol
+    if is_recognised and quoted.isalpha() and is_word(quoted, 1) and not is_word(written, 2):
+        return not _is_other_term(quoted, written) and _is_slip(written, quoted, is_known=is_word(quoted, _EVERYWHERE))
+    if not (quoted.isalpha() and written.isalpha()) or quoted in kinds() or is_word(quoted, 1):
         return False
-    if quoted in kinds or is_word(quoted, 1):
-        # Only an engine turns a real word into something that is none.
-        if not is_recognised or is_word(written, 2):
-            return False
-    elif _is_other_term(quoted, written):
+    return not _is_other_term(quoted, written) and _is_slip(quoted, written, is_known=is_word(written, _EVERYWHERE))
+
+
+def _is_slip(spoilt: str, word: str, *, is_known: bool) -> bool:
+    """Whether engines and typists make the one of the other: look-alikes, a letter doubled or halved, or dropped.
+
+    A letter may be dropped from a word that is known only: in a term that no dictionary has, it may be another term.
+    """
+    if min(len(spoilt), len(word)) < _SHORTEST_MISPRINT - 1:
         return False
-    allowed = 1 if written in kinds or len(written) < _LONG else 2
-    pairs = ((quoted, written), (_relieved(quoted), _relieved(written)))
-    return min(Levenshtein.distance(*pair) for pair in pairs) <= allowed
+    if _relieved(spoilt) == _relieved(word):
+        return True
+    allowed = 1 if word in kinds() or len(word) < _LONG else 2
+    pairs = ((word, spoilt), (_relieved(word), _relieved(spoilt)))
+    return any(
+        len(edits := Levenshtein.editops(*pair)) <= allowed and all(_is_small(edit, *pair, is_known) for edit in edits)
+        for pair in pairs
+    )
+
+
+def _is_small(edit: Editop, word: str, spoilt: str, is_known: bool) -> bool:
+    """Whether one edit of ``word`` is such a slip."""
+    at, to = edit.src_pos, edit.dest_pos
+    if edit.tag == "replace":
+        return frozenset((word[at], spoilt[to])) in _CONFUSED
+    if edit.tag == "delete":
+        return (0 < at < len(word) - 1 and is_known) or word[at] in (word[at - 1 : at], word[at + 1 : at + 2])
+    return spoilt[to] in (spoilt[max(to - 1, 0) : to], spoilt[to + 1 : to + 2])
 
 
 def _relieved(word: str) -> str:

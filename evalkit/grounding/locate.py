@@ -10,14 +10,15 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from operator import itemgetter
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus, Word
-from evalkit.grounding.difference import compare, lost_negation, says_something
+from evalkit.grounding.clause import left_out
+from evalkit.grounding.difference import compare, says_something
 from evalkit.grounding.normalise import Canonical, canonical, canonical_text
 from evalkit.grounding.words import Vocabulary
 from evalkit.issue import PageBox, QuoteVerdict
@@ -28,7 +29,17 @@ FAINT = 60.0
 _MOSTLY = 0.5
 #: Characters beside the aligned passage that are compared too: where the quote leaves words out, the passage is longer.
 _MARGIN = 16
-_ENDS = ".,;:…*-'\"()[]•▪●·∙–—“”‘’ \t\n\xa0"
+#: Longer quotes (characters) are looked for as they are and not compared: the model that sends them would set the cost.
+_LONGEST = 1_000
+#: The share of a quote's longer words that a page must have to be worth aligning: misprints spoil a few.
+_SHARED = 0.3
+#: Of fewer longer words, the share says nothing.
+_ENOUGH = 4
+_LONG_WORD = re.compile(r"[^\W\d_]{5,}")
+# What may stand around a quote and is not on the page there. A point or sign on a number is a part of it, and so is a
+# sign behind a name: .5, -2, A-.
+_LEADING = re.compile(r"(?:[\s,;:…*'\"()\[\]•▪●·∙“”‘’]|[.–—−-](?![.\d]))+")
+_TRAILING = re.compile(r"(?:[\s.,;:…*'\"()\[\]•▪●·∙“”‘’]|(?<=\s)[–—−-])+\Z")
 _SPOKEN = re.compile(r"[^\W_]")
 #: So many differences are told; more would not be read.
 _SHOWN = 3
@@ -71,6 +82,8 @@ class Locator:
 
     def __init__(self, bundle: DocumentBundle) -> None:
         self._bundle = bundle
+        self._joined: dict[int, _Passage] = {}
+        self._words: dict[str, frozenset[str]] = {}
 
     @cached_property
     def _vocabulary(self) -> Vocabulary:
@@ -90,27 +103,29 @@ class Locator:
         if not _SPOKEN.search(wanted):
             return Located(QuoteVerdict.ABSENT, score=0.0)
         place = self._locate(wanted, quote, page_number)
-        if place.is_found:
+        bare = _bare(quote)
+        if place.is_found or bare == quote.strip():
             return place
-        bare = wanted.strip(_ENDS)  # a quote may end in a stop or in dots that the page does not have there
-        if bare == wanted:
-            return place
-        return self._locate(bare, quote.strip(_ENDS), page_number)
+        again = self._locate(canonical_text(bare), bare, page_number)
+        return replace(again, verdict=QuoteVerdict.NOISY) if again.is_found else again
 
     def _locate(self, wanted: str, quote: str, page_number: int) -> Located:
         claimed = self._passages[page_number - 1] if 1 <= page_number <= len(self._passages) else None
         own = [claimed] if claimed else []
-        if place := self._exactly(wanted, quote, own):
+        if (place := self._exactly(wanted, quote, own)) and place.is_found:
             return place
         own += self._joins(page_number)
-        if place := self._exactly(wanted, quote, own[1:]):
+        place = place or self._exactly(wanted, quote, own[1:])
+        if place and place.is_found:
             return place
         others = sorted(
             (passage for passage in self._passages if passage is not claimed),
             key=lambda passage: (abs(passage.page.page_num - page_number), passage.page.page_num),
         )
-        if place := self._exactly(wanted, quote, others):
-            return place if place.verdict is QuoteVerdict.ALTERED else replace(place, verdict=QuoteVerdict.WRONG_PAGE)
+        if (elsewhere := self._exactly(wanted, quote, others)) and elsewhere.is_found:
+            return replace(elsewhere, verdict=QuoteVerdict.WRONG_PAGE)
+        if place or elsewhere:  # it stands there, but what stands beside it turns it
+            return place or elsewhere  # type: ignore[return-value]
         if claimed and not claimed.page.status.readable:
             return Located(QuoteVerdict.UNCERTAIN, score=0.0)
         return self._nearest(wanted, quote, own, others)
@@ -123,25 +138,33 @@ class Locator:
 
     def _joins(self, number: int) -> list[_Passage]:
         """The page run on into the next one, and the one before run on into it, without what is furniture."""
-        return [join for first in (number, number - 1) if (join := self._join(first))]
+        return [self._join(first) for first in (number, number - 1) if 1 <= first < self._bundle.total_pages]
 
-    @cache  # noqa: B019 - a locator lives as long as one document is looked at
-    def _join(self, first: int) -> _Passage | None:
-        if not 1 <= first < self._bundle.total_pages:
-            return None
-        return _Passage.across(self._bundle.page(first), self._bundle.page(first + 1))
+    def _join(self, first: int) -> _Passage:
+        if first not in self._joined:
+            self._joined[first] = _Passage.across(self._bundle.page(first), self._bundle.page(first + 1))
+        return self._joined[first]
 
-    def _exactly(self, wanted: str, quote: str, passages: Iterable[_Passage]) -> Located | None:
-        """The best of the places where the quote's canonical form stands; None without one."""
+    @staticmethod
+    def _exactly(wanted: str, quote: str, passages: Iterable[_Passage]) -> Located | None:
+        """The first place where the quote stands and nothing turns it; failing that, the first where it stands."""
+        turned: Located | None = None
         for passage in passages:
             if place := passage.exactly(wanted, quote):
-                return place
-        return None
+                if place.is_found:
+                    return place
+                turned = turned or place
+        return turned
 
     def _nearest(self, wanted: str, quote: str, own: Sequence[_Passage], others: Sequence[_Passage]) -> Located:
         """The place that is most like the quote, with what differs; ABSENT where too little is alike."""
         best: Located | None = None
+        if len(wanted) > _LONGEST:
+            return Located(QuoteVerdict.ABSENT, score=0.0)
+        asked = _long_words(quote)
         for passage in (*own, *others):
+            if len(asked) >= _ENOUGH and len(asked & self._long_words_of(passage)) < _SHARED * len(asked):
+                continue
             place = self._aligned(wanted, quote, passage, at_least=max(FAINT, best.score + 0.01 if best else 0))
             if place is None:
                 continue
@@ -149,6 +172,11 @@ class Locator:
                 return place if passage in own else replace(place, verdict=QuoteVerdict.WRONG_PAGE)
             best = place
         return best or Located(QuoteVerdict.ABSENT, score=0.0)
+
+    def _long_words_of(self, passage: _Passage) -> frozenset[str]:
+        if passage.text not in self._words:
+            self._words[passage.text] = _long_words(passage.text)
+        return self._words[passage.text]
 
     def _aligned(self, wanted: str, quote: str, passage: _Passage, at_least: float) -> Located | None:
         form = canonical(passage.text)
@@ -179,12 +207,22 @@ class Locator:
         if compared.matched < _MOSTLY:
             return passage.place(QuoteVerdict.ABSENT, span, score=score)
         differences = compared.differences
-        if not differences and (lost := lost_negation(passage.text, *span)):
+        if not differences and (lost := left_out(passage.text, *span)):
             differences = (lost,)
         if not differences:
             return passage.place(QuoteVerdict.NOISY, span, score=score)
         verdict = QuoteVerdict.UNCERTAIN if all(one.is_doubtful for one in differences) else QuoteVerdict.ALTERED
         return passage.place(verdict, span, score=score, difference="; ".join(map(str, differences[:_SHOWN])))
+
+
+def _bare(quote: str) -> str:
+    """The quote without stops, dots, brackets and bullets around it."""
+    start = _LEADING.match(quote)
+    return _TRAILING.sub("", quote[start.end() if start else 0 :])
+
+
+def _long_words(text: str) -> frozenset[str]:
+    return frozenset(_LONG_WORD.findall(text.casefold()))
 
 
 class _Passage(NamedTuple):
@@ -221,13 +259,14 @@ class _Passage(NamedTuple):
 
     def exactly(self, wanted: str, quote: str) -> Located | None:
         """The best of the places here where the quote's canonical form stands; None without one."""
-        altered: Located | None = None
+        turned: Located | None = None
         whole: list[tuple[int, int]] = []
         for span in filter(self.holds, _occurrences(wanted, self.text)):
             if not says_something(quote):
                 return self.place(QuoteVerdict.UNCERTAIN, span, difference=_NOTHING_SAID)
-            if lost := lost_negation(self.text, *span):
-                altered = altered or self.place(QuoteVerdict.ALTERED, span, difference=str(lost))
+            if lost := left_out(self.text, *span):
+                verdict = QuoteVerdict.UNCERTAIN if lost.is_doubtful else QuoteVerdict.ALTERED
+                turned = turned or self.place(verdict, span, difference=str(lost))
             elif self.seam is None and self.text[slice(*span)] == quote.strip():
                 return self.place(QuoteVerdict.VERBATIM, span)
             else:
@@ -237,7 +276,7 @@ class _Passage(NamedTuple):
                 return self.place(QuoteVerdict.NOISY, span)
         if whole:
             return self.place(QuoteVerdict.UNCERTAIN, whole[0], difference=_DIVIDED)
-        return altered
+        return turned
 
     def place(
         self, verdict: QuoteVerdict, span: tuple[int, int], score: float = 100.0, difference: str | None = None
@@ -316,7 +355,7 @@ def whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     return form.span(first, last)
 
 
-def _splits(form: Canonical, text: str, at: int) -> bool:
+def _splits(form: Canonical, text: str, at: int) -> bool:  # noqa: PLR0911 - each return is one way to be one
     """Whether a cut before the canonical character ``at`` goes through a word or number: 1|1.2, 4|.2, BRCA|1, ½."""
     if not 0 < at < len(form.text):
         return False
@@ -324,15 +363,28 @@ def _splits(form: Canonical, text: str, at: int) -> bool:
     if left == right:
         return True
     if right - left > 1 and any(map(str.isspace, text[left + 1 : right])):
-        return False
+        sign = form.text[max(at - 2, 0) : at].rstrip("=")[-1:]
+        return sign in _COMPARING and form.text[at].isdigit()  # < 5 is one amount
     before, after = form.text[at - 1], form.text[at]
     if (before.isalnum() and after.isalnum()) or (text[left].isalnum() and text[right].isalnum()):  # 10|³ is ^3
         return True
     around = form.text[max(at - 2, 0) : at + 2]
-    is_point = before in ".,", after in ".,"
-    return (is_point[0] and at >= 2 and around[0].isdigit() and after.isdigit()) or (
-        is_point[1] and before.isdigit() and around[-1].isdigit()
-    )
+    if after in _HANGING and before.isalnum() and not (after == "-" and (before.islower() or around[-1].isalnum())):
+        return True  # 3|+, 5|%, A|-
+    has_digits = at >= 2 and around[0].isdigit(), around[-1].isdigit()
+    if before in _INSIDE:  # 4.|2, 3-|5, 0/|12, >|G
+        is_number = after.isdigit() and (has_digits[0] or before in _BEFORE_NUMBER)
+        return is_number or (before in "_^>" and after.isalnum())
+    return after in _INSIDE and before.isdigit() and (has_digits[1] or after in "_^>")
+
+
+#: Signs inside numbers and variants.
+_INSIDE = ".,-/:_^>+*=<≤≥±~≈≠"
+#: Signs that belong to the number behind them.
+_COMPARING = frozenset("<>±~≈≠≪≫≲")
+_BEFORE_NUMBER = _COMPARING | set("-+")
+#: Signs that belong to what stands before them.
+_HANGING = "+%‰°*^-"
 
 
 def boxes_of(page: Page, start: int, end: int) -> tuple[PageBox, ...]:

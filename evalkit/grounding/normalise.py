@@ -1,7 +1,7 @@
 """Text in one canonical form, with the way back to the original characters.
 
-Equal are: compatibility forms and ligatures (NFKC), curly and straight quotes, all dashes, upper and lower case, any
-whitespace or none, a word hyphenated between letters or not. Numbers stay what they are: superscript and subscript
+Equal are: compatibility forms and ligatures (NFKC), accents in one sign with their letter or behind it, curly and
+straight quotes, all dashes, upper and lower case, any whitespace or none, a word hyphenated between letters or not. Numbers stay what they are: superscript and subscript
 digits keep their height (10³ is not 103), a hyphen beside a digit stays (3-5 is not 35), and so does the space between
 two numbers (1 2 is not 12).
 """
@@ -16,11 +16,12 @@ from functools import lru_cache
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
 _LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
 _SIGNS = (
-    dict.fromkeys("‘’‚‛′", "'")
+    dict.fromkeys("‘’‚‛′´`", "'")
     | dict.fromkeys("“”„‟″", '"')
     | dict.fromkeys("‐‑‒–—―−﹘﹣－", "-")
     | dict.fromkeys("•▪●·∙", "*")
     | dict.fromkeys("\xad\u200b\u200c\u200d\u2060\ufeff", "")
+    | {"×": "x", "≥": ">=", "≤": "<=", "⩾": ">=", "⩽": "<=", "⁻": "^-", "⁺": "^+", "⁄": "/"}
     | {sign: f"^{digit}" for sign, digit in _RAISED.items()}
     | {sign: f"_{digit}" for sign, digit in _LOWERED.items()}
 )
@@ -54,8 +55,9 @@ def canonical(text: str) -> Canonical:
             parts.append(token.group().lower())
             origin.extend(range(start, end))
         else:
-            for index in range(start, end):
-                folded = "" if index in joined else _folded(text[index])
+            for letter in _LETTER.finditer(text, start, end):
+                index = letter.start()
+                folded = "" if index in joined else _folded(letter.group())
                 parts.append(folded)
                 origin.extend([index] * len(folded))
     return Canonical("".join(parts), tuple(origin))
@@ -64,18 +66,22 @@ def canonical(text: str) -> Canonical:
 def canonical_text(text: str) -> str:
     """``canonical(text).text`` without the way back, which takes most of the time."""
     if not text.isascii():
-        return " ".join("".join(map(_folded, part)) for part in _GAP.split(_HYPHEN.sub("", text)))
+        return " ".join("".join(map(_folded, _LETTER.findall(part))) for part in _GAP.split(_HYPHEN.sub("", text)))
     marked = _ASCII_HYPHEN.sub("", text) if "-" in text else text
     if _BEFORE_GAP.search(marked):  # few texts have two numbers side by side, and looking closer takes long
         marked = _GAP.sub("\0", marked)
     return "".join(marked.lower().split()).replace("\0", " ")
 
 
+# A sign with the accents behind it.
+_LETTER = re.compile(r".[\u0300-\u036f]*", re.DOTALL)
+
+
 @lru_cache(maxsize=4096)
-def _folded(character: str) -> str:
-    if character in _SIGNS:
-        return _SIGNS[character]
-    folded = unicodedata.normalize("NFKC", character).casefold()
+def _folded(letter: str) -> str:
+    if letter in _SIGNS:
+        return _SIGNS[letter]
+    folded = unicodedata.normalize("NFKC", letter).casefold()
     return "".join(_SIGNS.get(part, part) for part in folded if not part.isspace())
 
 
@@ -84,8 +90,8 @@ _LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\s+(?=[^\W\d_])")
 
 
 def plain(text: str) -> str:
-    """The text with one form of each quote and dash, nothing invisible, and no hyphen where a line ended in a word."""
-    signed = text if text.isascii() else text.translate(_PLAIN)
+    """The text with one form of each letter, quote and dash, nothing invisible, and no hyphen where a line ended."""
+    signed = text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_PLAIN)).translate(_PLAIN)
     return _LINE_END_HYPHEN.sub("", signed) if "-" in signed else signed
 
 

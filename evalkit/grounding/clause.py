@@ -1,0 +1,117 @@
+"""What a quote leaves out of its own clause: a negation, a condition, another subject.
+
+Cut rightly, the words of a document can say the opposite of it. What stands beside a quote in its clause is looked at;
+what the lists, ``difference.toml``, do not know is not seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from evalkit.grounding.deciding import Kind, words
+from evalkit.grounding.difference import Difference
+from evalkit.grounding.normalise import plain
+from evalkit.grounding.tokens import tokens
+
+#: So many words before a quote may hold a negation that reaches it, or something that frames it.
+_REACH, _FRAME_REACH = 20, 4
+#: So many characters are looked at.
+_BEFORE, _BEHIND = 220, 60
+# A sentence goes on behind a break where a small letter follows. All signs stand first: the engine skips to the next.
+_CLAUSE_END = re.compile(r"[.;!?:\t\n](?:(?<=[.;!?])(?=\s|$)|(?<=:)(?=\s)|(?<=\t)|(?<=\n)(?![^\W\d_A-Z]))")
+_SENTENCE_END = re.compile(r"[.,;!?\n](?:(?<=\n)|(?=\s|$))")
+_CUE_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|0(?:/\d{1,4})?(?![\d.,/])")
+_NONE_OF = re.compile(r"0/\d+")
+# The line goes on behind its break: it ends in one of these, and is neither a cell nor a label with its answer.
+_GOES_ON = re.compile(
+    r"(?:^|\n)[^\n\t:]*\b(?:no|not|without|denies|for|of|any|the|an?|or|and|with|no evidence)\n$", re.IGNORECASE
+)
+_LABEL_END = re.compile(r"[ \t]*(?::|\t)")
+
+
+def left_out(text: str, start: int, end: int) -> Difference | None:
+    """What beside ``text[start:end]`` turns what it says, or puts it in doubt; None where nothing does."""
+    return _before(text, start, end) or _behind(text, start, end)
+
+
+def _before(text: str, start: int, end: int) -> Difference | None:
+    clause = _clause_before(text, start)
+    found = set(_CUE_WORD.findall(plain(clause).casefold()))
+    if found.isdisjoint(_cue_words()) and not any(map(_NONE_OF.match, found)):  # nearly all clauses
+        return None
+    said: Sequence[str] = ["0" if _NONE_OF.fullmatch(token.key) else token.key for token in tokens(clause)]
+    said = _since(said, words("negated", "ending"))
+    opening = {token.key for token in tokens(text[start:end])[:1]}
+    if words("negated", "own").isdisjoint(opening) and (cue := _cue(said[-_REACH:], words("negated", "before"))):
+        return Difference(Kind.NEGATION, "", cue)
+    if cue := _cue(said[-_FRAME_REACH:], words("framed", "before")):
+        return Difference(Kind.MODAL, "", cue, is_doubtful=True)
+    return None
+
+
+def _behind(text: str, start: int, end: int) -> Difference | None:
+    # From the last character on: where the quote ends its sentence, nothing behind it belongs to it.
+    clause = _SENTENCE_END.split(text[end - 1 : end + _BEHIND], maxsplit=1)[0][1:]
+    if not _cue_words().isdisjoint(_CUE_WORD.findall(plain(clause).casefold())):
+        said = [token.key for token in tokens(clause)]
+        while said and (said[0] in words("negated", "linking") or said[0].endswith("ly")):
+            said = said[1:]
+        for size in (2, 1):
+            if (cue := " ".join(said[:size])) in words("negated", "after"):
+                return None if _is_heading(text, start, end) else Difference(Kind.NEGATION, "", cue)
+    is_asked = text[end : end + 2].lstrip(" ").startswith("?")
+    return Difference(Kind.MODAL, "", "?") if is_asked else None
+
+
+def _is_heading(text: str, start: int, end: int) -> bool:
+    """Whether it is the label of a section, which says nothing about what stands in it: Family History: none."""
+    last = [token.key for token in tokens(text[start:end])][-1:]
+    at_line_start = not text[text.rfind("\n", 0, start) + 1 : start].strip(" •*-–0123456789.")
+    return at_line_start and bool(_LABEL_END.match(text, end)) and bool(words("headings").intersection(last))
+
+
+def _since(said: Sequence[str], ending: frozenset[str]) -> Sequence[str]:
+    """The words behind the last one that begins another clause."""
+    for at in range(len(said) - 1, -1, -1):
+        if said[at] in ending:
+            return said[at + 1 :]
+    return said
+
+
+@cache
+def _cue_words() -> frozenset[str]:
+    lists = (words("negated", "before"), words("negated", "after"), words("framed", "before"))
+    return frozenset(word for phrases in lists for phrase in phrases for word in phrase.split())
+
+
+def _cue(said: Sequence[str], cues: frozenset[str]) -> str | None:
+    """The first cue among the words, of one to three of them."""
+    for at in range(len(said)):
+        for size in (3, 2, 1):
+            phrase = " ".join(said[at : at + size])
+            if phrase in cues and not _is_other(said, at, phrase):
+                return phrase
+    return None
+
+
+def _is_other(said: Sequence[str], at: int, phrase: str) -> bool:
+    """Whether the cue is none here: record no 123, with and without contrast."""
+    if phrase == "no":
+        return at + 1 < len(said) and said[at + 1][:1].isdigit()
+    return phrase == "without" and at >= 2 and said[at - 2] == "with" and said[at - 1] in ("and", "or")
+
+
+def _clause_before(text: str, start: int) -> str:
+    """The end of the clause before ``start``."""
+    # The quote's first letter is looked at too: it tells whether a break before it ends the clause.
+    near = text[max(start - _BEFORE, 0) : start + 1]
+    ends = [match.end() for match in _CLAUSE_END.finditer(near, 0, len(near) - 1)]
+    while ends:
+        head = near[: ends[-1]]
+        is_label = head.endswith(":") and _cue([token.key for token in tokens(head)][-3:], words("negated", "label"))
+        if not is_label and not (head.endswith("\n") and _GOES_ON.search(head)):
+            break
+        ends.pop()
+    return near[ends[-1] if ends else 0 : -1]
