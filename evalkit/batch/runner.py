@@ -206,6 +206,7 @@ async def arun(
     given = settings or _settings(output, model, workers)
     folder = Path(settings.output if settings and output is None else output or given.output)
     files = Files(folder)
+    reader_with(given.ocr)  # an engine that is asked for and missing is one error, not one for every document
     with files.run_lock():
         index = Index(folder)
         try:

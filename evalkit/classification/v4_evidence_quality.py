@@ -104,7 +104,8 @@ def _faults(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Is
             continue
         yield from _outside_segment(one)
         yield from _quote(one, locator.locate(one.evidence.snippet, one.evidence.page))
-        yield from _anchors(one, locator)
+        if bundle.page(one.evidence.page).status.readable:
+            yield from _anchors(one, locator)
         yield from _length(one)
 
 
@@ -141,7 +142,9 @@ def _quote(one: _Claimed, place: Located) -> Iterator[Issue]:
         return
     page, words = one.evidence.page, _shortened(one.evidence.snippet)
     absent = f"Evidence snippet '{words}' not found in actual PDF text on page {page}"
-    nearest = f"the nearest passage is on page {place.page or place.nearest} ({place.score:.0f} % alike)"
+    where = "there" if place.page == page else f"on page {place.page}"
+    stands = f"Evidence snippet '{words}' stands on page {place.page}"
+    is_whole = place.score >= 100  # its words are all there, and what is beside them matters
     found = {
         "verdict": place.verdict,
         "difference": place.difference,
@@ -166,7 +169,10 @@ def _quote(one: _Claimed, place: Located) -> Iterator[Issue]:
             yield one.issue(
                 "V4-QUOTE-ALTERED",
                 BLOCKER,
-                f"{absent}; {nearest} and says something else: {place.difference}",
+                f"{stands}, but the document turns it: {place.difference}"
+                if is_whole
+                else f"{absent}; the nearest passage {where} ({place.score:.0f} % alike) says something else: "
+                f"{place.difference}",
                 suggested_fix="Read the passage: what it says decides, not the quote",
                 **found,
             )
@@ -179,11 +185,15 @@ def _quote(one: _Claimed, place: Located) -> Iterator[Issue]:
                 **found,
             )
         case QuoteVerdict.UNCERTAIN:
-            near = (
-                f"Evidence snippet '{words}' is not on page {page} as quoted; {nearest}: {place.difference}"
-                if place.page
-                else f"Page {page} has no readable text, so evidence snippet '{words}' cannot be checked"
-            )
+            if place.page is None:
+                near = f"Page {page} has no readable text, so evidence snippet '{words}' cannot be checked"
+            elif is_whole:
+                near = f"{stands}, but it may not say so there: {place.difference}"
+            else:
+                near = (
+                    f"Evidence snippet '{words}' is not on page {page} as quoted; the nearest passage {where} "
+                    f"({place.score:.0f} % alike) may say something else: {place.difference}"
+                )
             yield one.issue("V4-QUOTE-UNCERTAIN", MAJOR, near, suggested_fix="Compare the quote with the page", **found)
 
 

@@ -95,7 +95,7 @@ class Page(_Frozen):
     confidences: tuple[int, ...] = ()
     """How sure the OCR engine is of each of ``words``, 0..100; empty where the text was not recognised but read."""
     quality: float | None = None
-    """How well the page could be recognised, 0..1; None where its text was read."""
+    """How well the page could be recognised, 0..1; None where nothing on it had to be."""
     problems: tuple[str, ...] = ()
     """Why the page could not be recognised, or only poorly, and what would help; for a clinician."""
     identifiers: tuple[Identifier, ...] = ()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.scanned import Recogniser, Scans
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
-LAYOUT_VERSION = 4
+LAYOUT_VERSION = 5
 #: A page that images cover by this much and that has fewer words than this: what it says is in the images.
 _PICTURED = ((0.5, 60), (0.25, 40), (0.15, 15))
 #: A page with so many curves and fewer words than this has its letters drawn as outlines.
@@ -93,7 +93,7 @@ def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
             done[number] = _failed(number)
             continue
         if scans and drawn.layer:
-            drawn = scans.checked(number, drawn)
+            drawn = scans.without_layer(number, drawn)
         own, keys = setting(drawn.lines), margin_keys(drawn)
         whole.add(own)
         repeated |= keys & seen

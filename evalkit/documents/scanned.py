@@ -1,7 +1,7 @@
-"""A page that is a picture, recognised and laid out as if it had been printed; and the text others laid over a scan.
+"""A page that is a picture, recognised and laid out as if it had been printed.
 
 Copiers and scanning programs write what they recognised invisibly over the picture. A person sees the picture alone, so
-such text counts only as far as the picture says the same.
+the picture is read, and such text is kept among what is hidden.
 """
 
 from __future__ import annotations
@@ -30,15 +30,14 @@ _POINTS = 72.0
 #: What an engine's box around a word holds of the font size: small letters, and what capitals and tails add to them.
 _X_HEIGHT, _ASCENDER, _DESCENDER = 0.5, 0.22, 0.22
 _HIGH, _LOW = re.compile(r"[A-Z0-9bdfhklt(\[/]"), re.compile(r"[gjpqy,;(\[]")
-#: The share of a scan's words that its text and its picture must have in common.
-_IN_COMMON = 0.6
 #: The share of a picture's words that the page's text must have to be all that the picture says.
 _NOTHING_NEW = 0.9
 #: So many pages are recognised before they are laid out: what repeats in their margins is furniture.
 _AT_ONCE = 100
 #: What engines take the lines of tables and forms for.
 _RULE = re.compile(r"[|¦_—]+")
-_COMPARED = re.compile(r"\w{3,}")
+#: Short letters are what engines make of drawings; short numbers may be results.
+_TELLING = re.compile(r"\w{3,}|\d+")
 
 
 @dataclass(frozen=True)
@@ -63,19 +62,14 @@ class Scans:
         self._recogniser = recogniser
         self._opened = opened
         self._path = Path(name)
-        self._confirmed: dict[int, Quality] = {}
-        self._scanned: dict[int, Scan | DocumentError | None] = {}
+        self._layered: set[int] = set()
 
-    def checked(self, number: int, drawn: Drawn) -> Drawn:
-        """The page (from 1) with the text that others laid over its picture, or with that text hidden.
+    def without_layer(self, number: int, drawn: Drawn) -> Drawn:
+        """The page (from 1) with the text that others laid over its picture hidden: the picture itself will be read.
 
-        It stays only if the picture says the same: nobody who looks at the page would see it.
+        Nobody who looks at the page sees that text, and whoever wrote it wrote what a model would read.
         """
-        scan = self._scan(number)
-        if isinstance(scan, Scan) and scan.confirms(drawn):
-            self._confirmed[number] = scan.quality
-            return drawn
-        self._scanned[number] = scan
+        self._layered.add(number)
         return drawn.without_layer
 
     def recognised(self, pages: Sequence[Page]) -> tuple[Page, ...]:
@@ -84,17 +78,15 @@ class Scans:
         return tuple(page for portion in portions for page in self._portion(portion))
 
     def _portion(self, pages: Sequence[Page]) -> Iterator[Page]:
-        pictures = [page.page_num for page in pages if page.status is PageStatus.IMAGE]
-        scans = {at: self._scanned.pop(at) if at in self._scanned else self._scan(at) for at in pictures}
+        scans = {
+            page.page_num: self._scan(page.page_num)
+            for page in pages
+            if page.status is PageStatus.IMAGE or page.page_num in self._layered
+        }
         margins = Counter(key for scan in scans.values() if isinstance(scan, Scan) for key in margin_keys(scan.drawn))
         repeated = {key for key, count in margins.items() if count > 1}
         for page in pages:
-            if page.page_num in scans:
-                yield _with_scan(page, scans[page.page_num], repeated)
-            elif quality := self._confirmed.get(page.page_num):
-                yield page.model_copy(update={"quality": quality.score, "problems": quality.problems})
-            else:
-                yield page
+            yield _with_scan(page, scans[page.page_num], repeated) if page.page_num in scans else page
 
     def _scan(self, number: int) -> Scan | DocumentError | None:
         """The page (from 1), recognised; None where its picture is blank."""
@@ -112,14 +104,14 @@ class Scans:
 
 
 def _with_scan(page: Page, scan: Scan | DocumentError | None, repeated: set[tuple[str, str]]) -> Page:
-    """The page with what its picture says; as it is, with the reason, where that cannot be told."""
+    """The page with what its picture says; without a status of its own where that cannot be told."""
     if scan is None:
         return page if page.text else page.model_copy(update={"status": PageStatus.BLANK})
     if isinstance(scan, DocumentError):
-        return page.model_copy(update={"problems": (_unrecognised(scan),)})
+        return page.model_copy(update={"status": PageStatus.IMAGE, "problems": (_unrecognised(scan),)})
     told = {"quality": scan.quality.score, "problems": scan.quality.problems}
     if not scan.quality.readable:
-        return page.model_copy(update=told)
+        return page.model_copy(update=told | {"status": PageStatus.IMAGE})
     if not scan.adds_to(page.text):
         return page.model_copy(update=told | {"status": PageStatus.TEXT})
     laid, confidences = scan.laid_out(repeated)
@@ -209,18 +201,10 @@ class Scan:
             tuple(self.sureness[token] for block in blocks for token in block.tokens),
         )
 
-    def confirms(self, page: Drawn) -> bool:
-        """Whether the picture says what the invisible text over it says, and the page's text leaves little of it out."""
-        seen = _counted(word.text for word in self.words)
-        layer = _counted(line.text for line in page.layer)
-        written = _counted(line.text for line in page.lines)
-        is_true = (seen & layer).total() >= _IN_COMMON * layer.total()
-        return is_true and (seen & written).total() >= _IN_COMMON * seen.total()
-
     def adds_to(self, text: str) -> bool:
         """Whether the picture says more than the text that the page has anyway: a logo or a drawing does not."""
         seen = _counted(word.text for word in self.words)
-        return (seen & _counted([text])).total() < _NOTHING_NEW * seen.total()
+        return not text or (seen & _counted([text])).total() < _NOTHING_NEW * seen.total()
 
 
 def _unrecognised(error: DocumentError) -> str:
@@ -229,7 +213,7 @@ def _unrecognised(error: DocumentError) -> str:
 
 
 def _counted(texts: Iterable[str]) -> Counter[str]:
-    return Counter(word for text in texts for word in _COMPARED.findall(text.casefold()))
+    return Counter(word for text in texts for word in _TELLING.findall(text.casefold()))
 
 
 def _size(token: Token) -> float:

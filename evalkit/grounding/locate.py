@@ -337,7 +337,7 @@ def _divisions(text: str) -> tuple[set[int], set[int]]:
         between = text[form.origin[at - 1] + 1 : form.origin[at]]
         if "\n" in between or "\t" in between or "-" in between or "\u2010" in between:
             loosely.add(at)
-        elif between and form.text[at - 1].isalpha() and form.text[at].isalpha():
+        elif any(map(str.isspace, between)) and form.text[at - 1].isalpha() and form.text[at].isalpha():
             by_space.add(at)
     return by_space | loosely, loosely
 
@@ -369,13 +369,17 @@ def _splits(form: Canonical, text: str, at: int) -> bool:  # noqa: PLR0911 - eac
     if (before.isalnum() and after.isalnum()) or (text[left].isalnum() and text[right].isalnum()):  # 10|³ is ^3
         return True
     around = form.text[max(at - 2, 0) : at + 2]
-    if after in _HANGING and before.isalnum() and not (after == "-" and (before.islower() or around[-1].isalnum())):
+    if (
+        after in _HANGING
+        and before.isalnum()
+        and not (after == "-" and (text[left].islower() or text[right + 1 : right + 2].isalnum()))
+    ):
         return True  # 3|+, 5|%, A|-
     has_digits = at >= 2 and around[0].isdigit(), around[-1].isdigit()
     if before in _INSIDE:  # 4.|2, 3-|5, 0/|12, >|G
         is_number = after.isdigit() and (has_digits[0] or before in _BEFORE_NUMBER)
         return is_number or (before in "_^>" and after.isalnum())
-    return after in _INSIDE and before.isdigit() and (has_digits[1] or after in "_^>")
+    return (after in _INSIDE and before.isdigit() and has_digits[1]) or (after in "_^>" and before.isalnum())
 
 
 #: Signs inside numbers and variants.

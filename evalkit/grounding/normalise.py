@@ -86,7 +86,7 @@ def _folded(letter: str) -> str:
 
 
 _PLAIN = str.maketrans(_SIGNS)
-_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_])-\s+(?=[^\W\d_])")
+_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_A-Z])-\s+(?=[^\W\d_])")
 
 
 def plain(text: str) -> str:
@@ -97,10 +97,11 @@ def plain(text: str) -> str:
 
 _GAP = re.compile(r"(?<=\d)\s+(?=[.,]?\d)|(?<=\d[.,])\s+(?=\d)")
 _BEFORE_GAP = re.compile(r"\d[.,]?\s")
-_ASCII_HYPHEN = re.compile(r"(?<=[A-Za-z])-(?=\s*[A-Za-z])")
+_ASCII_HYPHEN = re.compile(r"(?<=[A-Za-z])-(?=[A-Za-z])|(?<=[a-z])-(?=\s+[A-Za-z])")
 # A word, or the space between two numbers.
 _TOKEN = re.compile(r"(?P<word>\S+)|(?<=\d)(?P<gap>\s+)(?=[.,]?\d)|(?<=\d[.,])(?P<gap_after_point>\s+)(?=\d)")
-_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011](?=\s*[^\W\d_])")
+# Behind a capital a hyphen before a space is a sign: blood type A- was found.
+_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011](?=[^\W\d_])|(?<=[^\W\d_A-Z])[-\u2010\u2011](?=\s+[^\W\d_])")
 
 
 def _joining_hyphens(text: str) -> frozenset[int]:

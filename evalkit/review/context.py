@@ -257,7 +257,13 @@ def _note(is_quote: bool, claimed: int, place: Located | None, shown: Located | 
         return f"{subject} stands on page {shown.page}."
     if shown.verdict is QuoteVerdict.WRONG_PAGE:
         return f"{subject} does not stand on page {claimed} but on page {shown.page}."
+    return f"{subject} {_altered(claimed, shown)}."
+
+
+def _altered(claimed: int, shown: Located) -> str:
+    if shown.score >= 100:
+        return f"stands on page {shown.page}, but look at what stands beside it: {shown.difference}"
     return (
-        f"{subject} does not stand on page {claimed} as it is quoted; "
-        f"shown is the passage nearest to it, on page {shown.page} ({shown.score:.0f} % alike)."
+        f"does not stand on page {claimed} as it is quoted; "
+        f"shown is the passage nearest to it, on page {shown.page} ({shown.score:.0f} % alike)"
     )

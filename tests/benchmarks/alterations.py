@@ -7,22 +7,18 @@ The cases come from ``evalkit.evaluation``, which knows nothing of the checker. 
 """
 
 import argparse
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
+from benchmarks.measuring import documents
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from evalkit.documents import DocumentBundle
-from evalkit.documents.ingest import find_pdfs, read
 from evalkit.evaluation import Kind, Noised, NoiseKind, Planted, noise, plant, planted_pages
-from evalkit.samples import draw
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "clinical_pdf"
 ACCEPTED = frozenset({"VERBATIM", "NOISY"})
 
 Locate = Callable[[DocumentBundle, str, int], tuple[str, str | None]]
@@ -107,10 +103,6 @@ def misses(rows: Iterable[Outcome], limit: int) -> Iterator[Text]:
             yield Text(f"  difference: {row.difference}")
 
 
-def bundles_of(paths: Iterable[Path]) -> list[DocumentBundle]:
-    return [read(path, doc_id=path.stem, timestamp="2026-01-01T00:00:00Z") for path in paths]
-
-
 def checker() -> Locate:
     """The project's own checker; one is kept for the document at hand."""
     from evalkit.grounding import Locator
@@ -127,26 +119,26 @@ def checker() -> Locate:
     return locate
 
 
+def alterations(console: Console, *, seed: int = 0, made_up: int = 50, shown: int = 0) -> None:
+    """Print the tables, and so many wrong answers of each kind."""
+    locate = checker()
+    everything: list[Outcome] = []
+    for name, bundles in (documents() | {"made up": list(planted_pages(seed, made_up))}).items():
+        rows = list(outcomes(locate, bundles, seed))
+        console.print(planted_table(f"{name}: altered quotes", rows), honest_table(f"{name}: honest quotes", rows))
+        everything += rows
+    console.print(planted_table("all: altered quotes", everything), honest_table("all: honest quotes", everything))
+    for line in misses(everything, shown):
+        console.print(line)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--misses", type=int, default=0, help="show so many wrong answers of each kind")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--documents", type=int, default=50, help="how many made-up documents of three pages")
     chosen = parser.parse_args()
-    console, locate = Console(width=130), checker()
-    with tempfile.TemporaryDirectory() as folder:
-        sources = {"demo": bundles_of(draw(Path(folder)))}
-    if DATA.is_dir():
-        sources["clinical_pdf"] = bundles_of(find_pdfs([DATA]))
-    sources["made up"] = list(planted_pages(chosen.seed, chosen.documents))
-    everything: list[Outcome] = []
-    for name, bundles in sources.items():
-        rows = list(outcomes(locate, bundles, chosen.seed))
-        console.print(planted_table(f"{name}: altered quotes", rows), honest_table(f"{name}: honest quotes", rows))
-        everything += rows
-    console.print(planted_table("all: altered quotes", everything), honest_table("all: honest quotes", everything))
-    for line in misses(everything, chosen.misses):
-        console.print(line)
+    alterations(Console(width=130), seed=chosen.seed, made_up=chosen.documents, shown=chosen.misses)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The local reader beside its peers: `PYTHONPATH=tests .venv/bin/python tests/benchmarks/reading.py`.
 
-CPU time a page, medians of five, all in one run. pymupdf4llm and pdfplumber live in an environment of their own under
-``.bench/peers``, made on the first run; without a network their rows say so.
+CPU time a page, medians of five, all in one run. pymupdf4llm and pdfplumber live in an environment of their own
+(``measuring``); without a network their rows say so. Recognising is measured where tesseract is installed.
 """
 
 from __future__ import annotations
@@ -13,27 +13,21 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pymupdf
+from benchmarks.measuring import DATA, ROUNDS, TIMESTAMP, NotMeasured, Row, bundles_of, cpu, documents, peer
 from rich.console import Console
 from rich.table import Table
 
 from evalkit.batch.reading import Readers
 from evalkit.documents.bundle import DocumentBundle, PageStatus
-from evalkit.documents.ingest import find_pdfs, read
+from evalkit.documents.ocr import engine
+from evalkit.documents.scanned import Recogniser
 
-ROUNDS = 5
-ROOT = Path(__file__).parents[2]
-DATA = ROOT.parent / "shared" / "data" / "clinical_pdf"
-PEERS = ROOT / ".bench" / "peers"
-PACKAGES = [f"pymupdf=={pymupdf.__version__}", "pymupdf4llm<2", "pdfplumber"]
-TIMESTAMP = "2026-01-01T00:00:00Z"
-
-Row = tuple[str, str, str]
-"""What was measured, the figure, and what it is compared with."""
+#: Pages of a drawn file; a peer takes a second for each.
+DRAWN = 6
 
 # Runs in the peers' environment: prints the median CPU time in ms that a page takes.
 _PEER = """
@@ -60,12 +54,13 @@ print("MEDIAN", statistics.median(took))
 """
 
 _LARGE = """
-import resource, sys
+import sys
 from pathlib import Path
 from evalkit.documents.ingest import read
 bundle = read(Path(sys.argv[1]), doc_id="large", timestamp="")
 assert bundle.total_pages == 1000 and bundle.page(1000).text
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+# Not getrusage: what it calls the peak is at least what the process that started this one held.
+print(next(int(line.split()[1]) // 1024 for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 _SENTENCES = [
@@ -117,18 +112,6 @@ def draw_text(path: Path, pages: int) -> None:
     document.save(path)
 
 
-def cpu(works: Sequence[Callable[[], object]], pages: int) -> list[float]:
-    """For each work the median CPU time in ms a page. They take turns, so that all meet the same machine."""
-    took: list[list[float]] = [[] for _ in works]
-    for turn in range(ROUNDS + 1):
-        for work, times in zip(works, took, strict=True):
-            began = time.process_time()
-            work()
-            if turn:  # the first one only fills caches
-                times.append(1000 * (time.process_time() - began) / pages)
-    return [statistics.median(times) for times in took]
-
-
 def bare(paths: Sequence[Path], *, tables: bool = False) -> list[list[list[str]]]:
     """What PyMuPDF alone takes: the text as ``dict`` and, where asked for, the cells of all tables."""
     found: list[list[list[str]]] = []
@@ -143,51 +126,39 @@ def bare(paths: Sequence[Path], *, tables: bool = False) -> list[list[list[str]]
     return found  # fmt: skip
 
 
-def evalkit(paths: Sequence[Path]) -> list[DocumentBundle]:
-    return [read(path, doc_id=path.stem, timestamp=TIMESTAMP) for path in paths]
-
-
 def our_cells(bundles: Sequence[DocumentBundle]) -> list[list[list[str]]]:
     blocks = (block for bundle in bundles for page in bundle.pages for block in page.blocks)
     return [[row.split("\t") for row in block.text.split("\n")] for block in blocks if block.type == "table"]
 
 
-def peer(name: str, paths: Sequence[Path]) -> str:
-    """ms CPU a page of a peer in its own environment; why not, where it could not be measured."""
-    python = PEERS / "bin" / "python"
+def theirs(name: str, paths: Sequence[Path]) -> str:
+    """ms CPU a page of a peer; why not, where it could not be measured."""
     try:
-        if not (PEERS / "ready").exists():
-            venv.create(PEERS, with_pip=True)
-            subprocess.run([python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True, capture_output=True)
-            (PEERS / "ready").touch()
-        command = [python, "-c", _PEER, name, str(ROUNDS), *map(str, paths)]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-    except subprocess.CalledProcessError as error:
-        lines = (error.stderr or "?")[-300:].splitlines()
-        return f"not measured: {lines[-1]!r}"
-    return f"{float(done.stdout.rsplit('MEDIAN', 1)[1]):.1f} ms"
+        return f"{float(peer(_PEER, [name, ROUNDS, *paths]).rsplit('MEDIAN', 1)[1]):.1f} ms"
+    except NotMeasured as error:
+        return str(error)
 
 
 def text_rows(name: str, paths: Sequence[Path]) -> Iterator[Row]:
-    pages = sum(bundle.total_pages for bundle in evalkit(paths))
-    dicts, ours = cpu([lambda: bare(paths), lambda: evalkit(paths)], pages)
-    yield f"{name}: PyMuPDF dict loop", f"{dicts:.2f} ms", f"{pages} pages"
-    yield f"{name}: evalkit", f"{ours:.2f} ms", f"{ours / dicts:.2f} of the dict loop (goal 1.5)"
+    pages = sum(bundle.total_pages for bundle in bundles_of(paths))
+    dicts, ours = cpu(lambda: bare(paths), lambda: bundles_of(paths))
+    yield f"{name}: PyMuPDF dict loop", f"{1000 * dicts / pages:.2f} ms", f"{pages} pages"
+    yield f"{name}: evalkit", f"{1000 * ours / pages:.2f} ms", f"{ours / dicts:.2f} of the dict loop (goal 1.5)"
     for one in ("pymupdf4llm", "pdfplumber"):
         # Half a second a page, times five: some of the files tell enough.
-        yield f"{name}: {one}", peer(one, paths[::8]), f"{len(paths[::8])} of {len(paths)} files"
+        yield f"{name}: {one}", theirs(one, paths[::8]), f"{len(paths[::8])} of {len(paths)} files"
 
 
 def table_rows(path: Path, pages: int) -> Iterator[Row]:
-    dicts, theirs, ours = cpu([lambda: bare([path]), lambda: bare([path], tables=True), lambda: evalkit([path])], pages)
-    yield "tables: PyMuPDF dict loop", f"{dicts:.2f} ms", f"{pages} pages"
-    yield "tables: dict + find_tables", f"{theirs:.2f} ms", ""
-    yield "tables: evalkit", f"{ours:.2f} ms", f"{ours / theirs:.2f} of dict + find_tables (goal 0.25)"
+    dicts, finding, ours = cpu(lambda: bare([path]), lambda: bare([path], tables=True), lambda: bundles_of([path]))
+    yield "tables: PyMuPDF dict loop", f"{1000 * dicts / pages:.2f} ms", f"{pages} pages"
+    yield "tables: dict + find_tables", f"{1000 * finding / pages:.2f} ms", ""
+    yield "tables: evalkit", f"{1000 * ours / pages:.2f} ms", f"{ours / finding:.2f} of dict + find_tables (goal 0.25)"
     drawn = [table for number in range(pages) for table in cells(number)]
-    found, read_by_us = bare([path], tables=True), our_cells(evalkit([path]))
+    found, read_by_us = bare([path], tables=True), our_cells(bundles_of([path]))
     yield "tables: cells as drawn", f"{read_by_us == drawn}", f"as find_tables': {read_by_us == found}"
     for one in ("pymupdf4llm", "pdfplumber"):
-        yield f"tables: {one}", peer(one, [path]), ""
+        yield f"tables: {one}", theirs(one, [path]), ""
 
 
 def pool_row(paths: Sequence[Path]) -> Row:
@@ -204,7 +175,7 @@ def pool_row(paths: Sequence[Path]) -> Row:
             asyncio.run(each(paths))
             return time.perf_counter() - began
 
-    times = [(wall(1), wall(2)) for _ in range(3)]
+    times = [(wall(1), wall(2)) for _ in range(ROUNDS)]
     one, two = map(statistics.median, zip(*times, strict=True))
     ratio = statistics.median(first / second for first, second in times)
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
@@ -215,46 +186,63 @@ def pool_row(paths: Sequence[Path]) -> Row:
     )
 
 
+def scan_row() -> Row:
+    """Wall time to recognise a page of the real scans, and what evalkit says about how well it could."""
+    found = engine()
+    if found is None or not found.name_and_version.startswith("tesseract"):
+        return "scans: tesseract", "not measured", "tesseract is not installed"
+    scans = [Path(one.file_path) for one in documents()["clinical_pdf"] if one.unreadable_pages]
+    chosen = scans[::2]  # two seconds a page, times five
+    took, pages = [], []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        bundles = bundles_of(chosen, Recogniser(found, seconds=60))
+        took.append(time.perf_counter() - began)
+        pages = [page for bundle in bundles for page in bundle.pages if page.quality is not None]
+    qualities = [page.quality for page in pages]
+    recognised = sum(page.status is PageStatus.OCR for page in pages)
+    return (
+        f"scans: evalkit with {found.name_and_version}",
+        f"{statistics.median(took) / len(pages):.2f} s wall time",
+        f"{recognised} of {len(pages)} pages recognised, quality {min(qualities):.2f} to {max(qualities):.2f}; "
+        f"{len(chosen)} of {len(scans)} files",
+    )
+
+
 def memory_row(path: Path) -> Row:
     done = subprocess.run([sys.executable, "-c", _LARGE, path], check=True, capture_output=True, text=True)
     return "1,000 pages of text: peak memory", f"{done.stdout.strip()} MB", "goal 400 MB"
 
 
-def reading(table: Table) -> None:
-    """Add the reader's rows to a table of three columns."""
+def reading() -> Table:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        draw_text(folder / "text.pdf", 12)
-        draw_tables(folder / "tables.pdf", 12)
+        draw_text(folder / "text.pdf", DRAWN)
+        draw_tables(folder / "tables.pdf", DRAWN)
         draw_text(folder / "large.pdf", 1_000)
         parts = [folder / f"part{number}.pdf" for number in range(40)]
         for part in parts:
             draw_tables(part, 5)
         rows: list[Row] = []
         if DATA.is_dir():
-            rows += text_rows("clinical_pdf", born_digital())
+            rows += [*text_rows("clinical_pdf", born_digital()), scan_row()]
         rows += text_rows("drawn text", [folder / "text.pdf"])
-        rows += table_rows(folder / "tables.pdf", 12)
+        rows += table_rows(folder / "tables.pdf", DRAWN)
         rows += [pool_row(parts), memory_row(folder / "large.pdf")]
+    table = Table("what", "CPU a page", "beside", title=f"reading, medians of {ROUNDS}")
     for row in rows:
         table.add_row(*row)
+    return table
 
 
 def born_digital() -> list[Path]:
     """The real files all of whose pages are text."""
-    paths = find_pdfs([DATA])
     return [
-        path
-        for path, bundle in zip(paths, evalkit(paths), strict=True)
+        Path(bundle.file_path)
+        for bundle in documents()["clinical_pdf"]
         if all(page.status is PageStatus.TEXT for page in bundle.pages)
     ]
 
 
-def main() -> None:
-    table = Table("what", "CPU a page", "beside", title=f"reading, medians of {ROUNDS}")
-    reading(table)
-    Console(width=130).print(table)
-
-
 if __name__ == "__main__":
-    main()
+    Console(width=130).print(reading())

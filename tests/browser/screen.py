@@ -100,3 +100,17 @@ class Screen:
         if self.page.locator(".ek-why").count() and not self.page.locator(".ek-lost:not([hidden])").count():
             self.queue()
         self.context.close()
+
+
+def lit(screen: Screen) -> list[list[float]]:
+    """What is marked on the page on screen, in fractions of it."""
+    return screen.page.evaluate(
+        """() => {
+            const sheet = document.querySelector(".ek-page-image").getBoundingClientRect();
+            return [...document.querySelectorAll(".ek-mark")].map((mark) => {
+                const box = mark.getBoundingClientRect();
+                return [(box.left - sheet.left) / sheet.width, (box.top - sheet.top) / sheet.height,
+                        (box.right - sheet.left) / sheet.width, (box.bottom - sheet.top) / sheet.height];
+            });
+        }"""
+    )

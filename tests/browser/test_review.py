@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pymupdf
 from browser.conftest import Served
-from browser.screen import Screen
+from browser.screen import Screen, lit
 
 from evalkit.review.packet import packet_digest, read_packet
 from evalkit.store import Files
@@ -73,20 +73,6 @@ def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: 
     screen.page.wait_for_timeout(400)
     assert lit(screen) == before
     screen.queue()
-
-
-def lit(screen: Screen) -> list[list[float]]:
-    """What is marked on the page on screen, in fractions of it."""
-    return screen.page.evaluate(
-        """() => {
-            const sheet = document.querySelector(".ek-page-image").getBoundingClientRect();
-            return [...document.querySelectorAll(".ek-mark")].map((mark) => {
-                const box = mark.getBoundingClientRect();
-                return [(box.left - sheet.left) / sheet.width, (box.top - sheet.top) / sheet.height,
-                        (box.right - sheet.left) / sheet.width, (box.bottom - sheet.top) / sheet.height];
-            });
-        }"""
-    )
 
 
 def assert_lit(screen: Screen, served: Served, case_id: str, number: int, *lines: str) -> None:

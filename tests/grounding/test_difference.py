@@ -1,5 +1,7 @@
 """What differs between a quote and the page, by kind; noise is no difference."""
 
+import time
+
 import pytest
 from builders import document
 
@@ -165,3 +167,103 @@ def test_what_is_absent_says_where_something_like_it_stands() -> None:
     assert place.verdict == "ABSENT"
     assert place.page is None
     assert place.nearest in (2, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        # A part of a compound, a number, a variant or a sign is cut off.
+        ("the tumor is a non-small cell carcinoma", "small cell carcinoma"),
+        ("Non-Hodgkin lymphoma was diagnosed", "Hodgkin lymphoma was diagnosed"),
+        ("this is triple-negative breast cancer", "negative breast cancer"),
+        ("the margin is tumor-free", "the margin is tumor"),
+        ("a < 5 mm nodule in the lung", "5 mm nodule in the lung"),
+        ("a 3-5 mm nodule", "5 mm nodule"),
+        ("a nodule of 3-5 mm", "nodule of 3"),
+        ("0/12 nodes positive for tumor", "12 nodes positive for tumor"),
+        ("0/12 nodes positive for tumor", "nodes positive for tumor"),
+        ("tumor cells 5% here", "tumor cells 5"),
+        ("HER2 IHC score 3+ there", "HER2 IHC score 3"),
+        ("Gleason score 3+4 found", "Gleason score 3"),
+        ("blood type is A- today", "blood type is A"),
+        ("blood type A- was confirmed", "blood type A was confirmed"),
+        ("variant c.181T>G found", "variant c.181T"),
+        ("variant c.123+1G>A found", "variant c.123"),
+        ("T score is -2.5 SD at the hip", "2.5 SD at the hip"),
+        # A sign is added or changed.
+        ("took 5 mg of drug daily", ".5 mg of drug daily"),
+        ("was 2.5 SD at the hip", "-2.5 SD at the hip"),
+        ("value \uff1c5 mm here now", "value 5 mm here now"),
+        ("count 10\u00b3 per litre here", "count 10\u207b\u00b3 per litre here"),
+        ("Lymphovascular invasion: \u2610 Yes \u2612 No", "Lymphovascular invasion: \u2612 Yes \u2610 No"),
+        ("Hemoglobin \u2191 today again", "Hemoglobin \u2193 today again"),
+        ("No, cancer was found here", "No cancer was found here"),
+        # Another drug, place or person, one or two letters away.
+        ("treated with erlotinib daily for a year", "treated with nilotinib daily for a year"),
+        ("prednisone was given at home", "prednisolone was given at home"),
+        ("urethral stricture was seen there", "ureteral stricture was seen there"),
+        ("Patient Johanson was seen today", "Patient Johansen was seen today"),
+        # What stands beside it turns or frames it.
+        ("NEG tumor in the breast", "tumor in the breast"),
+        ("No: tumor in the breast", "tumor in the breast"),
+        ("R/O: metastatic carcinoma", "metastatic carcinoma"),
+        ("metastatic carcinoma has been definitively ruled out", "metastatic carcinoma"),
+        ("Negative for fever, chills, night sweats, weight loss, fatigue, cough, hemoptysis, dyspnea", "dyspnea"),
+        ("There is no evidence of\nMalignancy in the liver", "Malignancy in the liver"),
+        ("family history of breast cancer at age 40", "breast cancer at age 40"),
+        ("if the patient has metastatic disease, begin chemotherapy", "metastatic disease"),
+        ("Is it metastatic disease ?", "metastatic disease"),
+    ],
+)
+def test_what_a_cut_a_sign_or_a_letter_changes_does_not_pass(text: str, quote: str) -> None:
+    assert located(quote, text=text).verdict in ("ALTERED", "UNCERTAIN")
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("FINAL DIAGNOSIS: Negative for malignancy", "FINAL DIAGNOSIS"),
+        ("Family History: No cancer", "Family History"),
+        ("Allergies: None known", "Allergies"),
+        ("Patient presents with cough, no fever", "Patient presents with cough"),
+        ("Accession No 123 Specimen received in formalin", "Specimen received in formalin"),
+        ("Negative for dysplasia, positive for carcinoma", "positive for carcinoma"),
+        ("MRI with and without contrast was done", "contrast was done"),
+        ("f\u00fcr die Klinik", "fu\u0308r die Klinik"),
+        ("\u2265 5 mm in size", ">= 5 mm in size"),
+        ("2.5 \u00d7 1.0 cm mass", "2.5 x 1.0 cm mass"),
+        ("HER-2 was positive", "HER2 was positive"),
+        ("a 45-year-old man", "a 45 year old man"),
+        ("x=4.2 was measured", "4.2 was measured"),
+    ],
+)
+def test_what_only_looks_turned_is_genuine(text: str, quote: str) -> None:
+    assert located(quote, text=text).is_found
+
+
+def test_a_genuine_place_elsewhere_goes_before_a_turned_one() -> None:
+    bundle = document("no tumor in the breast", "no tumor in the breast today", "seen: tumor in the breast")
+    place = Locator(bundle).locate("tumor in the breast", 1)
+    assert (place.verdict, place.page) == ("WRONG_PAGE", 3)
+
+
+def test_what_is_uncertain_elsewhere_is_not_found_elsewhere() -> None:
+    assert (
+        Locator(document("nothing", "an atypical cell pattern")).locate("a typical cell pattern", 1).verdict
+        != "WRONG_PAGE"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "quote"),
+    [
+        ("no,tumor," * 2000, "tumor"),
+        ("a- " * 16_000, "a- a- b"),
+        ("1" * 16_000 + "a", "1" * 15_000 + "b"),
+        ("a'" * 8000, "a'a'b"),
+    ],
+)
+def test_hostile_text_takes_no_time(text: str, quote: str) -> None:
+    began = time.process_time()
+    located(quote, text=text)
+    assert time.process_time() - began < 5

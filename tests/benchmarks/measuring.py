@@ -1,0 +1,87 @@
+"""What the benchmarks share: the documents, the clock, the peers' environment.
+
+Real documents are measured where ``../shared/data`` lies beside the checkout, the demo's always.
+"""
+
+from __future__ import annotations
+
+import atexit
+import statistics
+import subprocess
+import tempfile
+import time
+import venv
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+import pymupdf
+
+from evalkit.documents import DocumentBundle
+from evalkit.documents.ingest import find_pdfs, read
+from evalkit.documents.scanned import Recogniser
+from evalkit.samples import draw
+
+ROUNDS = 5
+TIMESTAMP = "2026-01-01T00:00:00Z"
+ROOT = Path(__file__).parents[2]
+DATA = ROOT.parent / "shared" / "data" / "clinical_pdf"
+PEERS = ROOT / ".bench" / "peers"
+PACKAGES = [f"pymupdf=={pymupdf.__version__}", "pymupdf4llm<2", "pdfplumber", "langextract<2"]
+
+Row = tuple[str, str, str]
+"""What was measured, the figure, and what it is compared with."""
+
+
+class NotMeasured(Exception):
+    """A peer could not be installed or failed."""
+
+    @classmethod
+    def because(cls, error: subprocess.CalledProcessError) -> NotMeasured:
+        """With the last thing that the program said."""
+        lines = (error.stderr or "").strip().splitlines() or ["it said nothing"]
+        return cls(f"not measured: {lines[-1][-100:]}")
+
+
+def bundles_of(paths: Iterable[Path], recogniser: Recogniser | None = None) -> list[DocumentBundle]:
+    return [read(path, doc_id=path.stem, timestamp=TIMESTAMP, recogniser=recogniser) for path in paths]
+
+
+@cache
+def documents() -> dict[str, list[DocumentBundle]]:
+    """The demo's samples and, where they are, the real documents; read once for all benchmarks of a run."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)  # the files are read again where reading is what is measured
+    found = {"demo": bundles_of(draw(Path(folder.name)))}
+    if DATA.is_dir():
+        found["clinical_pdf"] = bundles_of(find_pdfs([DATA]))
+    return found
+
+
+def cpu(*works: Callable[[], object]) -> list[float]:
+    """For each work its median CPU time in seconds. They take turns, so that all meet the same machine."""
+    took: list[list[float]] = [[] for _ in works]
+    for turn in range(ROUNDS + 1):
+        for work, times in zip(works, took, strict=True):
+            began = time.process_time()
+            work()
+            if turn:  # the first one only fills caches
+                times.append(time.process_time() - began)
+    return [statistics.median(times) for times in took]
+
+
+def peer(program: str, arguments: Sequence[object]) -> str:
+    """What a program prints that runs in the peers' environment, which is made on the first run. NotMeasured."""
+    python, ready = PEERS / "bin" / "python", PEERS / "ready"
+    wanted = "\n".join(PACKAGES)
+    try:
+        if not ready.exists() or ready.read_text() != wanted:
+            venv.create(PEERS, with_pip=True)
+            subprocess.run(
+                [python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True, capture_output=True, text=True
+            )
+            ready.write_text(wanted)
+        command = [python, "-c", program, *map(str, arguments)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    except subprocess.CalledProcessError as error:
+        raise NotMeasured.because(error) from error
