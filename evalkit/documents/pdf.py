@@ -92,8 +92,8 @@ def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
         if drawn is None:
             done[number] = _failed(number)
             continue
-        if scans and drawn.layer:
-            drawn = scans.without_layer(number, drawn)
+        if scans:
+            drawn = scans.seen(number, drawn)
         own, keys = setting(drawn.lines), margin_keys(drawn)
         whole.add(own)
         repeated |= keys & seen

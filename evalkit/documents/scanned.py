@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from evalkit.documents.bundle import Page, PageStatus
+from evalkit.documents.bundle import LayoutMetadata, Page, PageStatus, Word
 from evalkit.documents.drawn import Drawn, Line, Token, pieces
+from evalkit.documents.identifiers import identifiers
 from evalkit.documents.layout import LaidBlock, Typography, lay_out, margin_keys, setting
 from evalkit.documents.mupdf import OpenPdf
 from evalkit.documents.ocr import DPI, Engine, Reading, read_image
@@ -32,6 +33,13 @@ _X_HEIGHT, _ASCENDER, _DESCENDER = 0.5, 0.22, 0.22
 _HIGH, _LOW = re.compile(r"[A-Z0-9bdfhklt(\[/]"), re.compile(r"[gjpqy,;(\[]")
 #: The share of a picture's words that the page's text must have to be all that the picture says.
 _NOTHING_NEW = 0.9
+#: The share of a page that images cover from which there may be text in them.
+_LARGE = 0.15
+#: Words of this confidence, and so many of them, are text in a picture and not what engines see in photographs.
+_SURE, _MANY = 60, 5
+#: How far (as a share of the page) a recognised word's middle may be beside the page's own word that it is.
+_NEAR = 0.003
+_UNKNOWN = "\ufffd"
 #: So many pages are recognised before they are laid out: what repeats in their margins is furniture.
 _AT_ONCE = 100
 #: What engines take the lines of tables and forms for.
@@ -63,30 +71,40 @@ class Scans:
         self._opened = opened
         self._path = Path(name)
         self._layered: set[int] = set()
+        self._pictured: set[int] = set()
 
-    def without_layer(self, number: int, drawn: Drawn) -> Drawn:
-        """The page (from 1) with the text that others laid over its picture hidden: the picture itself will be read.
+    def seen(self, number: int, drawn: Drawn) -> Drawn:
+        """The page (from 1) as it is to be laid out; whether its picture has to be read is noted.
 
-        Nobody who looks at the page sees that text, and whoever wrote it wrote what a model would read.
+        Text that others laid over the picture is hidden: nobody who looks at the page sees it, and whoever wrote it
+        wrote what a model would read.
         """
-        self._layered.add(number)
-        return drawn.without_layer
+        if drawn.layer:
+            self._layered.add(number)
+        if drawn.image_share >= _LARGE:
+            self._pictured.add(number)
+        return drawn.without_layer if drawn.layer else drawn
 
     def recognised(self, pages: Sequence[Page]) -> tuple[Page, ...]:
-        """The pages, those that are pictures with what stands on them."""
+        """The pages, with what stands on those that are pictures or have large ones."""
         portions = (pages[start : start + _AT_ONCE] for start in range(0, len(pages), _AT_ONCE))
         return tuple(page for portion in portions for page in self._portion(portion))
 
     def _portion(self, pages: Sequence[Page]) -> Iterator[Page]:
+        noted = self._layered | self._pictured
         scans = {
             page.page_num: self._scan(page.page_num)
             for page in pages
-            if page.status is PageStatus.IMAGE or page.page_num in self._layered
+            if page.status is PageStatus.IMAGE or page.page_num in noted
         }
         margins = Counter(key for scan in scans.values() if isinstance(scan, Scan) for key in margin_keys(scan.drawn))
         repeated = {key for key, count in margins.items() if count > 1}
         for page in pages:
-            yield _with_scan(page, scans[page.page_num], repeated) if page.page_num in scans else page
+            if page.page_num in scans:
+                has_layer = page.page_num in self._layered
+                yield _with_scan(page, scans[page.page_num], repeated, has_layer=has_layer)
+            else:
+                yield page
 
     def _scan(self, number: int) -> Scan | DocumentError | None:
         """The page (from 1), recognised; None where its picture is blank."""
@@ -103,21 +121,59 @@ class Scans:
         return Scan.of(reading, box.width, box.height) if reading else None
 
 
-def _with_scan(page: Page, scan: Scan | DocumentError | None, repeated: set[tuple[str, str]]) -> Page:
-    """The page with what its picture says; without a status of its own where that cannot be told."""
+def _with_scan(
+    page: Page, scan: Scan | DocumentError | None, repeated: set[tuple[str, str]], *, has_layer: bool
+) -> Page:
+    """The page with what its picture says beside its own text.
+
+    It is a picture still where that cannot be told. A page of text may have a photograph: what an engine makes of that
+    is neither added nor held against it, unless somebody's layer says that there is text in it.
+    """
     if scan is None:
         return page if page.text else page.model_copy(update={"status": PageStatus.BLANK})
     if isinstance(scan, DocumentError):
         return page.model_copy(update={"status": PageStatus.IMAGE, "problems": (_unrecognised(scan),)})
     told = {"quality": scan.quality.score, "problems": scan.quality.problems}
+    own = page if 2 * page.text.count(_UNKNOWN) <= sum(map(len, page.text.split())) else _without_text(page)
+    beside = scan.beside(own.words)
+    if page.status is PageStatus.TEXT and not has_layer:
+        return _joined(own, beside, repeated, told) if beside.is_telling else page
     if not scan.quality.readable:
         return page.model_copy(update=told | {"status": PageStatus.IMAGE})
-    if not scan.adds_to(page.text):
+    if own.text and not beside.is_telling and not scan.adds_to(own.text):
         return page.model_copy(update=told | {"status": PageStatus.TEXT})
+    return _joined(own, beside, repeated, told)
+
+
+def _joined(page: Page, scan: Scan, repeated: set[tuple[str, str]], told: dict[str, Any]) -> Page:
+    """The page's own blocks, and behind them what was recognised beside them."""
     laid, confidences = scan.laid_out(repeated)
-    whole = page_of(page.page_num, PageStatus.OCR, laid, scan.displayed)
-    hidden = tuple(block for block in page.blocks if block.hidden)
-    return whole.model_copy(update=told | {"blocks": (*whole.blocks, *hidden), "confidences": confidences})
+    more = page_of(page.page_num, PageStatus.OCR, laid, scan.displayed)
+    text = "\n".join(filter(None, (page.text, more.text)))
+    shift = len(text) - len(more.text)
+    words = (*page.words, *((word[0] + shift, word[1] + shift, *word[2:]) for word in more.words))
+    types = page.layout_metadata.block_types + more.layout_metadata.block_types
+    return more.model_copy(
+        update=told
+        | {
+            "text": text,
+            "paragraphs": page.paragraphs + more.paragraphs,
+            "layout_metadata": LayoutMetadata(block_types=types, has_tables="table" in types),
+            "blocks": (*page.visible_blocks, *more.blocks, *(block for block in page.blocks if block.hidden)),
+            "words": words,
+            "confidences": (*(100 for _ in page.words), *confidences),
+            "identifiers": identifiers(text, words),
+        }
+    )
+
+
+def _without_text(page: Page) -> Page:
+    """The page with what it says hidden: signs that stand for nothing."""
+    hidden = tuple(block.model_copy(update={"hidden": True}) for block in page.blocks)
+    layout = LayoutMetadata(block_types=(), has_tables=False)
+    return page.model_copy(
+        update={"text": "", "paragraphs": (), "words": (), "blocks": hidden, "layout_metadata": layout}
+    )
 
 
 class Laid(NamedTuple):
@@ -200,6 +256,26 @@ class Scan:
             ],
             tuple(self.sureness[token] for block in blocks for token in block.tokens),
         )
+
+    def beside(self, words: Sequence[Word]) -> Scan:
+        """The scan without what was recognised where the page has ``words`` of its own, which are exact."""
+        taken = [tuple(edge / 10_000 for edge in word[2:]) for word in words]
+        lines: list[Line] = []
+        for line in self.drawn.lines:
+            kept = tuple(token for token in line.tokens if not self._is_taken(token, taken))
+            lines += [Line(kept, line.size)] if kept else []
+        return replace(self, drawn=replace(self.drawn, lines=tuple(lines)))
+
+    def _is_taken(self, token: Token, taken: Sequence[tuple[float, ...]]) -> bool:
+        _, x0, y0, x1, y1 = self.places[token]
+        x, y = (x0 + x1) / 2 / self.width, (y0 + y1) / 2 / self.height
+        return any(box[0] - _NEAR <= x <= box[2] + _NEAR and box[1] - _NEAR <= y <= box[3] + _NEAR for box in taken)
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether it has more words than engines see in logos and photographs."""
+        sure = [token for line in self.drawn.lines for token in line.tokens if self.sureness[token] >= _SURE]
+        return sum(bool(_TELLING.search(token.text)) for token in sure) >= _MANY
 
     def adds_to(self, text: str) -> bool:
         """Whether the picture says more than the text that the page has anyway: a logo or a drawing does not."""

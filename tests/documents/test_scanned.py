@@ -197,6 +197,18 @@ def test_little_is_something_that_a_picture_says(tesseract: Engine, own: list[st
     assert set(" ".join(results).split()) <= set(page.text.split())
 
 
+@needs_tesseract
+def test_a_scan_pasted_into_a_page_of_text_is_read_beside_it(tesseract: Engine) -> None:
+    own = [*LEFT, *RIGHT]
+    data = pdf(both(lines(own, y=60, size=9), show(note(), (72, 400, 540, 645))))
+    page = recognised(data, tesseract).page(1)
+    assert (page.status, page.text) == ("ocr", f"{' '.join(own)}\n{WHOLE}")
+    assert page.words[: len(" ".join(own).split())] == recognised(data, None).page(1).words
+    place = Locator(recognised(data, tesseract)).locate(QUOTE, 1)
+    assert place.is_found
+    assert all(box[2] > 0.5 and box[4] < 0.85 for box in place.boxes)
+
+
 def _photo(page: Any) -> None:
     page.insert_image((72, 300, 540, 700), stream=png(Image.linear_gradient("L").resize((300, 256))))
 
