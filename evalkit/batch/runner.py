@@ -299,6 +299,7 @@ def fingerprint(sha256: str, settings: Settings, supplied: Any) -> str:
         {
             "sha256": sha256,
             "reader": reader_with(settings.ocr),
+            "ocr_seconds": settings.ocr_seconds,
             "models": settings.models.model_dump(),
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
@@ -436,7 +437,9 @@ class _Batch:
             return None
         reader = reader_with(self._settings.ocr)
         same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader, str(source.path))
-        return bundle if same else None
+        # What an engine could not do in its time, it may do now.
+        is_done = all(page.quality is not None or not page.problems for page in bundle.pages)
+        return bundle if same and is_done else None
 
     async def _decide(self, source: Source, readers: Readers, supplied: Any, print_: str) -> DocumentSummary:
         started = _now()

@@ -25,6 +25,8 @@ _FEW_RULES = 8
 _TINY, _LARGER = 2.0, 3.0
 #: Words drawn twice are looked for within neighbouring bands of this height (points).
 _HEIGHT_BAND = 20
+#: Less opaque (of 255), words are as good as written invisibly: over a scan, its own print would pass for theirs.
+_FAINTEST = 26
 _BOLD, _FILLED, _STROKED, _CLIPPED = 8, 16, 32, 64
 _TO_THE_RIGHT = (1.0, 0.0)
 # C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
@@ -187,7 +189,11 @@ def _shown(written: _Written, sheet: Sheet, proven: Proven) -> tuple[Token, ...]
     covers = sheet.covers
     if is_sure and not (covers and any(cover.dims(box, written.order) for cover in covers)):
         return tokens
-    shown = tuple(token for token in tokens if sheet.shows(_core(token)))
+    shown = tuple(
+        token
+        for token in tokens
+        if sheet.shows(_core(token)) and not (written.is_inked and sheet.is_painted_over(token[1:]))
+    )
     letters.update(" ", *(token.text for token in shown))
     return shown
 
@@ -300,7 +306,7 @@ def _is_bold_font(name: str) -> bool:
 
 
 def _is_inked(span: dict[str, Any]) -> bool:
-    return bool(span["char_flags"] & (_FILLED | _STROKED)) and span["alpha"] > 0
+    return bool(span["char_flags"] & (_FILLED | _STROKED)) and span["alpha"] >= _FAINTEST
 
 
 def _turn(direction: tuple[float, float]) -> int | None:

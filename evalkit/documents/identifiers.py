@@ -29,7 +29,7 @@ _LABEL_WORD = (
 )
 _NAME = rf"(?-i:[A-Z][\w'’-]*\.?(?:(?:, ?| )(?!{_LABEL_WORD}\b)[A-Z][\w'’-]*\.?){{1,3}})"
 _NUMBER = r"(?=[\w-]*\d)[A-Z0-9][\w-]{2,19}"
-_END = r"[ \t]*[:#.]?[ \t]*[:#]?[ \t\n]*"
+_END = r"[ \t]*+[:#.]?[ \t]*+[:#]?[ \t\n]*+"
 
 #: Label and value of each kind. Of report dates, the first row that a page has wins over those below it.
 _ROWS: tuple[tuple[Kind, str, str], ...] = (

@@ -18,9 +18,9 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.scanned import Recogniser, Scans
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
-LAYOUT_VERSION = 5
+LAYOUT_VERSION = 6
 #: A page that images cover by this much and that has fewer words than this: what it says is in the images.
-_PICTURED = ((0.5, 60), (0.25, 40), (0.15, 15))
+_PICTURED = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with so many curves and fewer words than this has its letters drawn as outlines.
 _OUTLINED = (600, 60)
 #: So many characters make a page's own typography; shorter ones are judged by the whole document's.
@@ -117,11 +117,15 @@ def _look(document: Any, index: int, proven: Proven) -> Drawn | None:
     """What is drawn on the page; None where it is broken."""
     mupdf = library()
     try:
-        mupdf.TOOLS.reset_mupdf_warnings()
         page = document.load_page(index)
-        drawn = look_at(page, proven)
-        # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
-        if drawn.is_blank and (mupdf.TOOLS.mupdf_warnings() or not _is_page(document, page.xref)):
+        # Another file that is tidied up meanwhile may leave a warning too: one that is this page's comes again.
+        for _ in range(2):
+            mupdf.TOOLS.reset_mupdf_warnings()
+            drawn = look_at(page, proven)
+            # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
+            if not drawn.is_blank or (is_sound := not mupdf.TOOLS.mupdf_warnings() and _is_page(document, page.xref)):
+                break
+        if drawn.is_blank and not is_sound:
             return None
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and the other pages may be well
         return None

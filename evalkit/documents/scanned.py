@@ -15,11 +15,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from rapidfuzz import fuzz
+
 from evalkit.documents.bundle import LayoutMetadata, Page, PageStatus, Word
 from evalkit.documents.drawn import Drawn, Line, Token, pieces
 from evalkit.documents.identifiers import identifiers
 from evalkit.documents.layout import LaidBlock, Typography, lay_out, margin_keys, setting
-from evalkit.documents.mupdf import OpenPdf
+from evalkit.documents.mupdf import OpenPdf, library
 from evalkit.documents.ocr import DPI, Engine, Reading, read_image
 from evalkit.documents.page import page_of
 from evalkit.documents.quality import Quality, Recognised
@@ -34,12 +36,17 @@ _HIGH, _LOW = re.compile(r"[A-Z0-9bdfhklt(\[/]"), re.compile(r"[gjpqy,;(\[]")
 #: The share of a picture's words that the page's text must have to be all that the picture says.
 _NOTHING_NEW = 0.9
 #: The share of a page that images cover from which there may be text in them.
-_LARGE = 0.15
+_LARGE = 0.05
+#: So many curves may be letters that are drawn as outlines.
+_OUTLINES = 600
 #: Words of this confidence, and so many of them, are text in a picture and not what engines see in photographs.
 _SURE, _MANY = 60, 5
 #: How far (as a share of the page) a recognised word's middle may be beside the page's own word that it is.
 _NEAR = 0.003
+_SAME = 60
 _UNKNOWN = "\ufffd"
+_Placed = tuple[str, float, float, float, float]
+"""A word with its box in fractions of the page."""
 #: So many pages are recognised before they are laid out: what repeats in their margins is furniture.
 _AT_ONCE = 100
 #: What engines take the lines of tables and forms for.
@@ -81,7 +88,7 @@ class Scans:
         """
         if drawn.layer:
             self._layered.add(number)
-        if drawn.image_share >= _LARGE:
+        if drawn.image_share >= _LARGE or drawn.shapes >= _OUTLINES:
             self._pictured.add(number)
         return drawn.without_layer if drawn.layer else drawn
 
@@ -108,6 +115,8 @@ class Scans:
 
     def _scan(self, number: int) -> Scan | DocumentError | None:
         """The page (from 1), recognised; None where its picture is blank."""
+        tools = library().TOOLS
+        tools.reset_mupdf_warnings()
         try:
             image = drawn_page(self._opened, self._path, number, DPI)
             box = self._opened.document.load_page(number - 1).rect
@@ -118,6 +127,10 @@ class Scans:
             return error
         finally:
             self._recogniser.after_each()
+        if reading is None and tools.mupdf_warnings():  # an image that cannot be unpacked is drawn as nothing
+            return DocumentError(
+                "a picture on the page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
+            )
         return Scan.of(reading, box.width, box.height) if reading else None
 
 
@@ -135,9 +148,9 @@ def _with_scan(
         return page.model_copy(update={"status": PageStatus.IMAGE, "problems": (_unrecognised(scan),)})
     told = {"quality": scan.quality.score, "problems": scan.quality.problems}
     own = page if 2 * page.text.count(_UNKNOWN) <= sum(map(len, page.text.split())) else _without_text(page)
-    beside = scan.beside(own.words)
-    if page.status is PageStatus.TEXT and not has_layer:
-        return _joined(own, beside, repeated, told) if beside.is_telling else page
+    beside = scan.beside(own.text, own.words)
+    if page.status is PageStatus.TEXT and not has_layer and not beside.is_telling:
+        return page
     if not scan.quality.readable:
         return page.model_copy(update=told | {"status": PageStatus.IMAGE})
     if own.text and not beside.is_telling and not scan.adds_to(own.text):
@@ -257,19 +270,28 @@ class Scan:
             tuple(self.sureness[token] for block in blocks for token in block.tokens),
         )
 
-    def beside(self, words: Sequence[Word]) -> Scan:
-        """The scan without what was recognised where the page has ``words`` of its own, which are exact."""
-        taken = [tuple(edge / 10_000 for edge in word[2:]) for word in words]
+    def beside(self, text: str, words: Sequence[Word]) -> Scan:
+        """The scan without what was recognised where the page has words of its own, which are exact."""
+        taken = [
+            (text[start:end], x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000)
+            for start, end, x0, y0, x1, y1 in words
+        ]
         lines: list[Line] = []
         for line in self.drawn.lines:
             kept = tuple(token for token in line.tokens if not self._is_taken(token, taken))
             lines += [Line(kept, line.size)] if kept else []
         return replace(self, drawn=replace(self.drawn, lines=tuple(lines)))
 
-    def _is_taken(self, token: Token, taken: Sequence[tuple[float, ...]]) -> bool:
+    def _is_taken(self, token: Token, taken: Sequence[_Placed]) -> bool:
+        """Whether it is one of these: in its place, and not only under a watermark across the page."""
         _, x0, y0, x1, y1 = self.places[token]
         x, y = (x0 + x1) / 2 / self.width, (y0 + y1) / 2 / self.height
-        return any(box[0] - _NEAR <= x <= box[2] + _NEAR and box[1] - _NEAR <= y <= box[3] + _NEAR for box in taken)
+        return any(
+            left - _NEAR <= x <= right + _NEAR
+            and top - _NEAR <= y <= bottom + _NEAR
+            and (bottom - top <= 2 * (y1 - y0) / self.height or fuzz.ratio(said, token.text) >= _SAME)
+            for said, left, top, right, bottom in taken
+        )
 
     @property
     def is_telling(self) -> bool:

@@ -89,6 +89,24 @@ class Sheet:
         """Where images are painted, as far as they are on the page."""
         return [self._clipped(area) for area in self._watch.images]
 
+    def is_painted_over(self, box: Rect) -> bool:
+        """Whether an image, or an area with other words on it, was painted over the middle of the box."""
+        x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+        kinds = [kind for kind, (x0, y0, x1, y1) in self._painted if x0 <= x <= x1 and y0 <= y <= y1]
+        own = next((at for at, kind in enumerate(kinds) if kind == "fill-text"), None)
+        if own is None:
+            return False
+        later = kinds[own + 1 :]
+        area = next((at for at, kind in enumerate(later) if kind == "fill-path"), None)
+        return "fill-image" in later or (area is not None and "fill-text" in later[area:])
+
+    @cached_property
+    def _painted(self) -> list[tuple[str, Rect]]:
+        """What was painted and where, in its order; lines are left out."""
+        turn = self._page.rotation_matrix
+        painted = [(kind, tuple(self._mupdf.Rect(rect) * turn)) for kind, rect in self._page.get_bboxlog()]
+        return [(kind, box) for kind, box in painted if kind != "fill-path" or _is_broad(box)]
+
     @property
     def has_shades(self) -> bool:
         """Whether anything is painted with a gradient."""
@@ -117,8 +135,8 @@ class Sheet:
         return _Picture(pixmap.samples, pixmap.width, pixmap.height, pixmap.stride, scale)
 
     def shows(self, box: Rect) -> bool:
-        """Whether a person sees something in the box; True where no picture can tell."""
-        return self._picture is None or self._picture.has_contrast(box)
+        """Whether a person sees something in the box; False where no picture can tell."""
+        return self._picture is not None and self._picture.has_contrast(box)
 
     @property
     def is_empty(self) -> bool:
@@ -132,7 +150,8 @@ class Sheet:
     def _extract(self, flags: int) -> Any:
         # Without a clip that has no end, text outside the page would be lost instead of told apart.
         everywhere = self._mupdf.INFINITE_RECT()
-        flags |= self._mupdf.TEXT_PRESERVE_WHITESPACE
+        # What a file says that its signs stand for is not what a person sees.
+        flags |= self._mupdf.TEXT_PRESERVE_WHITESPACE | self._mupdf.TEXT_IGNORE_ACTUALTEXT
         return self._page.get_textpage(clip=everywhere, flags=flags, matrix=self._page.rotation_matrix)
 
     def _watched(self) -> Any:
@@ -250,7 +269,7 @@ class _Watch:
 
     def clip_image_mask(self, _context: Any, _image: Any, matrix: Any, _scissor: Any) -> None:
         self.has_clips = True
-        self.areas.append(self._square(matrix))
+        self.images.append(self._square(matrix))
 
     def begin_mask(self, _context: Any, area: Any, *_: Any) -> None:
         self.areas.append(_rect(area))

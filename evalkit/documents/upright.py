@@ -39,6 +39,7 @@ _LITTLE_INK, _NARROW = 50, 40
 _INK_SHARE, _INK_LEVELS = 0.4, 8
 #: How many standard deviations of a page's noise are no noise any more: of a million pixels less than one is.
 _BEYOND_NOISE = 5
+_NOISIEST = 60
 #: Dots of the small picture that dust makes; a letter of 10 points makes twenty to forty.
 _DUST = 15
 #: Half the side of what "surrounds" means, in pixels of the small picture: a few lines of print.
@@ -207,7 +208,8 @@ def is_blank(grey: Image.Image) -> bool:
     """Whether nothing is on the picture (mode L) but paper, its noise and dust."""
     darker = _darker(grey)
     noise = float(np.median(np.abs(darker))) / 0.6745 if darker.size else 0.0
-    return int((darker > max(_BEYOND_NOISE * noise, _INK_LEVELS)).sum()) <= _DUST
+    # Where print covers half of the page, the median is print: paper is never that noisy.
+    return int((darker > max(min(_BEYOND_NOISE * noise, _NOISIEST), _INK_LEVELS)).sum()) <= _DUST
 
 
 def _darker(grey: Image.Image) -> NDArray[np.int16]:

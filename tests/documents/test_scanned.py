@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pymupdf
 import pytest
 from PIL import Image
 
@@ -207,6 +208,39 @@ def test_a_scan_pasted_into_a_page_of_text_is_read_beside_it(tesseract: Engine) 
     place = Locator(recognised(data, tesseract)).locate(QUOTE, 1)
     assert place.is_found
     assert all(box[2] > 0.5 and box[4] < 0.85 for box in place.boxes)
+
+
+@needs_tesseract
+def test_a_watermark_across_a_scan_does_not_take_its_place(paper: Paper, tesseract: Engine) -> None:
+    def stamped(page: Any) -> None:
+        middle = pymupdf.Point(60, 200)
+        turn = (middle, pymupdf.Matrix(1, 1).prerotate(25))
+        page.insert_text(middle, "CONFIDENTIAL", fontsize=40, color=(0.9, 0.9, 0.9), morph=turn)
+
+    page = recognised(leaf(show(paper), stamped), tesseract).page(1)
+    assert page.status == "ocr"
+    read = set(page.text.split())
+    assert len(read & set(WHOLE.split())) > 0.6 * len(set(WHOLE.split()))  # engines read badly through grey letters
+
+
+@needs_tesseract
+@pytest.mark.parametrize("spoilt", [b"\xff\xd8\xff\xe0 no picture", b""])
+def test_a_picture_that_cannot_be_unpacked_is_not_an_empty_one(paper: Paper, tesseract: Engine, spoilt: bytes) -> None:
+    document = pymupdf.open(stream=leaf(show(paper)), filetype="pdf")
+    (image, *_), *_ = document[0].get_images()
+    document.update_stream(image, spoilt, compress=False)
+    document.xref_set_key(image, "Filter", "/DCTDecode")
+    page = recognised(document.tobytes(), tesseract).page(1)
+    assert page.status in ("image", "failed")
+    assert not page.text
+
+
+@needs_tesseract
+def test_a_sheet_full_of_print_is_not_empty(tesseract: Engine) -> None:
+    full = [" ".join([*LEFT, *RIGHT])[at : at + 118] for at in range(60)]
+    page = recognised(scan(printed(lines(full, x=20, y=20, size=10), width=612, height=792)), tesseract).page(1)
+    assert page.status == "ocr"
+    assert len(page.words) > 500
 
 
 def _photo(page: Any) -> None:

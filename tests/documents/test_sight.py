@@ -305,3 +305,45 @@ def test_letters_without_a_shape_are_not_read(word: str, text: str) -> None:
     bundle = read_pdf(with_own_font(word), file_path="x.pdf", doc_id="x", sha256="0" * 64, timestamp="")
     assert bundle.page(1).text == text
     assert [block.text for block in bundle.page(1).blocks if block.hidden] == ([word] if word == "bbb" else [])
+
+
+def test_what_was_whited_out_and_written_over_is_hidden() -> None:
+    page = first(
+        both(
+            says("Diagnosis: malignant melanoma"),
+            box(120, 385, 300, 408, color=None, fill=(1, 1, 1)),
+            lambda page: page.insert_text((128, 400), "benign nevus", fontsize=11),
+        )
+    )
+    assert "benign nevus" in page.text
+    assert "malignant" not in page.text
+    assert any("malignant" in block.text for block in page.blocks if block.hidden)
+
+
+def test_words_under_a_picture_are_hidden_although_the_picture_has_contrast() -> None:
+    def stripes(page: Any) -> None:
+        image = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, 64, 64), False)
+        for y in range(64):
+            for x in range(64):
+                image.set_pixel(x, y, (0 if x % 8 < 4 else 255,))
+        page.insert_image((60, 380, 400, 420), pixmap=image)
+
+    page = first(both(lines(LEFT), says("benign and harmless"), stripes))
+    assert "benign" not in page.text
+    assert any("benign" in block.text for block in page.blocks if block.hidden)
+
+
+def test_what_signs_are_said_to_stand_for_is_not_read() -> None:
+    lie = b"/Span <</ActualText (benign)>> BDC BT /helv 11 Tf 72 300 Td (malignant) Tj ET EMC"
+    page = first(both(says("Diagnosis"), code(lie.decode())))
+    assert "malignant" in page.text
+    assert "benign" not in page.text
+
+
+def test_no_page_is_too_large_to_tell_what_is_white() -> None:
+    document = pymupdf.open()
+    page = document.new_page(width=5000, height=5000)
+    page.insert_text((100, 400), "Visible report text", fontsize=80)
+    page.insert_text((100, 900), "WHITE INJECTION", fontsize=80, color=(1, 1, 1))
+    bundle = read_pdf(document.tobytes(), file_path="x.pdf", doc_id="x", sha256="0" * 64, timestamp="")
+    assert bundle.page(1).text == "Visible report text"
