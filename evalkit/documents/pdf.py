@@ -117,15 +117,11 @@ def _look(document: Any, index: int, proven: Proven) -> Drawn | None:
     """What is drawn on the page; None where it is broken."""
     mupdf = library()
     try:
+        mupdf.TOOLS.mupdf_warnings()  # asked for, so that those of files before, held back to be counted, are told now
         page = document.load_page(index)
-        # Another file that is tidied up meanwhile may leave a warning too: one that is this page's comes again.
-        for _ in range(2):
-            mupdf.TOOLS.reset_mupdf_warnings()
-            drawn = look_at(page, proven)
-            # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
-            if not drawn.is_blank or (is_sound := not mupdf.TOOLS.mupdf_warnings() and _is_page(document, page.xref)):
-                break
-        if drawn.is_blank and not is_sound:
+        drawn = look_at(page, proven)
+        # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
+        if drawn.is_blank and (mupdf.TOOLS.mupdf_warnings() or not _is_page(document, page.xref)):
             return None
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and the other pages may be well
         return None

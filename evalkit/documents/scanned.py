@@ -116,7 +116,7 @@ class Scans:
     def _scan(self, number: int) -> Scan | DocumentError | None:
         """The page (from 1), recognised; None where its picture is blank."""
         tools = library().TOOLS
-        tools.reset_mupdf_warnings()
+        tools.mupdf_warnings()  # those of pages before are told, and done with
         try:
             image = drawn_page(self._opened, self._path, number, DPI)
             box = self._opened.document.load_page(number - 1).rect
