@@ -3,15 +3,22 @@
 Whoever needs an opinion builds a :class:`Question`; a :class:`Model` answers it. A model that cannot answer does not
 raise: the :class:`Answer` carries the failure, because "could not say" is a third outcome beside yes and no, and the
 one who asked must decide what it means.
+
+Below that, a :class:`Provider` sends one request to one language model and says what came back: it neither repeats nor
+remembers, so that every call is counted.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
+
+from evalkit.errors import ModelError
+from evalkit.llm.wire import lean_schema
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -20,9 +27,13 @@ class Question(ABC, Generic[A]):
     """What is asked, by whom, and what shape the answer must have."""
 
     role: str
-    """Who asks: ``classifier``, ``V2``, ``V3``, ``V4``."""
+    """Who asks: ``classifier``, ``V2``, ``V3``, ``V4``, ``verifier``."""
     answer_type: type[A]
     """The shape of a valid answer."""
+    document: str = ""
+    """SHA-256 of the document that it is about: what is spent on one is limited, and can be removed with it."""
+    images: tuple[bytes, ...] = ()
+    """PNG pictures that belong to the prompt, in their order."""
 
     @abstractmethod
     def prompt(self) -> str:
@@ -32,6 +43,14 @@ class Question(ABC, Generic[A]):
     def offline(self) -> A:
         """The answer that can be computed here without any language model, from what the prompt contains alone."""
 
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema that a language model's answer is asked to have."""
+        return lean_schema(self.answer_type)
+
+    def read(self, text: str) -> A:
+        """The answer that a language model wrote. pydantic.ValidationError where it is none."""
+        return self.answer_type.model_validate_json(text)
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -39,9 +58,15 @@ class Usage:
 
     calls: int = 0
     input_tokens: int = 0
+    """Cached ones too."""
     output_tokens: int = 0
+    """Thoughts too."""
     cost_usd: str = "0"
     """A decimal number as text."""
+    cached_tokens: int = 0
+    """The part of the input that the provider had seen before."""
+    thought_tokens: int = 0
+    """The part of the output that is not the answer."""
 
 
 @dataclass(frozen=True)
@@ -67,4 +92,70 @@ class Model(Protocol):
 
     async def ask(self, question: Question[A]) -> Answer[A]:
         """Answer, or say why not. Raises nothing but cancellation."""
+        ...
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of a language model."""
+
+    prompt: str
+    schema: Mapping[str, Any]
+    """JSON Schema of the answer."""
+    seconds: float
+    """The call may take so long."""
+    images: tuple[bytes, ...] = ()
+    """PNG pictures."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a language model wrote, whole: a reply that was cut off, refused or empty is a :class:`CallFailed`."""
+
+    text: str
+    usage: Usage
+    """``calls`` is 1, ``cost_usd`` 0: prices are the ledger's."""
+
+
+class CallFailed(ModelError):
+    """One call gave no whole reply.
+
+    Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
+    (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (no reply of the protocol) ``LLM-EMPTY`` ``LLM-TRUNCATED``
+    ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (it stopped for a reason that is not known).
+
+    ``may_pass``: the same call may succeed later; ``retry_after``: seconds that the provider asked to wait; ``usage``:
+    what it cost all the same. The message quotes neither the prompt nor the reply nor the key.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str,
+        remedy: str,
+        may_pass: bool = False,
+        retry_after: float | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        super().__init__(message, code=code, remedy=remedy)
+        self.may_pass = may_pass
+        self.retry_after = retry_after
+        self.usage = usage or Usage(calls=1)
+
+
+class Provider(Protocol):
+    """A service, or a program, that runs language models."""
+
+    @property
+    def name(self) -> str:
+        """Provider and model as ``--model`` names them: ``gemini:gemini-2.5-flash``."""
+        ...
+
+    async def send(self, request: Request) -> Reply:
+        """Send it once, at temperature 0. CallFailed where no whole reply came; nothing else but cancellation."""
+        ...
+
+    async def close(self) -> None:
+        """Give the connections back."""
         ...
