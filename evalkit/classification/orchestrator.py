@@ -259,14 +259,13 @@ def reader_issues(bundle: DocumentBundle) -> list[Issue]:
     """What reading alone says against trusting anything about this document."""
     issues = []
     if unreadable := bundle.unreadable_pages:
-        pages = ", ".join(str(number) for number in unreadable[:20]) + (" …" if len(unreadable) > 20 else "")
         problems = dict.fromkeys(problem for number in unreadable for problem in bundle.page(number).problems)
         issues.append(
             Issue.of(
                 "reader",
                 "READER-NO-TEXT",
                 IssueSeverity.BLOCKER,
-                f"{len(unreadable)} of {bundle.total_pages} pages could not be read as text (page {pages})"
+                f"{len(unreadable)} of {bundle.total_pages} pages could not be read as text (page {_listed(unreadable)})"
                 + (f". Too poor to read: {'; '.join(list(problems)[:3])}" if problems else ""),
                 location="document",
                 suggested_fix="Look at these pages, or send a better scan or a file with a text layer",
@@ -285,6 +284,20 @@ def reader_issues(bundle: DocumentBundle) -> list[Issue]:
                 page=1,
             )
         )
+    for why in dict.fromkeys(page.unread for page in bundle.pages if page.unread):
+        unread = [page.page_num for page in bundle.pages if page.unread == why]
+        issues.append(
+            Issue.of(
+                "reader",
+                "READER-PICTURE",
+                IssueSeverity.MAJOR,
+                f"Pictures on {len(unread)} of {bundle.total_pages} pages may say more than was read "
+                f"(page {_listed(unread)}): {why}",
+                location="document",
+                suggested_fix="Look at the pictures on these pages, or send a better scan",
+                page=unread[0],
+            )
+        )
     if bundle.is_repaired:
         issues.append(
             Issue.of(
@@ -297,6 +310,10 @@ def reader_issues(bundle: DocumentBundle) -> list[Issue]:
             )
         )
     return issues
+
+
+def _listed(pages: Sequence[int]) -> str:
+    return ", ".join(str(number) for number in pages[:20]) + (" …" if len(pages) > 20 else "")
 
 
 def unparseable(fault: str) -> Issue:

@@ -98,6 +98,8 @@ class Page(_Frozen):
     """How well the page could be recognised, 0..1; None where nothing on it had to be."""
     problems: tuple[str, ...] = ()
     """Why the page could not be recognised, or only poorly, and what would help; for a clinician."""
+    unread: str | None = None
+    """Why nobody read what a picture on a page of text may say, and what would help; for a clinician."""
     identifiers: tuple[Identifier, ...] = ()
     """The first of each kind, from the top of the page down."""
 

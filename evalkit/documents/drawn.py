@@ -18,6 +18,10 @@ from typing import Any, NamedTuple
 from evalkit.documents.sight import TEXT, THIN, VECTOR, Rect, Sheet, is_plain
 from evalkit.documents.tables import Grid, Rule, find_grids
 
+#: The share of a page that images cover from which there may be text in them.
+_LARGE = 0.05
+#: So many curves may be letters that are drawn as outlines.
+_OUTLINES = 600
 #: So many lines on an otherwise empty page are a letterhead's rules, not something to be read.
 _FEW_RULES = 8
 #: Print smaller than this (points) is hidden if the page also has print that is so many times larger: nobody reads it.
@@ -104,6 +108,11 @@ class Drawn:
         """The part of the visible words that come from such a layer, 0..1."""
         words = sum(len(line.tokens) for line in self.lines)
         return sum(len(line.tokens) for line in self.layer) / max(words, 1)
+
+    @property
+    def is_pictured(self) -> bool:
+        """Whether there may be words in its pictures, or in its curves, that its text has not."""
+        return bool(self.layer) or self.image_share >= _LARGE or self.shapes >= _OUTLINES
 
     @property
     def without_layer(self) -> Drawn:

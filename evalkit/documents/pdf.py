@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.scanned import Recogniser, Scans
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
-LAYOUT_VERSION = 6
+LAYOUT_VERSION = 7
 #: A page that images cover by this much and that has fewer words than this: what it says is in the images.
 _PICTURED = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with so many curves and fewer words than this has its letters drawn as outlines.
@@ -27,6 +27,7 @@ _OUTLINED = (600, 60)
 _OWN_TYPOGRAPHY = 400
 #: So many long pages wait at most to learn whether the text in their margins is repeated.
 _WAITING = 200
+_NO_ENGINE = "the pictures were not read: install tesseract, or name an OCR engine in the setting ocr"
 _UNKNOWN_CHARACTER = "\ufffd"
 
 
@@ -87,6 +88,7 @@ def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
     repeated: set[tuple[str, str]] = set()
     whole = Setting()
     proven: Proven = {}
+    pictured: set[int] = set()
     for number in range(1, total + 1):
         drawn = _look(document, number - 1, proven)
         if drawn is None:
@@ -94,6 +96,8 @@ def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
             continue
         if scans:
             drawn = scans.seen(number, drawn)
+        elif drawn.is_pictured:
+            pictured.add(number)
         own, keys = setting(drawn.lines), margin_keys(drawn)
         whole.add(own)
         repeated |= keys & seen
@@ -110,7 +114,12 @@ def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
     done |= {number: _long_page(number, drawn, repeated) for number, drawn in waiting.items()}
     done |= {number: _page(number, drawn, repeated, whole.typography) for number, drawn in short.items()}
     pages = tuple(done[number] for number in range(1, total + 1))
-    return scans.recognised(pages) if scans else pages
+    return scans.recognised(pages) if scans else tuple(_told(page) if page.page_num in pictured else page for page in pages)
+
+
+def _told(page: Page) -> Page:
+    """The page, with a word on its picture if the rest of it is readable."""
+    return page.model_copy(update={"unread": _NO_ENGINE}) if page.status.readable and page.text else page
 
 
 def _look(document: Any, index: int, proven: Proven) -> Drawn | None:

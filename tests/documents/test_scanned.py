@@ -164,12 +164,13 @@ def test_text_hidden_over_a_picture_in_a_printed_page_is_hidden(tesseract: Engin
     assert set(hidden(page).split()) == set(order.split())
 
 
-def test_without_a_recogniser_a_picture_is_silent_and_a_layer_believed(paper: Paper) -> None:
+def test_without_a_recogniser_a_picture_is_silent_and_a_layer_is_not_vouched_for(paper: Paper) -> None:
     silent = recognised(scan(paper), None).page(1)
     assert (silent.status, silent.text, silent.quality, silent.problems) == ("image", "", None, ())
     told = recognised(leaf(show(paper), layer(LEFT[:4], 50, 80)), None)
     assert (told.page(1).status, told.page(1).text) == ("ocr", " ".join(LEFT[:4]))
     assert "," not in told.reader
+    assert [(issue.code, issue.severity) for issue in reader_issues(told)] == [("READER-PICTURE", "MAJOR")]
 
 
 # Pages of which a part is a picture
@@ -208,6 +209,24 @@ def test_a_scan_pasted_into_a_page_of_text_is_read_beside_it(tesseract: Engine) 
     place = Locator(recognised(data, tesseract)).locate(QUOTE, 1)
     assert place.is_found
     assert all(box[2] > 0.5 and box[4] < 0.85 for box in place.boxes)
+
+
+def test_without_a_recogniser_a_scan_in_a_page_of_text_goes_to_a_person() -> None:
+    shown = [both(lines([*LEFT, *RIGHT], y=60, size=9), show(note(), (72, 400, 540, 645))), lines(LEFT)]
+    made = recognised(pdf(*shown), None)
+    assert [page.status for page in made.pages] == ["text", "text"]
+    (issue,) = reader_issues(made)
+    assert (issue.code, issue.severity, issue.page) == ("READER-PICTURE", "MAJOR", 1)
+    assert "(page 1)" in issue.message
+    assert "install tesseract" in issue.message
+
+
+@needs_tesseract
+@pytest.mark.parametrize(("dpi", "codes"), [(40, ["READER-PICTURE"]), (150, [])])
+def test_words_in_a_picture_that_nobody_can_be_sure_of_are_told(tesseract: Engine, dpi: int, codes: list[str]) -> None:
+    small = printed(lines(NOTE, x=20, y=30, size=10), width=330, height=120).coarse(dpi)
+    made = recognised(pdf(both(lines([*LEFT, *RIGHT], y=60, size=9), show(small, (60, 400, 390, 520)))), tesseract)
+    assert [issue.code for issue in reader_issues(made)] == codes
 
 
 @needs_tesseract
