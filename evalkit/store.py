@@ -2,8 +2,8 @@
 
 :class:`Files` writes JSON atomically (temporary name, sync, rename; 0600 in 0700 folders) and creates reviews
 exclusively. :class:`Index` holds the tables of documents, cases and closed cases, which can always be rebuilt from the
-files, and two that cannot and that a rebuild leaves alone: :class:`Claims`, who has which case open, and
-:class:`Drafts`, what somebody has not submitted yet. Times are ISO 8601 in UTC, to the second: they compare as text.
+files, and three that cannot and that a rebuild leaves alone: :class:`Claims`, who has which case open, :class:`Drafts`, what
+somebody has not submitted yet, and :class:`Calls`, what language models answered. Times are ISO 8601 in UTC, to the second: they compare as text.
 """
 
 from __future__ import annotations
@@ -312,6 +312,26 @@ _drafts = sa.Table(
     sa.Column("saved_at", sa.String, nullable=False),
 )
 
+_calls = sa.Table(
+    "calls",
+    _metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("question", sa.String, nullable=False, index=True),
+    sa.Column("document", sa.String, nullable=False, index=True),
+    sa.Column("role", sa.String, nullable=False),
+    sa.Column("model", sa.String, nullable=False),
+    sa.Column("asked_at", sa.String, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("answer", sa.String),
+    sa.Column("failure", sa.String),
+    sa.Column("input_tokens", sa.Integer, nullable=False),
+    sa.Column("output_tokens", sa.Integer, nullable=False),
+    sa.Column("cached_tokens", sa.Integer, nullable=False),
+    sa.Column("thought_tokens", sa.Integer, nullable=False),
+    sa.Column("cost_usd", sa.String),
+    sqlite_autoincrement=True,
+)
+
 #: The columns of a row of the queue, in the order in which people read them.
 CASE_COLUMNS = tuple(column.name for column in _cases.columns)
 
@@ -335,6 +355,7 @@ class Index:
             ) from error
         self.claims = Claims(self._engine)
         self.drafts = Drafts(self._engine)
+        self.calls = Calls(self._engine)
 
     def close(self) -> None:
         """Give the database file back."""
@@ -524,6 +545,55 @@ class Drafts:
         )
         with _transaction(self._engine) as connection:
             connection.execute(query)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a language model."""
+
+    question: str
+    """SHA-256 of all that the model was sent, and of its name: equal ones are the same question."""
+    document: str
+    """SHA-256 of the document that it was about."""
+    role: str
+    model: str
+    asked_at: str
+    seconds: float
+    answer: str | None
+    """What the model wrote, whole; it quotes the document. None where no whole answer came."""
+    failure: str | None
+    """The code of what went wrong; None where the answer could be used."""
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    thought_tokens: int
+    cost_usd: str | None
+    """A decimal number; None where nobody knows the price."""
+
+
+class Calls:
+    """The journal of calls: what was asked is on disk before its answer is used."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def add(self, call: Call) -> None:
+        """Append it."""
+        with _transaction(self._engine) as connection:
+            connection.execute(sa.insert(_calls).values(**vars(call)))
+
+    def of(self, question: str, *, after: int = 0) -> list[Call]:
+        """The calls of that question, oldest first; only those behind number ``after``."""
+        row = _calls.c
+        query = sa.select(_calls).where(row.question == question, row.number > after).order_by(row.number)
+        with _transaction(self._engine) as connection:
+            found = connection.execute(query).mappings().all()
+        return [Call(**{name: value for name, value in one.items() if name != "number"}) for one in found]
+
+    def last(self) -> int:
+        """The number of the newest call; 0 where there is none."""
+        with _transaction(self._engine) as connection:
+            return connection.execute(sa.select(sa.func.max(_calls.c.number))).scalar() or 0
 
 
 def _engine(path: Path) -> sa.Engine:

@@ -61,8 +61,8 @@ class Usage:
     """Cached ones too."""
     output_tokens: int = 0
     """Thoughts too."""
-    cost_usd: str = "0"
-    """A decimal number as text."""
+    cost_usd: str | None = "0"
+    """A decimal number as text; None where nobody knows the price."""
     cached_tokens: int = 0
     """The part of the input that the provider had seen before."""
     thought_tokens: int = 0
@@ -91,7 +91,7 @@ class Model(Protocol):
         ...
 
     async def ask(self, question: Question[A]) -> Answer[A]:
-        """Answer, or say why not. Raises nothing but cancellation."""
+        """Answer, or say why not. StoreError where the answer could not be kept; else nothing but cancellation."""
         ...
 
 
@@ -122,7 +122,8 @@ class CallFailed(ModelError):
 
     Codes: ``LLM-KEY`` (401, 403) ``LLM-MODEL`` (404) ``LLM-REQUEST`` (other 4xx) ``LLM-RATE`` (429) ``LLM-SERVER``
     (5xx) ``LLM-UNREACHABLE`` ``LLM-TIMEOUT`` ``LLM-MALFORMED`` (no reply of the protocol) ``LLM-EMPTY`` ``LLM-TRUNCATED``
-    ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (it stopped for a reason that is not known).
+    ``LLM-REFUSED`` (safety, recitation, blocked prompt) ``LLM-UNKNOWN`` (it stopped for a reason that is not known);
+    of replies that are whole and of no use: ``LLM-NOT-JSON`` ``LLM-SHAPE``.
 
     ``may_pass``: the same call may succeed later; ``retry_after``: seconds that the provider asked to wait; ``usage``:
     what it cost all the same. The message quotes neither the prompt nor the reply nor the key.

@@ -1,0 +1,181 @@
+"""What was asked and what it cost: journalled before an answer is used, counted, and capped.
+
+An identical question is answered from the journal, on resuming and after a repair: it is the same to the byte, to the
+same model. What failed is never used again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from decimal import Decimal
+from typing import Protocol
+
+from evalkit.errors import ModelError
+from evalkit.llm.model import Usage
+from evalkit.store import Call
+
+#: Prices by what ``--model`` says before the colon; local models cost nothing.
+_PRICED_AS = {"gemini": "google", "openai": "openai", "anthropic": "anthropic"}
+_FREE = ("embedded", "ollama")
+
+
+class Journal(Protocol):
+    """Where calls are kept: :class:`evalkit.store.Calls`, or memory."""
+
+    def add(self, call: Call) -> None:
+        """Keep it; it is kept when this returns."""
+        ...
+
+    def of(self, question: str, *, after: int = 0) -> list[Call]:
+        """The calls of that question, oldest first; only those behind number ``after``."""
+        ...
+
+    def last(self) -> int:
+        """The number of the newest call; 0 where there is none."""
+        ...
+
+
+class MemoryJournal:
+    """A journal that ends with the process."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, list[tuple[int, Call]]] = defaultdict(list)
+        self._last = 0
+
+    def add(self, call: Call) -> None:
+        """Keep it."""
+        self._last += 1
+        self._calls[call.question].append((self._last, call))
+
+    def of(self, question: str, *, after: int = 0) -> list[Call]:
+        """The calls of that question."""
+        return [call for number, call in self._calls.get(question, ()) if number > after]
+
+    def last(self) -> int:
+        """The number of the newest call."""
+        return self._last
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be spent; None: as much as it takes."""
+
+    calls_per_document: int | None = None
+    tokens_per_document: int | None = None
+    usd_per_document: Decimal | None = None
+    calls_per_run: int | None = None
+    tokens_per_run: int | None = None
+    usd_per_run: Decimal | None = None
+
+    @property
+    def has_money(self) -> bool:
+        """Whether prices have to be known."""
+        return self.usd_per_document is not None or self.usd_per_run is not None
+
+
+class LimitReached(ModelError):
+    """Asking would go beyond what may be spent."""
+
+
+class Ledger:
+    """The calls of one run."""
+
+    def __init__(self, journal: Journal | None = None, limits: Limits | None = None, *, fresh: bool = False) -> None:
+        """``fresh``: what earlier runs were answered counts for nothing."""
+        self._journal = journal or MemoryJournal()
+        self._limits = limits or Limits()
+        self._after = self._journal.last() if fresh else 0
+        self._spent: dict[str, Usage] = {}
+        self._run = Usage()
+        self._under_way: Counter[str] = Counter()
+
+    def of(self, question: str) -> list[Call]:
+        """What this question was answered so far, oldest first."""
+        return self._journal.of(question, after=self._after)
+
+    @property
+    def spent(self) -> Usage:
+        """By this run, so far; what came from the journal cost nothing again."""
+        return self._run
+
+    def spent_on(self, document: str) -> Usage:
+        """By this run on the document of that SHA-256, so far."""
+        return self._spent.get(document, Usage())
+
+    @contextmanager
+    def begun(self, document: str) -> Iterator[None]:
+        """A call is under way, which counts from now on. LimitReached, and nothing is sent, where it may not be."""
+        _check("a document", "per_document", self.spent_on(document), self._under_way[document], self._limits)
+        _check("a run", "per_run", self._run, self._under_way.total(), self._limits)
+        self._under_way[document] += 1
+        try:
+            yield
+        finally:
+            self._under_way[document] -= 1
+
+    def note(self, call: Call) -> None:
+        """The call has ended: it is counted, and kept when this returns."""
+        usage = usage_of(call)
+        self._spent[call.document] = total([self.spent_on(call.document), usage])
+        self._run = total([self._run, usage])
+        self._journal.add(call)
+
+
+def usage_of(call: Call) -> Usage:
+    """What a call cost."""
+    return Usage(
+        calls=1,
+        **{one.name: getattr(call, one.name) for one in fields(Usage) if one.name != "calls"},
+    )
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    """Their sum; the cost is unknown where one of them is."""
+    usages = list(usages)
+    costs = [usage.cost_usd for usage in usages]
+    numbers = {
+        one.name: sum(getattr(usage, one.name) for usage in usages) for one in fields(Usage) if one.name != "cost_usd"
+    }
+    known = None if None in costs else str(sum((Decimal(cost) for cost in costs if cost), Decimal(0)))
+    return Usage(**numbers, cost_usd=known)
+
+
+def priced(model: str, usage: Usage) -> Usage:
+    """The usage with its cost in US dollars by the provider's list (genai-prices); None where the model is not in it.
+
+    ``model`` is as ``--model`` names it. A batch's, a region's or a contract's price may differ.
+    """
+    provider, _, name = model.partition(":")
+    if provider in _FREE:
+        return replace(usage, cost_usd="0")
+    import genai_prices
+
+    counted = genai_prices.Usage(
+        input_tokens=usage.input_tokens, cache_read_tokens=usage.cached_tokens, output_tokens=usage.output_tokens
+    )
+    try:
+        price = genai_prices.calc_price(counted, model_ref=name, provider_id=_PRICED_AS[provider])
+    except (LookupError, ValueError):
+        return replace(usage, cost_usd=None)
+    return replace(usage, cost_usd=str(price.total_price.normalize() + 0))
+
+
+def _check(what: str, suffix: str, spent: Usage, under_way: int, limits: Limits) -> None:
+    calls, tokens, usd = (getattr(limits, f"{name}_{suffix}") for name in ("calls", "tokens", "usd"))
+    if calls is not None and spent.calls + under_way >= calls:
+        raise _reached(what, f"{calls} calls", f"calls_{suffix}")
+    if tokens is not None and spent.input_tokens + spent.output_tokens >= tokens:
+        raise _reached(what, f"{tokens:,} tokens", f"tokens_{suffix}")
+    if usd is not None and (spent.cost_usd is None or Decimal(spent.cost_usd) >= usd):
+        raise _reached(what, f"{usd} US dollars", f"usd_{suffix}")
+
+
+def _reached(what: str, how_many: str, setting: str) -> LimitReached:
+    return LimitReached(
+        f"the limit of {how_many} for {what} is reached",
+        code="LLM-LIMIT",
+        remedy=f"Decide it without this check, or raise {setting} in the section [limits] and run again.",
+    )
