@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -17,7 +18,8 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from evalkit.batch.runner import DocumentSummary, RunSummary
-    from evalkit.classification.result import DocumentResult
+    from evalkit.classification.result import DocumentResult, UsageTotal
+    from evalkit.llm.model import Usage
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -68,7 +70,16 @@ def run(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="PDF files, and folders that are searched.")],
     output: OutputOption = None,
     model: Annotated[
-        str | None, typer.Option(help="Who classifies and answers the checks.", show_default="embedded")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Who classifies and answers the checks, such as gemini:MODEL.", show_default="embedded"
+        ),
+    ] = None,
+    reader: Annotated[
+        str | None, typer.Option(help="What reads PDFs: local or documentai.", show_default="local")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="full: four calls a document; lean: two.", show_default="full")
     ] = None,
     production: Annotated[
         Path | None, typer.Option(metavar="FILE", help="CSV or JSON with production's labels.")
@@ -92,6 +103,8 @@ def run(
             paths,
             output=output,
             model=model,
+            reader=reader,
+            profile=profile,
             production=production,
             classifications=classifications,
             workers=workers,
@@ -344,6 +357,7 @@ def _summary_json(summary: RunSummary) -> dict[str, Any]:
         "copies": list(summary.copies),
         "output": summary.output,
         "seconds": summary.seconds,
+        "by_agent": {agent: vars(usage) for agent, usage in summary.by_agent.items()},
     }
 
 
@@ -368,7 +382,14 @@ def _print_summary(summary: RunSummary) -> None:
     counted = ", ".join(f"{decisions.count(name)} {name}" for name in sorted(set(decisions)))
     resumed = sum(one.resumed for one in documents)
     typer.echo(f"{len(documents)} documents: {counted}" + (f"; {resumed} were finished before" if resumed else ""))
+    for agent, usage in summary.by_agent.items():
+        typer.echo(f"{agent}: {_cost(usage)}")
     typer.echo(f"Results in {summary.output} ({summary.seconds:.1f} s). Waiting cases: evalkit queue")
+
+
+def _cost(usage: Usage | UsageTotal) -> str:
+    price = "price unknown" if usage.cost_usd is None else f"{Decimal(usage.cost_usd):.4f} US dollars"
+    return f"{usage.calls} calls, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
 
 
 def _after_repair(document: DocumentSummary) -> str:
@@ -386,6 +407,9 @@ def _described(result: DocumentResult) -> Iterator[str]:
             yield f"  pages {segment.start_page}–{segment.end_page}: {segment.dominant_type or 'cannot tell'}"
     if result.evidence_quality_score is not None:
         yield f"Evidence quality: {result.evidence_quality_score:.2f}"
+    if result.model != "embedded":
+        for agent, usage in sorted(result.usage.by_agent.items()):
+            yield f"{agent}: {_cost(usage)}"
 
 
 def _print_table(rows: list[list[str]], columns: tuple[str, ...]) -> None:

@@ -5,7 +5,9 @@ Precedence: what is passed in > ``EVALKIT_NAME`` or ``EVALKIT_SECTION__NAME`` > 
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import os
+from decimal import Decimal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_settings import (
@@ -17,13 +19,48 @@ from pydantic_settings import (
 
 from evalkit.errors import UsageError
 
+_ModelName = Annotated[str, Field(min_length=1)]
+
 
 class Models(BaseModel):
-    """``[models]``: which model answers."""
+    """``[models]``: which model answers; ``embedded``, or provider and model such as ``gemini:gemini-2.5-flash``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    default: Literal["embedded"] = "embedded"
+    default: _ModelName = "embedded"
+    """Of every role that has none of its own."""
+    classifier: _ModelName | None = None
+    v2: _ModelName | None = None
+    v3: _ModelName | None = None
+    v4: _ModelName | None = None
+    verifier: _ModelName | None = None
+    """V2, V3 and V4 in one question: ``profile = "lean"``."""
+
+    @property
+    def by_role(self) -> dict[str, str]:
+        """The models of the roles that have one of their own."""
+        return {role: name for role, name in self.model_dump(exclude={"default"}).items() if name is not None}
+
+    @property
+    def names(self) -> set[str]:
+        """All of them."""
+        return {self.default, *self.by_role.values()}
+
+
+class Limits(BaseModel):
+    """``[limits]``: what language models may be asked and paid; a document that would go beyond escalates."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls_per_document: int | None = Field(40, ge=1)
+    """Calls, repeated ones too."""
+    tokens_per_document: int | None = Field(None, ge=1)
+    """Input and output, thoughts and cached ones too."""
+    usd_per_document: Decimal | None = Field(None, gt=0)
+    """US dollars by the provider's list."""
+    calls_per_run: int | None = Field(None, ge=1)
+    tokens_per_run: int | None = Field(None, ge=1)
+    usd_per_run: Decimal | None = Field(None, gt=0)
 
 
 class Settings(BaseSettings):
@@ -43,7 +80,28 @@ class Settings(BaseSettings):
     """What recognises pages that are pictures; ``auto``: tesseract, else RapidOCR, whichever is installed."""
     ocr_seconds: int = Field(30, ge=1, le=3_600)
     """Seconds that recognising one page once may take."""
+    reader: Literal["local", "documentai"] = "local"
+    """What reads PDFs: this machine, or Google Document AI."""
+    documentai_processor: str | None = None
+    """``projects/P/locations/L/processors/ID``, with ``/processorVersions/V`` to stay with one version."""
+    documentai_endpoint: str | None = None
+    """Where Document AI is, if not where its location says."""
     models: Models = Models()
+    profile: Literal["full", "lean"] = "full"
+    """``lean``: V2, V3 and V4 in one question; two calls a document instead of four."""
+    limits: Limits = Limits()
+    calls_in_flight: int = Field(16, ge=1, le=1_000)
+    """Calls of language models at once, at most; fewer after a provider said that it is too many."""
+    call_seconds: float = Field(60, gt=0, le=3_600)
+    """Seconds that one question may take, repeated calls and the waiting between them included."""
+    window_characters: int = Field(400_000, ge=1_000)
+    """A language model is asked about so much text at once; longer documents are asked about in parts."""
+    gemini_base_url: str | None = None
+    """Where Gemini is, if not at Google's: a proxy, a test server."""
+    openai_base_url: str | None = None
+    """Of any server that speaks OpenAI's protocol."""
+    anthropic_base_url: str | None = None
+    ollama_base_url: str | None = None
     lossless_repair: bool = False
     """Apply repairs of BLOCKERs that lose nothing (a wrong segment count) before the arbiter counts."""
     on_agent_failure: Literal["escalate", "ignore"] = "escalate"
@@ -86,3 +144,20 @@ class Settings(BaseSettings):
                 code="SETTINGS",
                 remedy="Correct it; the README lists every setting.",
             ) from error
+
+
+#: Keys and projects, by the providers' own names.
+_CREDENTIALS = (
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_CLOUD_LOCATION",
+    "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_GENAI_USE_VERTEXAI",
+    "OPENAI_API_KEY",
+)
+
+
+def credentials() -> dict[str, str]:
+    """What the environment says about who pays, by the providers' own names; never a setting, never in a file."""
+    return {name: value for name in _CREDENTIALS if (value := os.environ.get(name))}

@@ -13,13 +13,14 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evalkit.batch.asking import Asking
 from evalkit.batch.audit import AuditPlan
 from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import ProductionLabels, checked, read_classifications, read_production
@@ -36,7 +37,7 @@ from evalkit.documents.ingest import reader_with
 from evalkit.errors import DocumentError, EvalkitError, StoreError
 from evalkit.grounding import grounding_version
 from evalkit.issue import IssueSeverity
-from evalkit.llm.embedded import EmbeddedModel
+from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
 from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver
 from evalkit.review.packet import SMEPacketGenerator, is_frozen, publish, withdraw
@@ -78,11 +79,15 @@ class DocumentSummary:
     attempts: int
     evidence_quality_score: float | None
     calls: int
-    """Questions that a model was asked."""
+    """Calls of a model that this run made."""
     resumed: bool
     """Finished by an earlier run; nothing was done now."""
     error: str | None = None
     """Why it failed, and the remedy."""
+    tokens: int = 0
+    """Input and output of these calls."""
+    cost_usd: str | None = "0"
+    """Of these calls, a decimal number as text; None where nobody knows the price."""
 
 
 _ISSUE_COLUMNS = (
@@ -112,6 +117,8 @@ class RunSummary:
     """Files that are another document's bytes again: one line each."""
     output: str
     seconds: float
+    by_agent: Mapping[str, Usage] = field(default_factory=dict)
+    """What language models were asked and paid by this run."""
 
     @property
     def failed(self) -> list[DocumentSummary]:
@@ -149,6 +156,8 @@ def run(
     *,
     output: Path | str | None = None,
     model: str | None = None,
+    reader: str | None = None,
+    profile: str | None = None,
     production: Path | str | None = None,
     classifications: Path | str | None = None,
     workers: int | None = None,
@@ -164,6 +173,8 @@ def run(
         paths: PDF files, and folders that are searched.
         output: the folder to write to.
         model: who classifies and answers the verifiers' questions.
+        reader: ``local`` or ``documentai``.
+        profile: ``full``, or ``lean``: two calls a document instead of four.
         production: CSV or JSON with the production classifier's labels.
         classifications: folder with ``{doc_id}.json``: answers of another system, to be verified instead of asking.
         workers: processes that read PDFs; 0 is one per core.
@@ -179,6 +190,8 @@ def run(
             paths,
             output=output,
             model=model,
+            reader=reader,
+            profile=profile,
             production=production,
             classifications=classifications,
             workers=workers,
@@ -194,6 +207,8 @@ async def arun(
     *,
     output: Path | str | None = None,
     model: str | None = None,
+    reader: str | None = None,
+    profile: str | None = None,
     production: Path | str | None = None,
     classifications: Path | str | None = None,
     workers: int | None = None,
@@ -203,7 +218,7 @@ async def arun(
 ) -> RunSummary:
     """The asynchronous twin of :func:`run`."""
     began = time.monotonic()
-    given = settings or _settings(output, model, workers)
+    given = settings or _settings(output, model, workers, reader, profile)
     folder = Path(settings.output if settings and output is None else output or given.output)
     files = Files(folder)
     reader_with(given.ocr)  # an engine that is asked for and missing is one error, not one for every document
@@ -218,8 +233,10 @@ async def arun(
             supplied, unknown = (
                 read_classifications(Path(classifications), found.sources) if classifications is not None else ({}, [])
             )
-            batch = _Batch(given, files, index, {row["doc_id"]: row for row in known.values()}, labels, supplied, fresh)
-            documents = await batch.process(found.sources, on_progress)
+            rows = {row["doc_id"]: row for row in known.values()}
+            async with Asking(given, index.calls, fresh=fresh) as asking:
+                batch = _Batch(given, files, index, asking, rows, labels, supplied, fresh)
+                documents = await batch.process(found.sources, on_progress)
         finally:
             index.close()
     return RunSummary(
@@ -228,6 +245,7 @@ async def arun(
         copies=tuple(f"{path} is the same document as {doc_id}" for path, doc_id in found.copies),
         output=str(folder),
         seconds=round(time.monotonic() - began, 3),
+        by_agent=asking.ledger.spent,
     )
 
 
@@ -236,13 +254,17 @@ def evaluate(
     *,
     classification: Mapping[str, Any] | None = None,
     model: str | None = None,
+    reader: str | None = None,
+    profile: str | None = None,
     settings: Settings | None = None,
 ) -> DocumentResult:
     """Read, classify, verify and decide one PDF; nothing is written. DocumentError where it cannot be read.
 
     ``classification`` is an answer of another system, to be verified instead of asking.
     """
-    return _in_a_thread(aevaluate(path, classification=classification, model=model, settings=settings))
+    return _in_a_thread(
+        aevaluate(path, classification=classification, model=model, reader=reader, profile=profile, settings=settings)
+    )
 
 
 async def aevaluate(
@@ -250,32 +272,46 @@ async def aevaluate(
     *,
     classification: Mapping[str, Any] | None = None,
     model: str | None = None,
+    reader: str | None = None,
+    profile: str | None = None,
     settings: Settings | None = None,
 ) -> DocumentResult:
     """The asynchronous twin of :func:`evaluate`."""
-    given = settings or _settings(None, model, None)
+    given = settings or _settings(None, model, None, reader, profile)
     started = _now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
     with _readers(1, given) as readers:
         bundle = await readers.read(where, doc_id=stem_of(path), timestamp=started)
     supplied = None if classification is None else checked(classification)
-    outcome = await _orchestrator(given).evaluate(bundle, supplied)
+    async with Asking(given) as asking:
+        outcome = await _orchestrator(given, asking).evaluate(bundle, supplied)
     print_ = fingerprint(bundle.sha256, given, supplied)
     return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": _now()})
 
 
-def _settings(output: Path | str | None, model: str | None, workers: int | None) -> Settings:
-    models = {"default": model} if model is not None else None
-    return Settings.load(output=None if output is None else str(output), models=models, workers=workers)
+def _settings(
+    output: Path | str | None, model: str | None, workers: int | None, reader: str | None, profile: str | None
+) -> Settings:
+    return Settings.load(
+        output=None if output is None else str(output),
+        models={"default": model} if model is not None else None,
+        workers=workers,
+        reader=reader,
+        profile=profile,
+    )
 
 
 def _readers(workers: int, settings: Settings) -> Readers:
     return Readers(workers, settings.read_seconds, ocr=settings.ocr, ocr_seconds=settings.ocr_seconds)
 
 
-def _orchestrator(settings: Settings) -> RetryOrchestrator:
+def _orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
     return RetryOrchestrator(
-        EmbeddedModel(), lossless_repair=settings.lossless_repair, on_agent_failure=settings.on_agent_failure
+        asking.model,
+        lossless_repair=settings.lossless_repair,
+        on_agent_failure=settings.on_agent_failure,
+        profile=settings.profile,
+        window=settings.window_characters if asking.is_remote else None,
     )
 
 
@@ -301,6 +337,8 @@ def fingerprint(sha256: str, settings: Settings, supplied: Any) -> str:
             "reader": reader_with(settings.ocr),
             "ocr_seconds": settings.ocr_seconds,
             "models": settings.models.model_dump(),
+            "profile": settings.profile,
+            "window_characters": settings.window_characters,
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
             "versions": versions(),
@@ -348,6 +386,7 @@ class _Batch:
         settings: Settings,
         files: Files,
         index: Index,
+        asking: Asking,
         known: Mapping[str, Mapping[str, Any]],
         labels: ProductionLabels | None,
         supplied: Mapping[str, Any],
@@ -360,7 +399,8 @@ class _Batch:
         self._labels = labels
         self._supplied = supplied
         self._fresh = fresh
-        self._orchestrator = _orchestrator(settings)
+        self._asking = asking
+        self._orchestrator = _orchestrator(settings, asking)
         self._audit = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
@@ -368,7 +408,9 @@ class _Batch:
 
     async def process(self, sources: tuple[Source, ...], on_progress: Progress | None) -> list[DocumentSummary]:
         workers = self._settings.workers or os.cpu_count() or 1
-        gate = asyncio.Semaphore(workers * _IN_FLIGHT)
+        # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
+        waiting = self._settings.calls_in_flight if self._asking.is_remote else 0
+        gate = asyncio.Semaphore(workers * _IN_FLIGHT + waiting)
         done = 0
 
         async def one(source: Source, readers: Readers) -> DocumentSummary:
@@ -427,7 +469,7 @@ class _Batch:
             self._publish(result, bundle, source)
         if row["replaced"]:
             self._enter(source, print_, result.decision.value, None)  # an earlier version came back
-        return _summary(result, source, bundle, resumed=True)
+        return _summary(result, source, bundle, None)
 
     def _stored_bundle(self, source: Source) -> DocumentBundle | None:
         """The bundle that an earlier run read from the same bytes with the same reader, if any."""
@@ -458,7 +500,8 @@ class _Batch:
         self._files.write(result_name(source.doc_id), result.model_dump(mode="json"))
         self._publish(result, bundle, source)
         self._enter(source, print_, result.decision.value, None)
-        return _summary(result, source, bundle, resumed=False)
+        spent = self._asking.ledger.spent_on(bundle.sha256)
+        return _summary(result, source, bundle, spent if self._asking.is_remote else Usage(result.usage.calls))
 
     def _publish(self, result: DocumentResult, bundle: DocumentBundle, source: Source) -> None:
         """Ground truth and packet, or their withdrawal, as the decision asks."""
@@ -531,7 +574,9 @@ def _short(source: Source) -> str:
     return source.sha256[:12] if source.sha256 else "without bytes"
 
 
-def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, *, resumed: bool) -> DocumentSummary:
+def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, spent: Usage | None) -> DocumentSummary:
+    """``spent`` on it by this run; None where an earlier one finished it."""
+    paid = spent or Usage()
     counts = count(result.issues)
     answer = result.classification
     return DocumentSummary(
@@ -547,8 +592,10 @@ def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, *, 
         raised_by=tuple(sorted({one.agent for one in result.open_issues if one.severity is not IssueSeverity.MINOR})),
         attempts=len(result.attempts),
         evidence_quality_score=result.evidence_quality_score,
-        calls=0 if resumed else result.usage.calls,
-        resumed=resumed,
+        calls=paid.calls,
+        resumed=spent is None,
+        tokens=paid.input_tokens + paid.output_tokens,
+        cost_usd=paid.cost_usd,
     )
 
 
@@ -578,13 +625,16 @@ def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
     task = loop.create_task(work)
     thread = threading.Thread(target=_run_to_end, args=(loop, task), name="evalkit", daemon=True)
     thread.start()
-    try:
-        while thread.is_alive():
+    interrupted: KeyboardInterrupt | None = None
+    while thread.is_alive():
+        try:
             thread.join(0.2)  # in slices: an interrupt reaches the main thread only between them
-    except KeyboardInterrupt:
-        loop.call_soon_threadsafe(task.cancel)
-        thread.join()
-        raise
+        except KeyboardInterrupt as error:
+            # The first starts nothing new and lets calls that are paid for end; the next one drops those too.
+            interrupted = error
+            loop.call_soon_threadsafe(task.cancel)
+    if interrupted:
+        raise interrupted
     return task.result()
 
 

@@ -25,6 +25,8 @@ from evalkit.llm.model import Answer, Question
 from evalkit.llm.prompts import as_json, fenced, fenced_claims, render
 
 VerifierName = Literal["V2", "V3", "V4"]
+Pages = tuple[int, int]
+"""First and last page, both in."""
 
 #: The code of what each verifier's model finds.
 MODEL_CODE: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
@@ -59,8 +61,10 @@ class Findings(BaseModel):
 class Verifier(Protocol):
     """The model's part of a verifier."""
 
-    def questions(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Question[Findings]]:
-        """What it wants to know."""
+    def questions(
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+    ) -> list[Question[Findings]]:
+        """What it wants to know, of the whole document or of these pages."""
         ...
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
@@ -78,27 +82,52 @@ class VerifierQuestion(Question[Findings]):
     bundle: DocumentBundle
     computed: Callable[[ClassificationOutput, DocumentBundle], Iterable[Finding]]
     """The embedded model's way to answer it."""
+    pages: Pages | None = None
+    """First and last of those that it is about; None: all."""
     answer_type: type[Findings] = Findings
+
+    @property
+    def document(self) -> str:
+        """The bundle's."""
+        return self.bundle.sha256
 
     def prompt(self) -> str:
         """Document first and equal for all verifiers, then the claims, instructions last."""
-        return render(
-            self.prompt_name,
-            document=fenced(self.bundle),
-            types=as_json(type_definitions()),
-            classification=fenced_claims(self.bundle, claims(self.classification)),
-        )
+        return verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
 
     def offline(self) -> Findings:
         """What the verifier's own features say."""
-        return Findings(findings=tuple(self.computed(self.classification, self.bundle)))
+        found = self.computed(self.classification, self.bundle)
+        return Findings(findings=tuple(finding for finding in found if _is_among(finding, self.pages)))
 
 
-def claims(answer: ClassificationOutput) -> dict[str, Any]:
+def verifier_prompt(
+    name: str, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+) -> str:
+    """The prompt of that name about a classification, or about these of its pages."""
+    return render(
+        name,
+        document=fenced(bundle, bundle.between(*pages) if pages else None),
+        types=as_json(type_definitions()),
+        classification=fenced_claims(bundle, claims(classification, pages)),
+    )
+
+
+def _is_among(finding: Finding, pages: Pages | None) -> bool:
+    """Whether it is about these pages; what is about no page is said with the first."""
+    return pages is None or pages[0] <= (finding.page or 1) <= pages[1]
+
+
+def claims(answer: ClassificationOutput, pages: Pages | None = None) -> dict[str, Any]:
     """What a verifier is asked about: everything but what a repair may change (shares, counts, added types).
 
-    A repair therefore leaves the question as it was, and its answer is used again instead of asking twice.
+    A repair therefore leaves the question as it was, and its answer is used again instead of asking twice. Of a
+    document that is asked about in parts, the segments are those that have one of the ``pages`` (first and last).
     """
+
+    def is_asked_about(segment: Segment) -> bool:
+        return pages is None or (segment.start_page <= pages[1] and pages[0] <= segment.end_page)
+
     return {
         "dominant_type_overall": answer.dominant_type_overall,
         "segments": [
@@ -119,7 +148,7 @@ def claims(answer: ClassificationOutput) -> dict[str, Any]:
                     if presence.presence_level is not PresenceLevel.NO_EVIDENCE
                 ],
             }
-            for segment in answer.segments
+            for segment in filter(is_asked_about, answer.segments)
         ],
         "document_types": {
             entry.document_type: entry.presence_level
@@ -158,9 +187,14 @@ def agent_failed(agent: Agent, failure: str | None) -> Issue:
 def _issues(agent: VerifierName, answer: Answer[Findings]) -> Iterator[Issue]:
     if answer.value is None:
         yield agent_failed(agent, answer.failure)
-        return
+    else:
+        yield from issues_of(agent, answer.value.findings)
+
+
+def issues_of(agent: VerifierName, findings: Iterable[Finding]) -> Iterator[Issue]:
+    """What the verifier's model found, as issues."""
     known = {kind.value for kind in DocumentType}
-    for finding in answer.value.findings:
+    for finding in findings:
         kind = finding.document_type if finding.document_type in known else None
         segment = finding.segment_index
         places = [f"segment {segment}" if segment is not None else "document", *([kind] if kind else [])]

@@ -11,13 +11,13 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from typing import Any, Literal
 
 from pydantic import ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
-from evalkit.classification.findings import Findings, Verifier, agent_failed
+from evalkit.classification.findings import Verifier, agent_failed
+from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import Attempt, UsageReport, UsageTotal
 from evalkit.classification.schema import ClassificationOutput
@@ -26,9 +26,11 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, grounded_ratio, quality_score
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
+from evalkit.classification.windows import joined, windows
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.embedded import EmbeddedModel
+from evalkit.llm.ledger import total
 from evalkit.llm.model import A, Answer, Model, Question, Usage
 from evalkit.store import canonical
 
@@ -70,10 +72,18 @@ class RetryOrchestrator:
         *,
         lossless_repair: bool = False,
         on_agent_failure: Literal["escalate", "ignore"] = "escalate",
+        profile: Literal["full", "lean"] = "full",
+        window: int | None = None,
         autofix: AutoFixEngine | None = None,
         v3: V3TrapDetector | None = None,
     ) -> None:
+        """``profile``: V2, V3 and V4 ask for themselves, or all in one question.
+
+        ``window``: so many characters of a document are asked about at once; None: all of it.
+        """
         self._model = model or EmbeddedModel()
+        self._profile = profile
+        self._window = window
         self._lossless_repair = lossless_repair
         self._on_agent_failure = on_agent_failure
         self._classifier = PrimaryClassifier()
@@ -81,6 +91,7 @@ class RetryOrchestrator:
         self._v2 = V2ConsistencyChecker()
         self._v3 = v3 or V3TrapDetector()
         self._v4 = V4EvidenceQualityAssessor()
+        self._merged = MergedVerifier([self._v2, self._v3, self._v4])
         self._v5 = V5DecisionMaker()
         self._autofix = autofix or AutoFixEngine()
 
@@ -110,12 +121,15 @@ class RetryOrchestrator:
                 return ClassificationOutput.model_validate(supplied), []
             except ValidationError as error:
                 return None, [unparseable(_first_fault(error))]
-        given = await asked.ask(self._classifier.question(bundle))
-        if given.value is not None:
-            return given.value, []
-        if given.unparseable:
-            return None, [unparseable(given.failure or "it is not JSON")]
-        return None, numbered("classifier", [agent_failed("classifier", given.failure)])
+        parts = windows(bundle, self._window, shared=1)
+        given = await asked.ask_all(self._classifier.question(bundle, pages) for pages in parts)
+        answers = [answer.value for answer in given if answer.value is not None]
+        if len(answers) == len(given):
+            return joined(list(zip(parts, answers, strict=True))), []
+        failed = next(answer for answer in given if answer.value is None)
+        if failed.unparseable:
+            return None, [unparseable(failed.failure or "it is not JSON")]
+        return None, numbered("classifier", [agent_failed("classifier", failed.failure)])
 
     async def _rounds(
         self,
@@ -174,13 +188,25 @@ class RetryOrchestrator:
         v4 = self._v4.validate(answer, bundle).issues
         if _has_blocker(v1):
             return [*v1, *v2, *v3, *v4]
+        parts = windows(bundle, self._window)
+        computed = [*v1, *v2, *v3, *v4]
+        if self._profile == "lean":
+            if _has_blocker(v2):
+                return computed
+            merged = await asked.ask_all(self._merged.question(answer, bundle, pages) for pages in parts)
+            return [*computed, *self._merged.read(self._kept(merged))]
         always: list[Verifier] = [self._v3, self._v4]
         verifiers = always if _has_blocker(v2) else [self._v2, *always]
-        said = await asyncio.gather(*(asked.ask_all(verifier.questions(answer, bundle)) for verifier in verifiers))
+        said = await asyncio.gather(
+            *(
+                asked.ask_all([one for pages in parts for one in verifier.questions(answer, bundle, pages)])
+                for verifier in verifiers
+            )
+        )
         opinions = [verifier.read(self._kept(answers)) for verifier, answers in zip(verifiers, said, strict=True)]
-        return [*v1, *v2, *v3, *v4, *(issue for opinion in opinions for issue in opinion)]
+        return [*computed, *(issue for opinion in opinions for issue in opinion)]
 
-    def _kept(self, answers: Sequence[Answer[Findings]]) -> list[Answer[Findings]]:
+    def _kept(self, answers: Sequence[Answer[A]]) -> list[Answer[A]]:
         """The answers that count: with ``on_agent_failure = "ignore"`` those that failed do not."""
         ignore = self._on_agent_failure == "ignore"
         return [answer for answer in answers if answer.value is not None or not ignore]
@@ -213,13 +239,13 @@ class _Asked:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._answers: dict[tuple[str, str], Answer[Any]] = {}
-        self._usage: dict[str, list[Usage]] = defaultdict(list)
+        self._usage: dict[str, dict[str, Usage]] = defaultdict(dict)
 
     async def ask(self, question: Question[A]) -> Answer[A]:
         key = question.role, hashlib.sha256(question.prompt().encode()).hexdigest()
         if key not in self._answers:
             answer = await self._model.ask(question)
-            self._usage[question.role].append(answer.usage)
+            self._usage[question.role][key[1]] = answer.usage
             if answer.value is None:  # a failure is never used again
                 return answer
             self._answers[key] = answer
@@ -229,9 +255,9 @@ class _Asked:
         return list(await asyncio.gather(*(self.ask(question) for question in questions)))
 
     def usage(self) -> UsageReport:
-        by_agent = {role: _total(usages) for role, usages in sorted(self._usage.items())}
-        total = _total([usage for usages in self._usage.values() for usage in usages])
-        return UsageReport(**total.model_dump(), by_agent=by_agent)
+        by_agent = {role: _total(usages.values()) for role, usages in sorted(self._usage.items())}
+        whole = _total(usage for usages in self._usage.values() for usage in usages.values())
+        return UsageReport(**whole.model_dump(), by_agent=by_agent)
 
 
 class _Register:
@@ -373,11 +399,11 @@ def _first_fault(error: ValidationError) -> str:
     return f"{place}: {first['msg']}"
 
 
-def _total(usages: Iterable[Usage | UsageTotal]) -> UsageTotal:
-    usages = list(usages)
+def _total(usages: Iterable[Usage]) -> UsageTotal:
+    spent = total(usages)
     return UsageTotal(
-        calls=sum(usage.calls for usage in usages),
-        input_tokens=sum(usage.input_tokens for usage in usages),
-        output_tokens=sum(usage.output_tokens for usage in usages),
-        cost_usd=str(sum((Decimal(usage.cost_usd) for usage in usages), Decimal(0))),
+        calls=spent.calls,
+        input_tokens=spent.input_tokens,
+        output_tokens=spent.output_tokens,
+        cost_usd=spent.cost_usd,
     )

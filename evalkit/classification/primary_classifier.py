@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice, pairwise
+from typing import Any
 
+from evalkit.classification.answer import answer_schema, read_answer
 from evalkit.classification.lexicon import Cue, PageReading, Span, clear_winner, lexicon, read_page
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -30,7 +32,7 @@ from evalkit.classification.v2_consistency import nearly_largest, tie_winner
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import whole_words
 from evalkit.llm.model import Question
-from evalkit.llm.prompts import as_json, fenced, render
+from evalkit.llm.prompts import fenced, render
 
 Scores = Mapping[DocumentType, float]
 
@@ -75,40 +77,49 @@ _LEVEL_ORDER = tuple(PresenceLevel)
 
 
 class ClassifierQuestion(Question[ClassificationOutput]):
-    """Which types does this document hold, and where?"""
+    """Which types do these pages of a document hold, and where?"""
 
     role = "classifier"
     answer_type = ClassificationOutput
 
-    def __init__(self, bundle: DocumentBundle) -> None:
+    def __init__(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> None:
         self.bundle = bundle
+        self._first, self._last = pages or (1, bundle.total_pages)
+
+    @property
+    def document(self) -> str:
+        """The bundle's."""
+        return self.bundle.sha256
 
     def prompt(self) -> str:
         """The document, the types and the rules of the answer."""
         return render(
             "primary_classifier_agent_prompt",
-            document=fenced(self.bundle),
-            total_pages=str(self.bundle.total_pages),
+            document=fenced(self.bundle, self.bundle.between(self._first, self._last)),
+            first_page=str(self._first),
+            last_page=str(self._last),
             types=types_text(),
-            schema=_answer_schema(),
         )
 
     def offline(self) -> ClassificationOutput:
         """The lexicon's answer."""
-        return classify(self.bundle)
+        return classify(self.bundle, self.bundle.between(self._first, self._last))
+
+    def schema(self) -> dict[str, Any]:
+        """A classification's, with quotes by their place."""
+        return answer_schema()
+
+    def read(self, text: str) -> ClassificationOutput:
+        """The classification, its quotes cut out of the document."""
+        return read_answer(text, self.bundle)
 
 
 class PrimaryClassifier:
     """Asks what a document is."""
 
-    def question(self, bundle: DocumentBundle) -> ClassifierQuestion:
-        """The question about this document."""
-        return ClassifierQuestion(bundle)
-
-
-@cache
-def _answer_schema() -> str:
-    return as_json(ClassificationOutput.model_json_schema())
+    def question(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> ClassifierQuestion:
+        """The question about this document, or about these of its pages (first and last)."""
+        return ClassifierQuestion(bundle, pages)
 
 
 @cache
@@ -127,14 +138,14 @@ def types_text() -> str:
     )
 
 
-def classify(bundle: DocumentBundle) -> ClassificationOutput:
-    """The document's classification by the lexicon alone: deterministic, without any model."""
-    readings = [read_page(page) for page in bundle.pages]
+def classify(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> ClassificationOutput:
+    """The classification by the lexicon alone, of all pages or of these: deterministic, without any model."""
+    readings = [read_page(page) for page in (bundle.pages if pages is None else pages)]
     documents = [_verdict(readings[start:end]) for start, end in page_runs(readings)]
     segments = tuple(_segment(index, document) for index, document in enumerate(documents, start=1))
-    mixture = _mixture(segments)
+    mixture = mixture_of(segments)
     return ClassificationOutput(
-        dominant_type_overall=_dominant_overall(segments, mixture),
+        dominant_type_overall=dominant_overall(segments, mixture),
         number_of_segments=len(segments),
         segments=segments,
         document_mixture=mixture,
@@ -503,7 +514,8 @@ def _window(text: str, start: int, end: int, cues: Sequence[Cue]) -> Span:
 # ------------------------------------------------------------------------------------------- the whole document
 
 
-def _mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
+def mixture_of(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
+    """All types with their shares weighted by pages; every segment has all types."""
     if not segments:
         return ()
     total = sum(segment.segment_page_count for segment in segments)
@@ -527,7 +539,7 @@ def _presence_of(segment: Segment, kind: DocumentType) -> TypePresence:
     return next(row for row in segment.segment_composition if row.document_type is kind)
 
 
-def _dominant_overall(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:
+def dominant_overall(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:
     """The type of the largest share; None where the pages that could not be told are the largest part."""
     pages = dict.fromkeys((*DocumentType, None), 0)
     for segment in segments:

@@ -34,12 +34,13 @@ class Attempt(_Frozen):
 
 
 class UsageTotal(_Frozen):
-    """What the model's answers cost, reused ones not counted again."""
+    """What the model's answers cost, whenever that was paid: equal answers of one document are counted once."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost_usd: str = "0"
+    cost_usd: str | None = "0"
+    """A decimal number as text; None where nobody knows the price."""
 
 
 class UsageReport(UsageTotal):

@@ -12,7 +12,7 @@ from decimal import Decimal
 
 from evalkit.classification.autofix import is_repairable, sums_to_one
 from evalkit.classification.corroboration import contradictions
-from evalkit.classification.findings import Findings, VerifierQuestion, read_findings
+from evalkit.classification.findings import Findings, Pages, VerifierQuestion, read_findings
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -42,9 +42,13 @@ class V2ConsistencyChecker:
         """The computed part, numbered from V2-0001."""
         return numbered("V2", _faults(classification, bundle.total_pages))
 
-    def questions(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Question[Findings]]:
+    def questions(
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+    ) -> list[Question[Findings]]:
         """The model's part: does the text of each segment match its labels?"""
-        return [VerifierQuestion("V2", "V2_Internal_Consistency_Checker", classification, bundle, contradictions)]
+        return [
+            VerifierQuestion("V2", "V2_Internal_Consistency_Checker", classification, bundle, contradictions, pages)
+        ]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""

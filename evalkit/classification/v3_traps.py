@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from evalkit.classification.corroboration import carries
-from evalkit.classification.findings import Finding, Findings, VerifierQuestion, primary_types, read_findings
+from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, primary_types, read_findings
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -118,9 +118,11 @@ class V3TrapDetector:
         """The computed part, numbered from V3-0001."""
         return numbered("V3", self._caught(classification, bundle))
 
-    def questions(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Question[Findings]]:
+    def questions(
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+    ) -> list[Question[Findings]]:
         """The model's part: traps that only show in context."""
-        return [VerifierQuestion("V3", "V3_Trap_Detector", classification, bundle, self._seen_in_context)]
+        return [VerifierQuestion("V3", "V3_Trap_Detector", classification, bundle, self._seen_in_context, pages)]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evalkit.classification.corroboration import weak_evidence
-from evalkit.classification.findings import Findings, VerifierQuestion, primary_types, read_findings
+from evalkit.classification.findings import Findings, Pages, VerifierQuestion, primary_types, read_findings
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import Located, Locator
@@ -41,9 +41,11 @@ class V4EvidenceQualityAssessor:
         issues = numbered("V4", _faults(classification, bundle))
         return Assessment(issues, quality_score(issues))
 
-    def questions(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Question[Findings]]:
+    def questions(
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+    ) -> list[Question[Findings]]:
         """The model's part: relevance, weight, and confidence out of line with the evidence."""
-        return [VerifierQuestion("V4", "V4_Evidence_Quality_Assessor", classification, bundle, weak_evidence)]
+        return [VerifierQuestion("V4", "V4_Evidence_Quality_Assessor", classification, bundle, weak_evidence, pages)]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""

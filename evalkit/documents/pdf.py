@@ -114,7 +114,11 @@ def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
     done |= {number: _long_page(number, drawn, repeated) for number, drawn in waiting.items()}
     done |= {number: _page(number, drawn, repeated, whole.typography) for number, drawn in short.items()}
     pages = tuple(done[number] for number in range(1, total + 1))
-    return scans.recognised(pages) if scans else tuple(_told(page) if page.page_num in pictured else page for page in pages)
+    return (
+        scans.recognised(pages)
+        if scans
+        else tuple(_told(page) if page.page_num in pictured else page for page in pages)
+    )
 
 
 def _told(page: Page) -> Page:

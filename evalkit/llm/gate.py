@@ -24,25 +24,16 @@ class Gate:
         self._inside = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._clock = clock
-        self._closed_until = 0.0
+        self._resting_until = 0.0
         self._halved_at = 0.0
-        self._is_closing = False
 
     @property
     def allowed(self) -> int:
         """So many at once, now."""
         return max(int(self._allowed), 1)
 
-    def close(self) -> None:
-        """Nobody begins any more: who waits, and who comes, is cancelled. Calls under way go on to their end."""
-        self._is_closing = True
-        while self._waiting:
-            self._waiting.popleft().cancel()
-
     async def enter(self) -> float:
-        """Wait for a place; when it was had. CancelledError where the gate is closed."""
-        if self._is_closing:
-            raise asyncio.CancelledError
+        """Wait for a place; when it was had, for ``too_many``."""
         if self._waiting or not self._has_room():
             place = asyncio.get_running_loop().create_future()
             self._waiting.append(place)
@@ -69,13 +60,13 @@ class Gate:
     def too_many(self, entered: float, seconds: float | None) -> None:
         """A call that had ``entered`` then was turned away; the provider wants ``seconds`` of rest, if it said so."""
         now = self._clock()
-        self._closed_until = max(self._closed_until, now + (_PAUSE if seconds is None else seconds))
+        self._resting_until = max(self._resting_until, now + (_PAUSE if seconds is None else seconds))
         if entered >= self._halved_at:
             self._halved_at = now
             self._allowed = max(self._allowed / 2, 1.0)
 
     def _has_room(self) -> bool:
-        return self._inside < self.allowed and self._clock() >= self._closed_until
+        return self._inside < self.allowed and self._clock() >= self._resting_until
 
     def _wake(self) -> None:
         while self._waiting and self._has_room():
@@ -83,6 +74,6 @@ class Gate:
             if not place.done():
                 self._inside += 1
                 place.set_result(None)
-        rest = self._closed_until - self._clock()
+        rest = self._resting_until - self._clock()
         if self._waiting and rest > 0:
             asyncio.get_running_loop().call_later(rest, self._wake)

@@ -89,6 +89,7 @@ class Ledger:
         self._limits = limits or Limits()
         self._after = self._journal.last() if fresh else 0
         self._spent: dict[str, Usage] = {}
+        self._by_role: dict[str, Usage] = {}
         self._run = Usage()
         self._under_way: Counter[str] = Counter()
 
@@ -97,9 +98,9 @@ class Ledger:
         return self._journal.of(question, after=self._after)
 
     @property
-    def spent(self) -> Usage:
-        """By this run, so far; what came from the journal cost nothing again."""
-        return self._run
+    def spent(self) -> dict[str, Usage]:
+        """By this run, so far, by role; what came from the journal cost nothing again."""
+        return dict(sorted(self._by_role.items()))
 
     def spent_on(self, document: str) -> Usage:
         """By this run on the document of that SHA-256, so far."""
@@ -120,6 +121,7 @@ class Ledger:
         """The call has ended: it is counted, and kept when this returns."""
         usage = usage_of(call)
         self._spent[call.document] = total([self.spent_on(call.document), usage])
+        self._by_role[call.role] = total([self._by_role.get(call.role, Usage()), usage])
         self._run = total([self._run, usage])
         self._journal.add(call)
 

@@ -30,10 +30,13 @@ class Question(ABC, Generic[A]):
     """Who asks: ``classifier``, ``V2``, ``V3``, ``V4``, ``verifier``."""
     answer_type: type[A]
     """The shape of a valid answer."""
-    document: str = ""
-    """SHA-256 of the document that it is about: what is spent on one is limited, and can be removed with it."""
     images: tuple[bytes, ...] = ()
     """PNG pictures that belong to the prompt, in their order."""
+
+    @property
+    def document(self) -> str:
+        """SHA-256 of the document that it is about: what is spent on one is limited, and can be removed with it."""
+        return ""
 
     @abstractmethod
     def prompt(self) -> str:

@@ -44,13 +44,17 @@ def prompt_versions() -> dict[str, str]:
 
 
 def fenced(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> str:
-    """The pages' text between marks that the document cannot forge: they hold a part of its own hash."""
+    """The pages' paragraphs, numbered, between marks that the document cannot forge: they hold a part of its hash."""
     mark = _mark(bundle)
     parts = [
-        f"<page-{mark} number={page.page_num} status={page.status.value}>\n{page.text}\n</page-{mark}>"
+        f"<page-{mark} number={page.page_num} status={page.status.value}>\n{_paragraphs(page)}\n</page-{mark}>"
         for page in (bundle.pages if pages is None else pages)
     ]
     return "\n".join([f"<document-{mark} pages={bundle.total_pages}>", *parts, f"</document-{mark}>"])
+
+
+def _paragraphs(page: Page) -> str:
+    return "\n".join(f"[{number}] {paragraph}" for number, paragraph in enumerate(page.paragraphs, 1))
 
 
 def fenced_claims(bundle: DocumentBundle, claims: Any) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import time
 from datetime import UTC, datetime
-from typing import Generic, cast
+from typing import Any, Generic, cast
 
 from pydantic import ValidationError
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
@@ -50,6 +51,7 @@ class LanguageModel:
         self._ledger = ledger
         self._gate = gate
         self._seconds = seconds
+        self._under_way: set[asyncio.Future[Any]] = set()
         self._wait = wait_random_exponential(multiplier=first_wait, max=longest_wait)
 
     @property
@@ -100,8 +102,22 @@ class LanguageModel:
         return answer
 
     async def _once(self, asked: _Asked[A]) -> A:
-        """One call: sent, read, journalled. CallFailed, LimitReached."""
+        """One call: sent, read, journalled. CallFailed, LimitReached.
+
+        Whoever stops waiting for it does not stop it: it is paid for, and the journal will have its answer.
+        """
         entered = await self._gate.enter()
+        call = asyncio.ensure_future(self._let_in(asked, entered))
+        self._under_way.add(call)
+        call.add_done_callback(self._under_way.discard)
+        return await asyncio.shield(call)
+
+    async def close(self) -> None:
+        """Wait for the calls under way, and give the connections back."""
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await self._provider.close()
+
+    async def _let_in(self, asked: _Asked[A], entered: float) -> A:
         try:
             value = await self._called(asked)
         except CallFailed as error:

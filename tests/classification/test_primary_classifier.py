@@ -872,8 +872,35 @@ def test_the_prompt_begins_with_the_document_and_ends_with_the_instructions() ->
     assert all(prompt.index(f"{kind.value}: ") > end_of_document for kind in DocumentType)
     assert "A pathologist's findings on tissue or cells." in prompt
     assert "1 to 2" in prompt[end_of_document:]
-    schema = json.loads(prompt.strip().splitlines()[-1])
-    assert schema == ClassificationOutput.model_json_schema()
+
+
+def test_a_models_answer_names_the_place_of_a_quote_and_the_quote_is_cut_out() -> None:
+    bundle = make_bundle(TEXT_OF["mri"])
+    question = PrimaryClassifier().question(bundle)
+    answer = question.offline().to_json()
+    page = bundle.page(1)
+    words = page.paragraphs[-1].split()
+    (row,) = (one for one in answer["segments"][0]["segment_composition"] if one["presence_level"] == "PRIMARY")
+    place = {"page": 1, "paragraph": len(page.paragraphs), "anchors_found": []}
+    row["top_evidence"] = [
+        place | {"first_words": " ".join(words[:3]), "last_words": " ".join(words[-2:]), "snippet": ""},
+        place | {"first_words": "never on", "last_words": "this page"},
+        place | {"page": 9, "first_words": "beyond", "last_words": "the end"},
+        {"page": 1, "snippet": "written out in full"},
+    ]
+    read = question.read(json.dumps(answer))
+    snippets = [
+        [one.snippet for one in presence.top_evidence]
+        for presence in read.segments[0].segment_composition
+        if presence.presence_level == "PRIMARY"
+    ]
+    assert snippets == [[page.paragraphs[-1], "never on … this page", "beyond … the end", "written out in full"]]
+
+
+def test_the_schema_for_models_is_flat() -> None:
+    schema = json.dumps(PrimaryClassifier().question(make_bundle(TEXT_OF["mri"])).schema())
+    assert not re.search(r"\$ref|anyOf|default|minimum|description", schema)
+    assert "first_words" in schema
 
 
 def test_the_reasoning_repeats_no_text_of_the_document() -> None:

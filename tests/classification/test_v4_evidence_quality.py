@@ -190,7 +190,8 @@ def test_the_question_holds_the_claims_and_the_text_of_each_page() -> None:
     (question,) = V4EvidenceQualityAssessor().questions(read(doc2_6_answer()), doc2_6())
     prompt = question.prompt()
     assert question.role == "V4"
-    assert all(f"number={one.page_num} " in prompt and one.text in prompt for one in doc2_6().pages)
+    assert all(f"number={page.page_num} " in prompt for page in doc2_6().pages)
+    assert all(f"[{n}] {text}" in prompt for page in doc2_6().pages for n, text in enumerate(page.paragraphs, 1))
     assert '"c.5266dupC"' in prompt
 
 
