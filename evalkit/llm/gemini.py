@@ -165,7 +165,7 @@ class Gemini:
         _silence()
         options = types.HttpOptions(
             base_url=self._base_url,
-            # The SDK's default for API keys is v1, which has answered structured output with 400 (js-genai #1746).
+            # v1, the SDK's default for API keys since 3.0, knows fewer models: none that is named `-latest`.
             api_version="v1beta1" if self._project else "v1beta",
             # With a client of our own, aiohttp is never used: where it is installed, the SDK repeats calls over it.
             httpx_async_client=http,

@@ -124,7 +124,7 @@ class PydanticAIProvider:
             model_request_parameters=ModelRequestParameters(
                 # "prompted": the schema stands in the request, and JSON is promised where the server can promise it.
                 output_mode="native" if model.profile.get("supports_json_schema_output") else "prompted",
-                output_object=OutputObjectDefinition(_with_options(request.schema), name="answer", strict=True),
+                output_object=OutputObjectDefinition(_with_options(request.schema), name="answer"),
             ),
             instrument=False,
         )

@@ -122,7 +122,8 @@ class LanguageModel:
             value = await self._called(asked)
         except CallFailed as error:
             if error.code == "LLM-RATE":
-                self._gate.too_many(entered, error.retry_after)
+                rest = error.retry_after
+                self._gate.too_many(entered, rest if rest is None else min(rest, self._seconds))
             raise
         finally:
             self._gate.leave()
