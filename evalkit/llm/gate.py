@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -25,7 +26,7 @@ class Gate:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._clock = clock
         self._resting_until = 0.0
-        self._halved_at = 0.0
+        self._halved_at = -math.inf
 
     @property
     def allowed(self) -> int:
@@ -61,7 +62,7 @@ class Gate:
         """A call that had ``entered`` then was turned away; the provider wants ``seconds`` of rest, if it said so."""
         now = self._clock()
         self._resting_until = max(self._resting_until, now + (_PAUSE if seconds is None else seconds))
-        if entered >= self._halved_at:
+        if entered > self._halved_at:
             self._halved_at = now
             self._allowed = max(self._allowed / 2, 1.0)
 

@@ -1,0 +1,382 @@
+"""A language model is never believed by default: whatever goes wrong is repeated where that may help, or escalates."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from builders import codes, doc2_6, doc2_6_answer, edited
+from servers import gemini
+from servers.gemini import Call, Fault, GeminiServer
+
+from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
+from evalkit.llm.gate import Gate
+from evalkit.llm.gemini import Gemini
+from evalkit.llm.ledger import Ledger, Limits, MemoryJournal
+from evalkit.llm.model import Reply, Request, Usage
+from evalkit.llm.prompts import fenced
+from evalkit.llm.remote import LanguageModel
+
+NOTHING_FOUND = '{"findings": []}'
+ROLES = {"full": ["classifier", "V2", "V3", "V4"], "lean": ["verifier"]}
+PATIENT, KEY = "Zebulon Quartermain", "AIza-planted-key"
+
+
+def right(call: Call) -> str:
+    return json.dumps(doc2_6_answer()) if call.role == "classifier" else NOTHING_FOUND
+
+
+def asked(
+    server: GeminiServer, model: str = "m", *, ledger: Ledger | None = None, seconds: float = 60
+) -> LanguageModel:
+    provider = Gemini(model, base_url=server.url, api_key=KEY)
+    return LanguageModel(provider, ledger or Ledger(), Gate(64), seconds=seconds, first_wait=0.001, longest_wait=0.01)
+
+
+async def evaluated(model: LanguageModel, **options: Any) -> Outcome:
+    try:
+        return await RetryOrchestrator(model, **options).evaluate(doc2_6())
+    finally:
+        await model.close()
+
+
+# ------------------------------------------------------------------------------------------ faults × roles × attempts
+
+
+PASSING = (
+    gemini.INTERNAL,
+    gemini.OVERLOADED,
+    gemini.http_error(429, retry_after=0),
+    gemini.HANG,
+    gemini.DRIP,
+    gemini.DROPPED,
+    gemini.RESET,
+    gemini.CUT,
+    gemini.BABBLE,
+    gemini.NOT_JSON,
+    gemini.NO_RESPONSE,
+    gemini.NO_CANDIDATES,
+    gemini.EMPTY_TEXT,
+    gemini.UNKNOWN_REASON,
+)
+NONSENSE = (gemini.HALF_JSON, gemini.WRONG_SCHEMA, gemini.OBJECT_FOR_LIST)
+FINAL = (
+    gemini.BAD_REQUEST,
+    gemini.WRONG_KEY,
+    gemini.FORBIDDEN,
+    gemini.NO_SUCH_MODEL,
+    gemini.TRUNCATED,
+    gemini.SAFETY,
+    gemini.RECITATION,
+    gemini.BLOCKED,
+)
+ALWAYS = 99
+#: So many attempts are made: of a question that may pass, of one that is answered with nonsense, of one that is refused.
+ATTEMPTS = ((PASSING, 5), (NONSENSE, 2), (FINAL, 1))
+
+
+@pytest.mark.parametrize(
+    ("fault", "attempts"), [(fault, attempts) for faults, attempts in ATTEMPTS for fault in faults], ids=repr
+)
+def test_every_fault_of_every_role_escalates_by_its_code_or_succeeds_after_a_retry(fault: Fault, attempts: int) -> None:
+    is_slow = fault in (gemini.HANG, gemini.DRIP)
+    tried = 2 if is_slow else attempts
+    cells = [
+        (profile, role, times)
+        for profile, roles in ROLES.items()
+        for role in roles
+        for times in (*range(1, min(tried, 4)), ALWAYS)
+    ]
+    bundles = [doc2_6().model_copy(update={"sha256": f"{number:064x}"}) for number in range(len(cells))]
+    marks = {fenced(bundle, []).split()[0]: number for number, bundle in enumerate(bundles)}
+    seen: Counter[int] = Counter()
+
+    def answer(call: Call) -> str | Fault:
+        number = marks[call.prompt.split(maxsplit=1)[0]]
+        _, role, times = cells[number]
+        seen[number] += call.role == role
+        return fault.within(right(call)) if call.role == role and seen[number] <= times else right(call)
+
+    async def all_cells(server: GeminiServer) -> list[Outcome]:
+        model = asked(server, seconds=6 if is_slow else 60)
+        judges = {profile: RetryOrchestrator(model, profile=profile) for profile in ROLES}  # type: ignore[arg-type]
+        outcomes = (judges[cell[0]].evaluate(bundle) for cell, bundle in zip(cells, bundles, strict=True))
+        try:
+            return await asyncio.gather(*outcomes)
+        finally:
+            await model.close()
+
+    with GeminiServer(answer) as server:
+        found = asyncio.run(all_cells(server))
+    for (profile, role, times), outcome in zip(cells, found, strict=True):
+        is_shape = role == "classifier" and fault in (gemini.WRONG_SCHEMA, gemini.OBJECT_FOR_LIST)
+        failing = ["V2", "V3", "V4"] if role == "verifier" else [role]
+        failed = ["V1-UNPARSEABLE"] if is_shape else [f"{agent.upper()}-AGENT-FAILED" for agent in failing]
+        expected = ("AUTO_ACCEPT", []) if times < tried else ("ESCALATE_TO_SME", failed)
+        assert (outcome.verdict.decision, codes(outcome.issues)) == expected, (profile, role, times)
+        assert outcome.evidence_quality_score == (1.0 if times < tried or role in ("V2", "V3") else None)
+        assert outcome.usage.by_agent[role].calls == min(times + 1, tried)
+
+
+@pytest.mark.parametrize("fault", [gemini.UNKNOWN_SEVERITY, gemini.INVENTED_IDS, gemini.THOUGHTS], ids=repr)
+@pytest.mark.parametrize("role", ["V2", "V3", "V4", "verifier"])
+def test_findings_that_do_not_fit_are_never_no_findings(fault: Fault, role: str) -> None:
+    said = json.loads(gemini.RIGHT)
+    said["findings"][0] |= {"check": "V3"}
+
+    def answer(call: Call) -> str | Fault:
+        return fault.within(json.dumps(said)) if call.role == role else right(call)
+
+    with GeminiServer(answer) as server:
+        outcome = asyncio.run(evaluated(asked(server), profile="lean" if role == "verifier" else "full"))
+    agents = {"verifier": ["V2", "V3", "V4"]}.get(role, [role])
+    if fault is gemini.UNKNOWN_SEVERITY:
+        assert codes(outcome.issues) == [f"{agent}-AGENT-FAILED" for agent in agents]
+    else:
+        assert {issue.origin for issue in outcome.issues} == {"model"}
+        assert all(issue.issue_id.startswith(issue.agent) for issue in outcome.issues)
+
+
+def test_a_provider_that_asks_to_wait_longer_than_there_is_time_is_not_waited_for() -> None:
+    with GeminiServer(lambda call: gemini.rate_limited(10_000)) as server:
+        outcome = asyncio.run(evaluated(asked(server)))
+        assert len(server.calls) == 1
+    assert codes(outcome.issues) == ["CLASSIFIER-AGENT-FAILED"]
+
+
+# ------------------------------------------------------------------------------------------------------- the ledger
+
+
+def test_calls_as_ruling_4_counts_them() -> None:
+    with GeminiServer(right) as server:
+        journal = MemoryJournal()
+        for profile, calls in (("full", 4), ("lean", 2)):
+            before = len(server.calls)
+            asyncio.run(evaluated(asked(server, ledger=Ledger(journal)), profile=profile))
+            # The classifier's answer is in the journal when the second profile begins.
+            assert len(server.calls) - before == calls - (profile == "lean")
+        asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
+        assert len(server.calls) == 5
+        asyncio.run(evaluated(asked(server, ledger=Ledger(journal, fresh=True))))
+        assert len(server.calls) == 9
+
+
+@pytest.mark.parametrize(
+    ("changes", "roles"),
+    [
+        ({"number_of_segments": 3}, ["classifier"]),
+        ({"segments.0.segment_composition.0.segment_share": 0.91}, ["V2", "V3", "V4", "classifier"]),
+    ],
+    ids=["V1 blocker", "repair"],
+)
+def test_a_blocker_ends_the_asking_and_a_repair_asks_no_more(changes: dict[str, Any], roles: list[str]) -> None:
+    claimed = json.dumps(edited(doc2_6_answer(), changes))
+    with GeminiServer(lambda call: claimed if call.role == "classifier" else NOTHING_FOUND) as server:
+        outcome = asyncio.run(evaluated(asked(server)))
+        assert sorted(call.role for call in server.calls) == roles
+    assert outcome.usage.calls == len(roles)
+
+
+def test_what_an_answer_cost_is_known_and_the_same_when_it_comes_from_the_journal() -> None:
+    journal = MemoryJournal()
+    with GeminiServer(
+        gemini.scripted({"classifier": [gemini.INTERNAL, right], "V2": [right], "V3": [right], "V4": [right]})
+    ) as server:
+        first, second = (
+            asyncio.run(evaluated(asked(server, "gemini-2.5-flash", ledger=Ledger(journal)))) for _ in range(2)
+        )
+        assert len(server.calls) == 5
+    assert first.usage == second.usage
+    assert first.usage.by_agent["classifier"].calls == 2
+    assert Decimal(first.usage.cost_usd or "0") > 0
+    assert first.usage.output_tokens > 4 * gemini.THOUGHT_TOKENS
+
+
+def test_of_a_model_without_a_public_price_the_cost_is_unknown_and_not_nothing() -> None:
+    with GeminiServer(right) as server:
+        assert asyncio.run(evaluated(asked(server, "house-model"))).usage.cost_usd is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "role"),
+    [
+        (Limits(calls_per_document=1), "V2"),
+        (Limits(calls_per_run=1), "V2"),
+        (Limits(tokens_per_document=10), "V2"),
+        (Limits(tokens_per_run=10), "V2"),
+        (Limits(usd_per_document=Decimal("0.0000001")), "V2"),
+        (Limits(usd_per_run=Decimal("0.0000001")), "V2"),
+        (Limits(calls_per_document=3), "V4"),
+    ],
+    ids=str,
+)
+def test_a_limit_escalates_and_says_so(limits: Limits, role: str) -> None:
+    with GeminiServer(right) as server:
+        outcome = asyncio.run(evaluated(asked(server, "gemini-2.5-flash", ledger=Ledger(limits=limits))))
+        assert len(server.calls) == (limits.calls_per_document or 1)
+    (issue,) = (one for one in outcome.issues if one.code == f"{role}-AGENT-FAILED")
+    assert outcome.verdict.decision == "ESCALATE_TO_SME"
+    assert "the limit of" in issue.message
+    assert "LLM-LIMIT" in issue.message
+
+
+def test_an_answer_is_in_the_journal_before_it_is_used() -> None:
+    class Full(MemoryJournal):
+        def add(self, call: Any) -> None:
+            raise OSError("no space")
+
+    with GeminiServer(right) as server, pytest.raises(OSError, match="no space"):
+        asyncio.run(evaluated(asked(server, ledger=Ledger(Full()))))
+
+
+def test_a_call_that_nobody_waits_for_any_more_ends_in_the_journal() -> None:
+    journal, arrived = MemoryJournal(), threading.Event()
+
+    def answer(call: Call) -> str:
+        arrived.set()
+        return right(call)
+
+    async def stopped(server: GeminiServer) -> None:
+        model = asked(server, ledger=Ledger(journal))
+        run = asyncio.create_task(RetryOrchestrator(model).evaluate(doc2_6()))
+        await asyncio.to_thread(arrived.wait, 10)
+        run.cancel()
+        await asyncio.wait([run])
+        await model.close()
+
+    with GeminiServer(answer, delay=0.2) as server:
+        asyncio.run(stopped(server))
+        assert journal.last() == 1
+        asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
+        assert [call.role for call in server.calls].count("classifier") == 1
+
+
+# ------------------------------------------------------------------------------------------------------- the prompt
+
+
+def test_prompts_of_a_document_begin_with_the_same_bytes_and_cost_less_for_it() -> None:
+    bundle = doc2_6()
+    with GeminiServer(right) as server:
+        asyncio.run(evaluated(asked(server)))
+        prompts = [call.prompt for call in server.calls]
+    assert len(prompts) == 4
+    end = prompts[0].index("</document-") + 24
+    assert len({prompt[:end] for prompt in prompts}) == 1
+    assert all(f"[1] {page.paragraphs[0]}" in prompts[0][:end] for page in bundle.pages)
+
+
+# ------------------------------------------------------------------------------------------------------- liars and leaks
+
+
+def test_a_compliant_liar_makes_no_verdict_milder_than_what_is_computed() -> None:
+    fabricated = edited(
+        doc2_6_answer(), {"segments.0.segment_composition.0.top_evidence.0.snippet": "words that stand nowhere at all"}
+    )
+    with GeminiServer(lambda call: json.dumps(fabricated) if call.role == "classifier" else NOTHING_FOUND) as server:
+        outcome = asyncio.run(evaluated(asked(server)))
+    assert V4EvidenceQualityAssessor().validate(outcome.classification, doc2_6()).issues  # type: ignore[arg-type]
+    assert outcome.verdict.decision == "ESCALATE_TO_SME"
+
+
+def test_no_log_at_any_level_has_text_name_or_key(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(1)
+    faults = [*PASSING[:3], *PASSING[5:], *NONSENSE, *FINAL]
+    for fault in faults:
+        with GeminiServer(lambda call, fault=fault: fault.within(f'{{"{PATIENT}": 1}}')) as server:  # type: ignore[misc]
+            asyncio.run(evaluated(asked(server)))
+    said = "\n".join(f"{record.getMessage()} {record.args} {record.exc_text}" for record in caplog.records)
+    assert "classifier" in said  # that it failed is told
+    for secret in (KEY, PATIENT, doc2_6().page(1).paragraphs[0]):
+        assert secret not in said
+
+
+# ------------------------------------------------------------------------------------------------------- the gate
+
+
+@dataclass
+class Clock:
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Instant:
+    """A provider that answers at once, and notes how many calls were under way together."""
+
+    name: str = "ollama:instant"
+    under_way: int = 0
+    most: int = 0
+    seconds: float = 0.0
+    answer: Callable[[], str] = lambda: NOTHING_FOUND
+    sent: list[Request] = field(default_factory=list)
+
+    async def send(self, request: Request) -> Reply:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        self.sent.append(request)
+        await asyncio.sleep(self.seconds)
+        self.under_way -= 1
+        return Reply(self.answer(), Usage(calls=1))
+
+    async def close(self) -> None:
+        pass
+
+
+def test_no_more_calls_at_once_than_allowed() -> None:
+    provider = Instant(seconds=0.005)
+
+    async def many() -> None:
+        gate = Gate(3)
+        await asyncio.gather(*(evaluated(LanguageModel(provider, Ledger(), gate), profile="full") for _ in range(20)))
+
+    asyncio.run(many())
+    assert provider.most == 3
+
+
+def test_too_many_halves_what_is_allowed_once_and_good_calls_win_it_back() -> None:
+    clock = Clock()
+
+    async def use() -> list[int]:
+        gate = Gate(8, clock)
+        entered = [await gate.enter() for _ in range(8)]
+        for when in entered:
+            gate.leave()
+            gate.too_many(when, 5.0)
+        seen = [gate.allowed]
+        clock.now += 1
+        waiting = asyncio.create_task(gate.enter())
+        await asyncio.sleep(0)
+        assert not waiting.done(), "the provider wanted rest"
+        clock.now += 5
+        gate._wake()
+        gate.too_many(await waiting, None)
+        seen.append(gate.allowed)
+        for _ in range(50):
+            gate.went_well()
+        return [*seen, gate.allowed]
+
+    assert asyncio.run(use()) == [4, 2, 8]
+
+
+def test_a_place_that_is_given_to_somebody_who_has_gone_is_given_on() -> None:
+    async def use() -> bool:
+        gate = Gate(1)
+        await gate.enter()
+        first, second = (asyncio.create_task(gate.enter()) for _ in range(2))
+        await asyncio.sleep(0)
+        gate.leave()
+        first.cancel()
+        await asyncio.wait([second], timeout=2)
+        return second.done()
+
+    assert asyncio.run(use())
