@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import Editop, Levenshtein, Opcode
 
 from evalkit.grounding.deciding import Kind, data_version, kinds, words
-from evalkit.grounding.tokens import Token, tokens
+from evalkit.grounding.tokens import Token, count, tokens
 
 IsWord = Callable[[str, int], bool]
 """Whether a folded word is a real one: known, or used at least so many times in the document. A misprint makes none."""
@@ -60,6 +60,7 @@ _GENE = re.compile(r"[A-Z]{2,6}\d{1,3}[A-Z]{0,2}")
 _NAME = re.compile(r"[A-Z][A-Z0-9-]*[A-Z0-9]")
 #: What an engine or a typist takes for one another; folded.
 _LOOKALIKES = (("rn", "m"), ("cl", "d"), ("vv", "w"), ("li", "h"), ("ii", "u"), ("nn", "m"))
+_ALIKE = str.maketrans("10l|!5", "ioiiis")
 _CONFUSED = frozenset(map(frozenset, ("ec", "oc", "li", "ij", "lt", "tf", "nh", "hb", "uv", "nu", "gq", "yv", "rn")))
 _OPPOSITES = (
     ("hypo", "hyper"), ("intra", "inter"), ("intra", "extra"), ("infra", "supra"), ("ab", "ad"), ("ante", "anti"),
@@ -67,30 +68,16 @@ _OPPOSITES = (
     ("dys", "eu"), ("hemi", "semi"), ("uni", "bi"), ("mono", "bi"), ("mono", "poly"), ("per", "pre"), ("sub", "supra"),
     ("an", "a"), ("in", "im"), ("ile", "ili"), ("perin", "periton"), ("hyp", "hyper"), ("para", "peri"),
 )  # fmt: skip
-_PREFIXES = (
-    "a",
-    "an",
-    "un",
-    "in",
-    "im",
-    "ir",
-    "il",
-    "non",
-    "dis",
-    "de",
-    "anti",
-    "re",
-    "mal",
-    "mis",
-    "sub",
-    "hemi",
-    "semi",
+_FIRST_OPPOSITES = tuple({first for first, _ in _OPPOSITES})
+_PREFIXES = frozenset(
+    ("a", "an", "un", "in", "im", "ir", "il", "non", "dis", "de", "anti", "re", "mal", "mis", "sub", "hemi", "semi")
 )
 _ENDINGS = (
     ("ectomy", "otomy"), ("ectomy", "ostomy"), ("otomy", "ostomy"), ("itis", "osis"), ("oma", "osis"), ("oma", "itis"),
     ("emia", "uria"), ("ia", "ic"), ("penia", "philia"), ("penia", "cytosis"), ("phasia", "phagia"), ("gram", "graph"),
     ("um", "al"), ("us", "al"), ("ium", "eum"), ("ine", "one"), ("ol", "il"),
 )  # fmt: skip
+_FIRST_ENDINGS = tuple({first for first, _ in _ENDINGS})
 #: Letters of a word that a misprint can spoil and leave recognisable, and of one that two misprints can.
 _SHORTEST_MISPRINT, _LONG = 5, 8
 #: So many words the passage found by letters may be off at either end.
@@ -123,16 +110,17 @@ def compare(quote: str, before: str, passage: str, after: str, *, is_recognised:
     ``is_recognised``: the passage comes from OCR, which may have misread a digit. ``is_word`` tells real words.
     """
     asked, around = tokens(quote), tokens(before + passage + after)
-    first, size = len(tokens(before)), len(tokens(passage))
+    first, size = count(before), count(passage)
     if not asked or not size:
         return Comparison((), 0.0)
-    start, end = _nearest(asked, around, first, size)
+    letters, letters_around = _as_letters(asked, around)
+    start, end = _whole(asked, around, *_nearest(letters, letters_around, first, size))
     said = around[start:end]
     beside = (*around[first:start], *around[end : first + size])
     found = [Difference(Kind.NEGATION, "", token.text) for token in beside if token.key in words("turning")]
     found += _cut_through(around, start, end)
     equal = len(asked)
-    for op in _operations(asked, said):
+    for op in _operations(letters, letters_around[start:end]):
         mine, theirs = asked[op.src_start : op.src_end], said[op.dest_start : op.dest_end]
         if op.tag == "equal":
             found += _turned(asked, said, op.src_start, op.dest_start, op.src_end - op.src_start)
@@ -144,21 +132,30 @@ def compare(quote: str, before: str, passage: str, after: str, *, is_recognised:
     return Comparison(tuple(found), max(equal, 0) / len(asked))
 
 
-def _nearest(asked: Sequence[Token], around: Sequence[Token], first: int, size: int) -> tuple[int, int]:
+def _as_letters(*stretches: Sequence[Token]) -> list[str]:
+    """Each stretch as a text with a letter for each word, the same for the same word, which is aligned much faster."""
+    letters: dict[str, str] = {}
+    return ["".join([letters.setdefault(one.key, chr(len(letters))) for one in stretch]) for stretch in stretches]
+
+
+def _nearest(asked: str, around: str, first: int, size: int) -> tuple[int, int]:
     """Where the run of words that is nearest to the quote begins and ends; ``first`` and ``size`` are about right.
 
     Of equally near ones the longest: a word in the place of another is a change, not one word less.
     """
-    keys, others = [one.key for one in asked], [one.key for one in around]
     last = first + size
 
     def distance(start: int, end: int) -> int:
-        return Levenshtein.distance(keys, others[start:end])
+        return Levenshtein.distance(asked, around[start:end])
 
     start = min(range(max(first - _SHIFT, 0), min(first + _SHIFT, last)), key=lambda at: (distance(at, last), at))
     ends = range(max(last - _SHIFT, start) + 1, min(last + _SHIFT, len(around)) + 1)
     end = min(ends, key=lambda at: (distance(start, at), -at))
-    # A word that the page divides and the quote does not is longer than its nearest part.
+    return start, end
+
+
+def _whole(asked: Sequence[Token], around: Sequence[Token], start: int, end: int) -> tuple[int, int]:
+    """The run widened by what belongs to its first and last word: one that the page divides and the quote does not."""
     while start and asked[0].key.endswith(_glued(around[start - 1 : start + 1])):
         start -= 1
     while end < len(around) and asked[-1].key.startswith(_glued(around[end - 1 : end + 1])):
@@ -188,11 +185,13 @@ def _hangs(left: Token, right: Token) -> bool:
 
 def _turned(asked: Sequence[Token], said: Sequence[Token], mine: int, theirs: int, size: int) -> Iterator[Difference]:
     """Stops and commas beside a negation that stand in one of two equal stretches only: "No, cancer", "no cancer"."""
+    turning = words("turning")
     for at in range(1 if mine == 0 or theirs == 0 else 0, size):
         one, other = asked[mine + at], said[theirs + at]
-        stops = [_STOPS.sub("", token.between) for token in (one, other)]
         before = asked[mine + at - 1].key if mine + at else ""
-        if stops[0] != stops[1] and not words("turning").isdisjoint((one.key, before)):
+        if one.key not in turning and before not in turning:
+            continue
+        if _STOPS.sub("", one.between) != _STOPS.sub("", other.between):
             yield Difference(
                 Kind.NEGATION,
                 f"{before}{one.between}{one.text}",
@@ -201,10 +200,10 @@ def _turned(asked: Sequence[Token], said: Sequence[Token], mine: int, theirs: in
             )
 
 
-def _operations(asked: Sequence[Token], said: Sequence[Token]) -> Iterator[Opcode]:
-    """Equal stretches and differing ones in turns, all that differs between two equal ones taken together."""
+def _operations(asked: str, said: str) -> Iterator[Opcode]:
+    """Equal stretches of words and differing ones in turns, all that differs between two equal ones taken together."""
     differing: Opcode | None = None
-    for op in Levenshtein.opcodes([one.key for one in asked], [one.key for one in said]):
+    for op in Levenshtein.opcodes(asked, said):
         if op.tag != "equal":
             start = differing or op
             differing = Opcode("replace", start.src_start, op.src_end, start.dest_start, op.dest_end)
@@ -336,10 +335,10 @@ def _is_slip(spoilt: str, word: str, *, is_known: bool) -> bool:
     """
     if min(len(spoilt), len(word)) < _SHORTEST_MISPRINT - 1:
         return False
-    if _relieved(spoilt) == _relieved(word):
+    pairs = ((word, spoilt), (_relieved(word), _relieved(spoilt)))
+    if pairs[1][0] == pairs[1][1]:
         return True
     allowed = 1 if word in kinds() or len(word) < _LONG else 2
-    pairs = ((word, spoilt), (_relieved(word), _relieved(spoilt)))
     return any(
         len(edits := Levenshtein.editops(*pair)) <= allowed and all(_is_small(edit, *pair, is_known) for edit in edits)
         for pair in pairs
@@ -360,7 +359,7 @@ def _relieved(word: str) -> str:
     """The word with what looks alike made equal."""
     for one, other in _LOOKALIKES:
         word = word.replace(one, other)
-    return word.translate(str.maketrans("10l|!5", "ioiiis"))
+    return word.translate(_ALIKE)
 
 
 def _looks_alike(one: str, other: str) -> bool:
@@ -371,12 +370,12 @@ def _looks_alike(one: str, other: str) -> bool:
 def _is_other_term(one: str, other: str) -> bool:
     """Whether a prefix or an ending makes another term of it: hypotension, hypertension."""
     for short, long in ((one, other), (other, one)):
-        if any(long == prefix + short for prefix in _PREFIXES):
+        if long.endswith(short) and long.removesuffix(short) in _PREFIXES:
             return True
-        for first, second in _OPPOSITES:
+        for first, second in _OPPOSITES if short.startswith(_FIRST_OPPOSITES) else ():
             if short.startswith(first) and long == second + short[len(first) :]:
                 return True
-        for first, second in _ENDINGS:
+        for first, second in _ENDINGS if short.endswith(_FIRST_ENDINGS) else ():
             if short.endswith(first) and long == short[: -len(first)] + second:
                 return True
     return False

@@ -103,8 +103,7 @@ class Locator:
         if not _SPOKEN.search(wanted):
             return Located(QuoteVerdict.ABSENT, score=0.0)
         place = self._locate(wanted, quote, page_number)
-        bare = _bare(quote)
-        if place.is_found or bare == quote.strip():
+        if place.is_found or (bare := _bare(quote)) == quote.strip():
             return place
         again = self._locate(canonical_text(bare), bare, page_number)
         return replace(again, verdict=QuoteVerdict.NOISY) if again.is_found else again
@@ -362,10 +361,10 @@ def _splits(form: Canonical, text: str, at: int) -> bool:  # noqa: PLR0911 - eac
     left, right = form.origin[at - 1], form.origin[at]
     if left == right:
         return True
-    if right - left > 1 and any(map(str.isspace, text[left + 1 : right])):
-        sign = form.text[max(at - 2, 0) : at].rstrip("=")[-1:]
-        return sign in _COMPARING and form.text[at].isdigit()  # < 5 is one amount
     before, after = form.text[at - 1], form.text[at]
+    if right - left > 1 and (text[right - 1].isspace() or any(map(str.isspace, text[left + 1 : right]))):
+        # < 5 is one amount
+        return after.isdigit() and form.text[max(at - 2, 0) : at].rstrip("=")[-1:] in _COMPARING
     if (before.isalnum() and after.isalnum()) or (text[left].isalnum() and text[right].isalnum()):  # 10|³ is ^3
         return True
     around = form.text[max(at - 2, 0) : at + 2]

@@ -51,8 +51,8 @@ def canonical(text: str) -> Canonical:
         if token.lastgroup != "word":
             parts.append(" ")
             origin.append(start)
-        elif token.group().isascii() and joined.isdisjoint(range(start, end)):  # nearly all words
-            parts.append(token.group().lower())
+        elif (word := token.group()).isascii() and ("-" not in word or joined.isdisjoint(range(start, end))):
+            parts.append(word.lower())  # nearly all words
             origin.extend(range(start, end))
         else:
             for letter in _LETTER.finditer(text, start, end):
@@ -86,7 +86,8 @@ def _folded(letter: str) -> str:
 
 
 _PLAIN = str.maketrans(_SIGNS)
-_LINE_END_HYPHEN = re.compile(r"(?<=[^\W\d_A-Z])-\s+(?=[^\W\d_])")
+# In all of these the sign stands first, and what is before it is asked then: the engine skips to the next sign.
+_LINE_END_HYPHEN = re.compile(r"-(?<=[^\W\d_A-Z]-)\s+(?=[^\W\d_])")
 
 
 def plain(text: str) -> str:
@@ -95,13 +96,13 @@ def plain(text: str) -> str:
     return _LINE_END_HYPHEN.sub("", signed) if "-" in signed else signed
 
 
-_GAP = re.compile(r"(?<=\d)\s+(?=[.,]?\d)|(?<=\d[.,])\s+(?=\d)")
+_GAP = re.compile(r"\s(?:(?<=\d\s)\s*(?=[.,]?\d)|(?<=\d[.,]\s)\s*(?=\d))")
 _BEFORE_GAP = re.compile(r"\d[.,]?\s")
-_ASCII_HYPHEN = re.compile(r"(?<=[A-Za-z])-(?=[A-Za-z])|(?<=[a-z])-(?=\s+[A-Za-z])")
+_ASCII_HYPHEN = re.compile(r"-(?:(?<=[A-Za-z]-)(?=[A-Za-z])|(?<=[a-z]-)(?=\s+[A-Za-z]))")
 # A word, or the space between two numbers.
 _TOKEN = re.compile(r"(?P<word>\S+)|(?<=\d)(?P<gap>\s+)(?=[.,]?\d)|(?<=\d[.,])(?P<gap_after_point>\s+)(?=\d)")
 # Behind a capital a hyphen before a space is a sign: blood type A- was found.
-_HYPHEN = re.compile(r"(?<=[^\W\d_])[-\u2010\u2011](?=[^\W\d_])|(?<=[^\W\d_A-Z])[-\u2010\u2011](?=\s+[^\W\d_])")
+_HYPHEN = re.compile(r"[-\u2010\u2011](?:(?<=[^\W\d_].)(?=[^\W\d_])|(?<=[^\W\d_A-Z].)(?=\s+[^\W\d_]))")
 
 
 def _joining_hyphens(text: str) -> frozenset[int]:

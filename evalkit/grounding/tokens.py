@@ -34,14 +34,15 @@ class Token(NamedTuple):
 # its unit, or a sign that says something. What else is punctuation says nothing here.
 _UNITS = r"(?:mm|cm|m|km|mg|mcg|ug|µg|μg|g|gm|kg|ng|pg|lbs?|oz|ml|l|dl|cc|iu|u|meq|mmol|hrs?|h|min|bp|kb|mb|gy|x|yo|y)"
 _TOKEN = re.compile(
-    r"(?P<box>\[[ xX✓]?\]|\([ xX✓]\)|[☐☑☒✓✔✗✘□■◻◼])"
-    r"|(?P<variant>(?<!\w)[cgmnpr]\.\(?(?=[\w*>+=?-]*\d)[\w*>+=?-]*[\w*=?])"
-    r"|(?P<power>\d{1,4}\^[-+]?\^?\d{1,4})"
-    rf"|(?P<amount>\d+(?:[.,]\d+)*(?={_UNITS}(?!\w)))"
-    r"|(?P<point>(?<![\w.])\.\d+)"
-    r"|(?P<chunk>[^\W_]+(?:'[^\W_]+|[.,:>*^_-](?=\d)[^\W_]+|(?<=\d)[-:>/.,][^\W_]+)*)"
-    r"|(?P<minus>(?<![\w.)])-(?=\.?\d)|(?<=[A-Z0-9])-(?!\w))"
-    r"|(?P<sign>[<>]=?|[=≈~±%‰?°^+↑↓→←⇧⇩♀♂≠≮≯≪≫∼≲Ø])"
+    r"[A-Za-z]++(?![\w'.,:>*^-])"  # nearly all chunks: a word alone, which is none of what follows
+    r"|\[[ xX✓]?\]|\([ xX✓]\)|[☐☑☒✓✔✗✘□■◻◼]"  # box
+    r"|(?<!\w)[cgmnpr]\.\(?(?=[\w*>+=?-]*\d)[\w*>+=?-]*[\w*=?]"  # variant
+    r"|\d{1,4}\^[-+]?\^?\d{1,4}"  # power
+    rf"|\d+(?:[.,]\d+)*(?={_UNITS}(?!\w))"  # amount
+    r"|(?<![\w.])\.\d+"  # point
+    r"|[^\W_]+(?:'[^\W_]+|[.,:>*^_-](?=\d)[^\W_]+|(?<=\d)[-:>/.,][^\W_]+)*"  # chunk
+    r"|(?<![\w.)])-(?=\.?\d)|(?<=[A-Z0-9])-(?!\w)"  # minus
+    r"|[<>]=?|[=≈~±%‰?°^+↑↓→←⇧⇩♀♂≠≮≯≪≫∼≲Ø]"  # sign
 )
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-(?=[^\W_])|(?<=\d)-(?=[^\W\d_])|\s")
 
@@ -53,11 +54,18 @@ def tokens(text: str) -> tuple[Token, ...]:
     found: list[Token] = []
     last = 0
     for match in _TOKEN.finditer(whole):
-        found.append(Token(key(match.group()), match.group(), whole[last : match.start()]))
-        last = match.end()
+        start, end = match.span()
+        found.append(Token(key(word := match.group()), word, whole[last:start]))
+        last = end
     return tuple(found)
 
 
+def count(text: str) -> int:
+    """``len(tokens(text))`` of a text that is seen once."""
+    return len(_TOKEN.findall(plain(text)))
+
+
+@lru_cache(maxsize=4096)
 def key(text: str) -> str:
     """The folded form: no case, no hyphen beside a letter, one letter for micro.
 

@@ -28,4 +28,4 @@ class Vocabulary:
 
     def __call__(self, word: str, uses: int) -> bool:
         """Whether the folded word is English, or used at least so many times in the document."""
-        return self._uses[word] >= uses or word in _english()
+        return self._uses.get(word, 0) >= uses or word in _english()
