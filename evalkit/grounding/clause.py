@@ -25,7 +25,6 @@ _BEFORE, _BEHIND = 220, 60
 # A sentence goes on behind a break where a small letter follows. All signs stand first: the engine skips to the next.
 _CLAUSE_END = re.compile(r"[.;!?:\t\n](?:(?<=[.;!?])(?=\s|$)|(?<=:)(?=\s)|(?<=\t)|(?<=\n)(?![^\W\d_A-Z]))")
 _SENTENCE_END = re.compile(r"[.,;!?\n](?:(?<=\n)|(?=\s|$))")
-_CUE_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?|0(?:/\d{1,4})?(?![\d.,/])")
 _NONE_OF = re.compile(r"0/\d+")
 # The line goes on behind its break: it ends in one of these, and is neither a cell nor a label with its answer.
 _OPEN = ("no", "not", "without", "denies", "for", "of", "any", "the", "a", "an", "or", "and", "with", "no evidence")
@@ -60,7 +59,9 @@ def _is_cue_before(text: str, start: int) -> bool:
         cut, last = text[edge:start].lower(), edge
         if not edge or not (cut.startswith("0") or _cue_pattern().match(cut)):
             return False
-    return not _SURE_END.search(text, last, start)
+    # The quote's first letter is looked at too: it tells whether a break before it ends the clause.
+    end = _SURE_END.search(text, last, start + 1)
+    return end is None or end.start() == start
 
 
 @lru_cache(maxsize=512)  # every verifier looks at the same pages
@@ -108,9 +109,6 @@ def _makes_words(sign: str) -> bool:
 
 def _before(text: str, start: int, end: int) -> Difference | None:
     clause = _clause_before(text, start)
-    found = set(_CUE_WORD.findall(plain(clause).casefold()))
-    if found.isdisjoint(_cue_words()) and not any(map(_NONE_OF.match, found)):
-        return None
     said: Sequence[str] = ["0" if _NONE_OF.fullmatch(token.key) else token.key for token in tokens(clause)]
     said = _since(said, words("negated", "ending"))
     opening = {token.key for token in tokens(text[start:end])[:1]}
@@ -124,13 +122,12 @@ def _before(text: str, start: int, end: int) -> Difference | None:
 def _behind(text: str, start: int, end: int) -> Difference | None:
     # From the last character on: where the quote ends its sentence, nothing behind it belongs to it.
     clause = _SENTENCE_END.split(text[end - 1 : end + _BEHIND], maxsplit=1)[0][1:]
-    if not _cue_words().isdisjoint(_CUE_WORD.findall(plain(clause).casefold())):
-        said = [token.key for token in tokens(clause)]
-        while said and (said[0] in words("negated", "linking") or said[0].endswith("ly")):
-            said = said[1:]
-        for size in (2, 1):
-            if (cue := " ".join(said[:size])) in words("negated", "after"):
-                return None if _is_heading(text, start, end) else Difference(Kind.NEGATION, "", cue)
+    said = [token.key for token in tokens(clause)]
+    while said and (said[0] in words("negated", "linking") or said[0].endswith("ly")):
+        said = said[1:]
+    for size in (2, 1):
+        if (cue := " ".join(said[:size])) in words("negated", "after"):
+            return None if _is_heading(text, start, end) else Difference(Kind.NEGATION, "", cue)
     is_asked = text[end : end + 2].lstrip(" ").startswith("?")
     return Difference(Kind.MODAL, "", "?") if is_asked else None
 
@@ -148,12 +145,6 @@ def _since(said: Sequence[str], ending: frozenset[str]) -> Sequence[str]:
         if said[at] in ending:
             return said[at + 1 :]
     return said
-
-
-@cache
-def _cue_words() -> frozenset[str]:
-    lists = (words("negated", "before"), words("negated", "after"), words("framed", "before"))
-    return frozenset(word for phrases in lists for phrase in phrases for word in phrase.split())
 
 
 def _cue(said: Sequence[str], cues: frozenset[str]) -> str | None:
@@ -175,9 +166,8 @@ def _is_other(said: Sequence[str], at: int, phrase: str) -> bool:
 
 def _clause_before(text: str, start: int) -> str:
     """The end of the clause before ``start``."""
-    # The quote's first letter is looked at too: it tells whether a break before it ends the clause.
     near = text[max(start - _BEFORE, 0) : start + 1]
-    ends = [match.end() for match in _CLAUSE_END.finditer(near, 0, len(near) - 1)]
+    ends = [match.end() for match in _CLAUSE_END.finditer(near) if match.end() < len(near)]
     while ends:
         head = near[: ends[-1]]
         is_label = head.endswith(":") and _cue([token.key for token in tokens(head)][-3:], words("negated", "label"))

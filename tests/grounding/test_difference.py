@@ -108,6 +108,7 @@ def test_what_an_engine_has_spoilt_is_still_the_same_word() -> None:
         ("There is no pain but the swelling is worse", "the swelling is worse"),
         ("The wound is clean. Never smoked", "The wound is clean."),
         ("Denies nausea. Has chest pain on exertion", "Has chest pain on exertion"),
+        ("The biopsy does not show\nTumor cells in the duct", "Tumor cells in the duct"),
         ("no thrombus in the left atrium. The valve is thickened", "The valve is thickened"),
     ],
 )
@@ -120,6 +121,7 @@ def test_a_negation_of_another_clause_reaches_no_quote(text: str, quote: str) ->
     [
         ("She denies fever, chills, and weight loss today", "chills, and weight loss today"),
         ("There is no\nevidence of residual carcinoma", "evidence of residual carcinoma"),
+        ("The biopsy does not show\ntumor cells in the duct", "tumor cells in the duct"),
         ("A pathogenic variant in PALB2 was not detected", "A pathogenic variant in PALB2"),
         ("Deep vein thrombosis has been ruled out", "Deep vein thrombosis"),
         ("Influenza A antigen\tNegative", "Influenza A antigen"),
