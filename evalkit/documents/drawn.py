@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby, islice, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -46,6 +46,11 @@ class Token(NamedTuple):
     y0: float
     x1: float
     y1: float
+
+
+#: Text and box of a word of MuPDF's, and the token with them: as ``Token._make``, but not a call in Python for each word.
+_placed = itemgetter(4, 0, 1, 2, 3)
+_token: Callable[[tuple[object, ...]], Token] = partial(tuple.__new__, Token)
 
 
 class Line:
@@ -208,7 +213,7 @@ def _written(sheet: Sheet) -> Iterator[_Written]:
     for text_block, block in enumerate(block for block in sheet.blocks if block["type"] == TEXT):
         for number, line in enumerate(block["lines"]):
             if found := words.get((text_block, number)):
-                tokens = tuple([Token(text, x0, y0, x1, y1) for x0, y0, x1, y1, text, _, _, _ in found])
+                tokens = tuple(map(_token, map(_placed, found)))
                 yield from _styled(tokens, line["spans"], _turn(line["dir"]), block["number"], has_own_fonts)
 
 
@@ -325,8 +330,9 @@ def pieces(line: Line, tokens: tuple[Token, ...]) -> list[Line]:
     size = line.size
     cuts: list[int] = []
     if line.turn == 0:
-        gaps = [right[1] - left[3] for left, right in pairwise(tokens)]
-        cuts = [number for number, gap in enumerate(gaps, 1) if not -size < gap < 1.5 * size]
+        wide = 1.5 * size
+        pairs = enumerate(pairwise(tokens), 1)
+        cuts = [number for number, (left, right) in pairs if not -size < right[1] - left[3] < wide]
     if not cuts and len(tokens) == len(line.tokens):
         return [line]
     return [Line(tokens[start:end], size, line.bold, line.turn) for start, end in pairwise([0, *cuts, len(tokens)])]
