@@ -86,6 +86,9 @@ class Settings(BaseSettings):
     """``projects/P/locations/L/processors/ID``, with ``/processorVersions/V`` to stay with one version."""
     documentai_endpoint: str | None = None
     """Where Document AI is, if not where its location says."""
+    documentai_transport: Literal["grpc", "rest"] = "grpc"
+    documentai_seconds: int = Field(120, ge=1, le=3_600)
+    """Seconds that one call for up to 15 pages may take; with all that is tried again twice as many."""
     models: Models = Models()
     profile: Literal["full", "lean"] = "full"
     """``lean``: V2, V3 and V4 in one question; two calls a document instead of four."""

@@ -7,6 +7,9 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -15,10 +18,11 @@ from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read
+from evalkit.documents.ingest import read, reader_with
 from evalkit.errors import DocumentError
 
 if TYPE_CHECKING:
+    from evalkit.documents.documentai import DocumentAi
     from evalkit.documents.ocr import EngineName
     from evalkit.documents.scanned import Recogniser
 
@@ -26,22 +30,31 @@ _WATCH = 2
 """Seconds between looks at whether the run still lives."""
 
 
-class _How(NamedTuple):
+class How(NamedTuple):
+    """What reads, and how long it may take."""
+
     longest: int
-    ocr: EngineName
-    ocr_seconds: int
+    """Seconds for one file, or until its next page is recognised or its next portion sent."""
+    ocr: EngineName = "none"
+    """What recognises pages that are pictures."""
+    ocr_seconds: int = 30
+    """Seconds that recognising one page once may take."""
+    documentai: DocumentAi | None = None
+    """What reads instead of this machine."""
+
+    @property
+    def reader(self) -> str:
+        """Name and version, as bundles carry them."""
+        return reader_with(self.ocr, self.documentai)
 
 
 class Readers:
     """A pool of reading processes; they end with it, and with the run if that is killed."""
 
-    def __init__(self, workers: int, longest: int, *, ocr: EngineName = "none", ocr_seconds: int = 30) -> None:
-        """``workers`` processes; reading one file, or until its next recognised page, may take ``longest`` seconds.
-
-        ``ocr`` and ``ocr_seconds``: what recognises pages that are pictures, and how long it may take for one.
-        """
+    def __init__(self, workers: int, how: How) -> None:
+        """``workers`` processes."""
         self._workers = workers
-        self._how = _How(longest, ocr, ocr_seconds)
+        self._how = how
         self._pool = _pool(workers)
 
     async def read(self, path: Path, *, doc_id: str, timestamp: str) -> DocumentBundle:
@@ -95,17 +108,20 @@ def _die_with(parent: int) -> None:
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
-def _read_within(how: _How, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
+def _read_within(how: How, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
     """Read in this process; past the limit the system ends the process, which no library can hold up."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(how.longest)
     try:
-        return read(path, doc_id=doc_id, timestamp=timestamp, recogniser=_recogniser(how))
+        begin_anew = partial(_begin_anew, how.longest)
+        documentai = how.documentai and replace(how.documentai, before_each=begin_anew)
+        recogniser = None if documentai else _recogniser(how, begin_anew)
+        return read(path, doc_id=doc_id, timestamp=timestamp, recogniser=recogniser, documentai=documentai)
     finally:
         signal.alarm(0)
 
 
-def _recogniser(how: _How) -> Recogniser | None:
+def _recogniser(how: How, begin_anew: Callable[[], None]) -> Recogniser | None:
     """Made in the process that reads; each page that it has done gives the file its whole time again."""
     if how.ocr == "none":
         return None
@@ -113,7 +129,7 @@ def _recogniser(how: _How) -> Recogniser | None:
     from evalkit.documents.scanned import Recogniser
 
     found = engine(how.ocr)
-    return Recogniser(found, how.ocr_seconds, lambda: _begin_anew(how.longest)) if found else None
+    return Recogniser(found, how.ocr_seconds, begin_anew) if found else None
 
 
 def _begin_anew(seconds: int) -> None:

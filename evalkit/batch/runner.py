@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
@@ -24,7 +24,7 @@ from evalkit.batch.asking import Asking
 from evalkit.batch.audit import AuditPlan
 from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import ProductionLabels, checked, read_classifications, read_production
-from evalkit.batch.reading import Readers
+from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
@@ -33,8 +33,7 @@ from evalkit.classification.schema import type_definitions
 from evalkit.classification.v3_traps import shipped_traps
 from evalkit.classification.v5_arbiter import Decision, count
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import reader_with
-from evalkit.errors import DocumentError, EvalkitError, StoreError
+from evalkit.errors import DocumentError, EvalkitError, StoreError, UsageError
 from evalkit.grounding import grounding_version
 from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
@@ -47,6 +46,8 @@ from evalkit.store import RESULTS, Files, Index, bundle_name, digest, result_nam
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from evalkit.documents.documentai import DocumentAi
 
 T = TypeVar("T")
 
@@ -221,7 +222,7 @@ async def arun(
     given = settings or _settings(output, model, workers, reader, profile)
     folder = Path(settings.output if settings and output is None else output or given.output)
     files = Files(folder)
-    reader_with(given.ocr)  # an engine that is asked for and missing is one error, not one for every document
+    how = _how(given)
     with files.run_lock():
         index = Index(folder)
         try:
@@ -235,7 +236,7 @@ async def arun(
             )
             rows = {row["doc_id"]: row for row in known.values()}
             async with Asking(given, index.calls, fresh=fresh) as asking:
-                batch = _Batch(given, files, index, asking, rows, labels, supplied, fresh)
+                batch = _Batch(given, how, files, index, asking, rows, labels, supplied, fresh)
                 documents = await batch.process(found.sources, on_progress)
         finally:
             index.close()
@@ -280,12 +281,13 @@ async def aevaluate(
     given = settings or _settings(None, model, None, reader, profile)
     started = _now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
-    with _readers(1, given) as readers:
+    how = _how(given)
+    with Readers(1, how) as readers:
         bundle = await readers.read(where, doc_id=stem_of(path), timestamp=started)
     supplied = None if classification is None else checked(classification)
     async with Asking(given) as asking:
         outcome = await _orchestrator(given, asking).evaluate(bundle, supplied)
-    print_ = fingerprint(bundle.sha256, given, supplied)
+    print_ = fingerprint(bundle.sha256, given, how.reader, supplied)
     return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": _now()})
 
 
@@ -301,8 +303,32 @@ def _settings(
     )
 
 
-def _readers(workers: int, settings: Settings) -> Readers:
-    return Readers(workers, settings.read_seconds, ocr=settings.ocr, ocr_seconds=settings.ocr_seconds)
+def _how(settings: Settings) -> How:
+    """What reads. UsageError where it cannot: an engine that is missing, a processor that cannot be asked."""
+    how = How(settings.read_seconds, settings.ocr, settings.ocr_seconds, _documentai(settings))
+    _ = how.reader  # a reader that is missing is one error, not one for every document
+    return how
+
+
+def _documentai(settings: Settings) -> DocumentAi | None:
+    """The processor with its version, which is asked once if it was not named."""
+    if settings.reader == "local":
+        return None
+    if not settings.documentai_processor:
+        raise UsageError(
+            "no processor of Document AI is named",
+            code="DOCUMENTAI-PROCESSOR",
+            remedy="Set documentai_processor: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
+        )
+    from evalkit.documents.documentai import DocumentAi
+
+    asked = DocumentAi(
+        settings.documentai_processor,
+        settings.documentai_endpoint,
+        settings.documentai_seconds,
+        settings.documentai_transport,
+    )
+    return replace(asked, processor=asked.pinned)
 
 
 def _orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
@@ -329,12 +355,12 @@ def versions() -> dict[str, Any]:
     }
 
 
-def fingerprint(sha256: str, settings: Settings, supplied: Any) -> str:
+def fingerprint(sha256: str, settings: Settings, reader: str, supplied: Any) -> str:
     """Of all that makes a document's result; workers, output and production's labels are none of it."""
     return digest(
         {
             "sha256": sha256,
-            "reader": reader_with(settings.ocr),
+            "reader": reader,
             "ocr_seconds": settings.ocr_seconds,
             "models": settings.models.model_dump(),
             "profile": settings.profile,
@@ -384,6 +410,7 @@ class _Batch:
     def __init__(
         self,
         settings: Settings,
+        how: How,
         files: Files,
         index: Index,
         asking: Asking,
@@ -399,6 +426,7 @@ class _Batch:
         self._labels = labels
         self._supplied = supplied
         self._fresh = fresh
+        self._how = how
         self._asking = asking
         self._orchestrator = _orchestrator(settings, asking)
         self._audit = AuditPlan(
@@ -422,7 +450,7 @@ class _Batch:
                 on_progress(summary, done, len(sources))
             return summary
 
-        with _readers(workers, self._settings) as readers:
+        with Readers(workers, self._how) as readers:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(one(source, readers)) for source in sources]
         return [task.result() for task in tasks]
@@ -433,7 +461,7 @@ class _Batch:
             return self._failed(source, source.fault)
         try:
             supplied = self._supplied.get(source.doc_id)
-            print_ = fingerprint(source.sha256 or "", self._settings, supplied)
+            print_ = fingerprint(source.sha256 or "", self._settings, self._how.reader, supplied)
             if not self._fresh and (finished := self._finished(source, print_)):
                 return finished
             return await self._decide(source, readers, supplied, print_)
@@ -477,8 +505,7 @@ class _Batch:
             bundle = read_bundle(self._files, source.doc_id)
         except StoreError:
             return None
-        reader = reader_with(self._settings.ocr)
-        same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader, str(source.path))
+        same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, self._how.reader, str(source.path))
         # What an engine could not do in its time, it may do now.
         is_done = all(page.quality is not None or not page.problems for page in bundle.pages)
         return bundle if same and is_done else None
@@ -531,7 +558,7 @@ class _Batch:
         if may_pass and self._files.exists(result_name(source.doc_id)):
             return _failure_summary(source, error)
         supplied = self._supplied.get(source.doc_id)
-        print_ = None if may_pass else fingerprint(source.sha256 or "", self._settings, supplied)
+        print_ = None if may_pass else fingerprint(source.sha256 or "", self._settings, self._how.reader, supplied)
         failure = DocumentFailure(
             doc_id=source.doc_id,
             error=Failure(code=error.code, message=error.message, remedy=error.remedy),

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby, islice, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ _FAINTEST = 26
 _BOLD, _FILLED, _STROKED, _CLIPPED = 8, 16, 32, 64
 _TO_THE_RIGHT = (1.0, 0.0)
 # C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
-_UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 # What a font has no sign for, formatting marks, and private signs: they may leave no trace on the page.
 _TRACELESS = re.compile("[\xad\u200b-\u200f\u2028-\u202f\u2060-\u206f\ue000-\uf8ff\ufeff\ufffd]")
 _Move = Callable[[float, float, float, float], Rect]
@@ -50,6 +50,11 @@ class Token(NamedTuple):
     y0: float
     x1: float
     y1: float
+
+
+#: Text and box of a word of MuPDF's, and the token with them: as ``Token._make``, but not a call in Python for each word.
+_placed = itemgetter(4, 0, 1, 2, 3)
+_token: Callable[[tuple[object, ...]], Token] = partial(tuple.__new__, Token)
 
 
 class Line:
@@ -217,7 +222,7 @@ def _written(sheet: Sheet) -> Iterator[_Written]:
     for text_block, block in enumerate(block for block in sheet.blocks if block["type"] == TEXT):
         for number, line in enumerate(block["lines"]):
             if found := words.get((text_block, number)):
-                tokens = tuple([Token(text, x0, y0, x1, y1) for x0, y0, x1, y1, text, _, _, _ in found])
+                tokens = tuple(map(_token, map(_placed, found)))
                 yield from _styled(tokens, line["spans"], _turn(line["dir"]), block["number"], has_own_fonts)
 
 
@@ -258,7 +263,7 @@ def _clean(words: list[_Word]) -> list[_Word]:
     """The words without what cannot be printed, and divided at white space that MuPDF does not take for such."""
     texts = [word[4] for word in words]
     together = " ".join(texts)
-    if len(together.split()) == len(words) and not _UNPRINTABLE.search(together):
+    if len(together.split()) == len(words) and not UNPRINTABLE.search(together):
         return words
     return [part for word in words for part in _parts(word)]
 
@@ -267,7 +272,7 @@ def _parts(word: _Word) -> Iterator[_Word]:
     x0, y0, x1, y1, text, block, line, number = word
     step = (x1 - x0) / max(len(text), 1)
     for match in re.finditer(r"\S+", text):
-        if kept := _UNPRINTABLE.sub("", match.group()):
+        if kept := UNPRINTABLE.sub("", match.group()):
             yield x0 + step * match.start(), y0, x0 + step * match.end(), y1, kept, block, line, number
 
 
@@ -334,8 +339,9 @@ def pieces(line: Line, tokens: tuple[Token, ...]) -> list[Line]:
     size = line.size
     cuts: list[int] = []
     if line.turn == 0:
-        gaps = [right[1] - left[3] for left, right in pairwise(tokens)]
-        cuts = [number for number, gap in enumerate(gaps, 1) if not -size < gap < 1.5 * size]
+        wide = 1.5 * size
+        pairs = enumerate(pairwise(tokens), 1)
+        cuts = [number for number, (left, right) in pairs if not -size < right[1] - left[3] < wide]
     if not cuts and len(tokens) == len(line.tokens):
         return [line]
     return [Line(tokens[start:end], size, line.bold, line.turn) for start, end in pairwise([0, *cuts, len(tokens)])]

@@ -44,7 +44,8 @@ _LABELLED = re.compile(
     re.IGNORECASE,
 )
 _LABEL_BEGINS = re.compile(
-    r"\b(?:patient|pt|name|d\.?o\.?b|date|birth|born|mr|med|chart|report|visit|exam|service|study|signed)",
+    r"(?<!\w)(?=[bcdemnprsv])"  # as \b, but twice as fast
+    r"(?:patient|pt|name|d\.?o\.?b|date|birth|born|mr|med|chart|report|visit|exam|service|study|signed)",
     re.IGNORECASE,
 )
 #: A running head names the patient without a label, family name first.
@@ -192,7 +193,7 @@ def _labelled(text: str, start: int, end: int) -> Iterator[tuple[Kind, str, int,
 
 def _running(text: str) -> Iterator[tuple[Kind, str, int, int]]:
     at = 0
-    for line in text.split("\n")[:_HEAD_LINES]:
+    for line in text.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
         if match := _RUNNING.match(line):
             yield "patient", match[1], at + match.start(1), at + match.end(1)
         at += len(line) + 1

@@ -13,6 +13,7 @@ from evalkit.documents.pdf import read_pdf, reader_version
 from evalkit.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
+    from evalkit.documents.documentai import DocumentAi
     from evalkit.documents.ocr import EngineName
     from evalkit.documents.scanned import Recogniser
 
@@ -21,25 +22,33 @@ __all__ = ["digest", "find_pdfs", "load", "read", "reader_version", "reader_with
 MAX_BYTES = 512 * 1024 * 1024
 
 
-def read(path: Path, *, doc_id: str, timestamp: str, recogniser: Recogniser | None = None) -> DocumentBundle:
+def read(
+    path: Path,
+    *,
+    doc_id: str,
+    timestamp: str,
+    recogniser: Recogniser | None = None,
+    documentai: DocumentAi | None = None,
+) -> DocumentBundle:
     """The bundle of the PDF at ``path``. Hash and content come from the same bytes, read once.
 
-    ``timestamp`` is the ISO 8601 time that the bundle will carry; without ``recogniser``, pages that are pictures stay
-    without text. DocumentError where it cannot be read.
+    ``timestamp`` is the ISO 8601 time that the bundle will carry. ``documentai`` reads it where it is given; else this
+    machine, and without ``recogniser`` pages that are pictures stay without text. DocumentError where it cannot be read.
     """
     data = load(path)
-    return read_pdf(
-        data,
-        file_path=str(path),
-        doc_id=doc_id,
-        sha256=hashlib.sha256(data).hexdigest(),
-        timestamp=timestamp,
-        recogniser=recogniser,
-    )
+    sha256 = hashlib.sha256(data).hexdigest()
+    if documentai:
+        return documentai.read(data, file_path=str(path), doc_id=doc_id, sha256=sha256, timestamp=timestamp)
+    return read_pdf(data, file_path=str(path), doc_id=doc_id, sha256=sha256, timestamp=timestamp, recogniser=recogniser)
 
 
-def reader_with(ocr: EngineName) -> str:
-    """``reader_version`` with the OCR engine of that name. UsageError OCR-MISSING where it is not installed."""
+def reader_with(ocr: EngineName, documentai: DocumentAi | None = None) -> str:
+    """Name and version of the reader: of ``documentai`` where it is given, else with the OCR engine of that name.
+
+    UsageError: OCR-MISSING where the engine is not installed; DOCUMENTAI-… where its version cannot be asked.
+    """
+    if documentai:
+        return documentai.reader_version
     from evalkit.documents.ocr import engine
 
     found = engine(ocr)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, chain
+from operator import add
 
 from evalkit.documents.bundle import Block, Box, LayoutMetadata, Page, PageStatus, Word
 from evalkit.documents.drawn import Drawn, Line, Token
 from evalkit.documents.identifiers import identifiers
 from evalkit.documents.layout import LaidBlock
+
+_NO_WORD = Token("", 0.0, 0.0, 0.0, 0.0)
 
 
 def text_of(laid: Sequence[LaidBlock]) -> str:
@@ -20,7 +24,8 @@ def page_of(number: int, status: PageStatus, laid: Sequence[LaidBlock], drawn: D
     visible = [_block(block, drawn) for block in laid]
     paragraphs = tuple([block.text for block in visible])
     text, words = "\n".join(paragraphs), _words(laid, drawn)
-    return Page(
+    # Not validated: each word would be looked at once more, and all of it was made here.
+    return Page.model_construct(
         page_num=number,
         status=status,
         text=text,
@@ -65,22 +70,29 @@ def _share(length: float, whole: float) -> float:
 
 def _words(blocks: Sequence[LaidBlock], page: Drawn) -> tuple[Word, ...]:
     """Where each word stands in the page's text and on the page; the text is the words with one separator each."""
-    words: list[Word] = []
-    position = 0
-    width, height = page.width, page.height
-    for block in blocks:
-        for row in block.rows:
-            for cell in row:
-                # Once for each word of a document: this is the reader's innermost loop.
-                for text, x0, y0, x1, y1 in cell:
-                    end = position + len(text)
-                    left, right = round(10_000 * (x0 / width)), round(10_000 * (x1 / width))
-                    top, bottom = round(10_000 * (y0 / height)), round(10_000 * (y1 / height))
-                    if left < 0 or top < 0 or right > 10_000 or bottom > 10_000:
-                        left, top = max(left, 0), max(top, 0)
-                        right, bottom = min(right, 10_000), min(bottom, 10_000)
-                    words.append((position, end, left, top, right, bottom))
-                    position = end + 1
-                # An empty cell is followed by its separator alone.
-                position += not cell
-    return tuple(words)
+    # An empty cell is followed by its separator alone, as if by a word without letters.
+    cells = [cell or (_NO_WORD,) for block in blocks for row in block.rows for cell in row]
+    if not cells:
+        return ()
+    # All words of the page together, a column at a time: this is the reader's innermost loop.
+    texts, x0s, y0s, x1s, y1s = zip(*chain.from_iterable(cells), strict=True)
+    lengths = list(map(len, texts))
+    starts = list(accumulate([length + 1 for length in lengths[:-1]], initial=0))
+    lefts, rights = _scaled(x0s, page.width), _scaled(x1s, page.width)
+    heights = list({*y0s, *y1s})  # few: the words of a line share theirs
+    down = dict(zip(heights, _scaled(heights, page.height), strict=True))
+    tops, bottoms = map(down.__getitem__, y0s), map(down.__getitem__, y1s)
+    words = tuple(zip(starts, map(add, starts, lengths), lefts, tops, rights, bottoms, strict=True))
+    if min(*lefts, *down.values()) < 0 or max(*rights, *down.values()) > 10_000:
+        words = tuple(
+            [
+                (start, end, max(left, 0), max(top, 0), min(right, 10_000), min(bottom, 10_000))
+                for start, end, left, top, right, bottom in words
+            ]
+        )
+    return words if all(lengths) else tuple([word for word in words if word[0] < word[1]])
+
+
+def _scaled(lengths: Sequence[float], whole: float) -> list[int]:
+    """In ten-thousandths of the whole."""
+    return [round(10_000 * (length / whole)) for length in lengths]

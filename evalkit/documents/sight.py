@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
+from itertools import dropwhile
 from typing import Any, NamedTuple
 
 from evalkit.documents.mupdf import library
@@ -33,6 +34,10 @@ _NOT_DARK = 0x808080
 #: ... and all are set where they are in their lightest quarter, so that the two differ by far more than _CONTRAST.
 _LIGHT = 0xC0C0C0
 _HALF_OPAQUE = 128
+#: What is painted: words, an area, an image.
+_WORDS, _AREA, _IMAGE = "wai"
+#: What is painted is looked for within bands of this height (points).
+_BAND = 16
 
 Rect = tuple[float, float, float, float]
 """x0, y0, x1, y1 in points of the displayed page."""
@@ -70,7 +75,11 @@ class Sheet:
         self._text = self._extract(self._mupdf.TEXT_COLLECT_VECTORS | self._mupdf.TEXT_LAZY_VECTORS)
         self.blocks: list[dict[str, Any]] = self._text.extractDICT()["blocks"]
         """MuPDF's blocks of text (type 0) and drawn lines and areas (type 3), in the order they were painted."""
-        self._watch = self._watched()
+        # A frame, or a line as broad as a bar: only the path says which.
+        has_frames = any(
+            block["type"] == VECTOR and block["stroked"] and _is_broad(block["bbox"]) for block in self.blocks
+        )
+        self._watch = self._watched((*_COVERING, "stroke_path") if has_frames else _COVERING)
 
     @property
     def words(self) -> list[tuple[float, float, float, float, str, int, int, int]]:
@@ -92,20 +101,28 @@ class Sheet:
     def is_painted_over(self, box: Rect) -> bool:
         """Whether an image, or an area with other words on it, was painted over the middle of the box."""
         x, y = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-        kinds = [kind for kind, (x0, y0, x1, y1) in self._painted if x0 <= x <= x1 and y0 <= y <= y1]
-        own = next((at for at, kind in enumerate(kinds) if kind == "fill-text"), None)
-        if own is None:
-            return False
-        later = kinds[own + 1 :]
-        area = next((at for at, kind in enumerate(later) if kind == "fill-path"), None)
-        return "fill-image" in later or (area is not None and "fill-text" in later[area:])
+        near = self._painted.get(int(y // _BAND), ())
+        kinds = "".join([kind for kind, (x0, y0, x1, y1) in near if x0 <= x <= x1 and y0 <= y <= y1])
+        _, _, later = kinds.partition(_WORDS)
+        return _IMAGE in later or _WORDS in later.partition(_AREA)[2]
 
     @cached_property
-    def _painted(self) -> list[tuple[str, Rect]]:
-        """What was painted and where, in its order; lines are left out."""
-        turn = self._page.rotation_matrix
-        painted = [(kind, tuple(self._mupdf.Rect(rect) * turn)) for kind, rect in self._page.get_bboxlog()]
-        return [(kind, box) for kind, box in painted if kind != "fill-path" or _is_broad(box)]
+    def _painted(self) -> dict[int, list[tuple[str, Rect]]]:
+        """By bands of the page, what was painted there, in its order, from the first words on; lines are left out.
+
+        Empty where there are only words.
+        """
+        bands: dict[int, list[tuple[str, Rect]]] = {}
+        if not self.images and all(block["type"] == TEXT or block["stroked"] for block in self.blocks):
+            return bands
+        painted = list(dropwhile(lambda one: one[0] != _WORDS, self._watched(_LAYERED).painted))
+        if any(kind != _WORDS for kind, _ in painted):
+            for one in painted:
+                _, (_, top, _, bottom) = one
+                first, last = (int(min(max(0.0, y), self.height) // _BAND) for y in (top, bottom))
+                for band in range(first, last + 1):
+                    bands.setdefault(band, []).append(one)
+        return bands
 
     @property
     def has_shades(self) -> bool:
@@ -152,14 +169,12 @@ class Sheet:
         everywhere = self._mupdf.INFINITE_RECT()
         # What a file says that its signs stand for is not what a person sees.
         flags |= self._mupdf.TEXT_PRESERVE_WHITESPACE | self._mupdf.TEXT_IGNORE_ACTUALTEXT
-        return self._page.get_textpage(clip=everywhere, flags=flags, matrix=self._page.rotation_matrix)
+        turn = self._page.rotation_matrix if self._page.rotation else None
+        return self._page.get_textpage(clip=everywhere, flags=flags, matrix=turn)
 
-    def _watched(self) -> Any:
+    def _watched(self, calls: Iterable[str]) -> Any:
         binding = self._mupdf.mupdf
-        watch = _watcher()(binding, self.width, self.height)
-        if any(block["type"] == VECTOR and block["stroked"] and _is_broad(block["bbox"]) for block in self.blocks):
-            # A frame, or a line as broad as a bar: only the path says which.
-            watch.use_virtual_stroke_path()
+        watch = _watcher()(binding, self.width, self.height, calls)
         binding.fz_run_page(self._page.this, watch, binding.FzMatrix(), binding.FzCookie())
         binding.fz_close_device(watch)
         return watch
@@ -194,7 +209,8 @@ class _Picture(NamedTuple):
         if left >= right:
             return False
         low, high = [255, 255, 255], [0, 0, 0]
-        for row in self._rows(left, right, range(top, bottom)):
+        middle = (top + bottom) // 2  # of the rows, the likeliest to have ink
+        for row in self._rows(left, right, (*range(middle, bottom), *range(top, middle))):
             for channel in range(3):
                 values = row[channel::3]
                 low[channel], high[channel] = min(low[channel], *values), max(high[channel], *values)
@@ -224,24 +240,32 @@ def _is_broad(box: Rect) -> bool:
 
 
 class _Watch:
-    """What of a device of MuPDF notes things that may hide words.
+    """What of a device of MuPDF notes things that may hide words."""
 
-    MuPDF calls only the methods that are asked for, so that words pass by at no cost.
-    """
-
-    def __init__(self, binding: Any, width: float, height: float) -> None:
+    def __init__(self, binding: Any, width: float, height: float, calls: Iterable[str]) -> None:
+        """MuPDF makes only these ``calls`` of its methods, so that what nobody asks for passes by at no cost."""
         super().__init__()
         self._binding = binding
         self._width = width
         self._height = height
         self.images: list[Rect] = []
         self.areas: list[Rect] = []
+        self.painted: list[tuple[str, Rect]] = []
         self.has_clips = self.has_shades = False
-        for name in _WATCHED:
+        for name in calls:
             getattr(self, f"use_virtual_{name}")()
+
+    def fill_text(self, _context: Any, text: Any, matrix: Any, *_: Any) -> None:
+        self.painted.append((_WORDS, _rect(self._binding.ll_fz_bound_text(text, None, matrix))))
+
+    def fill_path(self, _context: Any, path: Any, _even_odd: Any, matrix: Any, *_: Any) -> None:
+        area = _rect(self._binding.ll_fz_bound_path(path, None, matrix))
+        if _is_broad(area):
+            self.painted.append((_AREA, area))
 
     def fill_image(self, _context: Any, _image: Any, matrix: Any, *_: Any) -> None:
         self.images.append(self._square(matrix))
+        self.painted.append((_IMAGE, self.images[-1]))
 
     def fill_image_mask(self, _context: Any, _image: Any, matrix: Any, *_: Any) -> None:
         self.images.append(self._square(matrix))
@@ -255,9 +279,12 @@ class _Watch:
             self.areas.append(_rect(self._binding.ll_fz_bound_path(path, stroke, matrix)))
 
     def clip_path(self, _context: Any, path: Any, _even_odd: Any, matrix: Any, _scissor: Any) -> None:
-        x0, y0, x1, y1 = area = _rect(self._binding.ll_fz_bound_path(path, None, matrix))
         # Of other shapes than rectangles only the box is known; words in it may be cut off all the same.
-        if not self._binding.ll_fz_path_is_rect(path, matrix):
+        is_rect = self._binding.ll_fz_path_is_rect(path, matrix)
+        if is_rect and self.has_clips:
+            return
+        x0, y0, x1, y1 = area = _rect(self._binding.ll_fz_bound_path(path, None, matrix))
+        if not is_rect:
             self.areas.append(area)
         elif x0 <= 0 and y0 <= 0 and x1 >= self._width and y1 >= self._height:
             return
@@ -295,7 +322,19 @@ def _watcher() -> Any:
     return type("_Watcher", (_Watch, library().mupdf.FzDevice2), {})
 
 
-_WATCHED = [name for name in vars(_Watch) if not name.startswith("_") and name != "stroke_path"]
+#: The calls that tell what may hide words, and those that tell what lies upon what.
+_COVERING = (
+    "fill_image",
+    "fill_image_mask",
+    "fill_shade",
+    "clip_path",
+    "clip_stroke_path",
+    "clip_image_mask",
+    "begin_mask",
+    "begin_group",
+    "begin_tile",
+)
+_LAYERED = ("fill_text", "fill_path", "fill_image")
 
 
 def _rect(rect: Any) -> Rect:

@@ -21,7 +21,7 @@ from benchmarks.measuring import DATA, ROUNDS, TIMESTAMP, NotMeasured, Row, bund
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch.reading import Readers
+from evalkit.batch.reading import How, Readers
 from evalkit.documents.bundle import DocumentBundle, PageStatus
 from evalkit.documents.ocr import engine
 from evalkit.documents.scanned import Recogniser
@@ -165,7 +165,7 @@ def pool_row(paths: Sequence[Path]) -> Row:
     """Wall time of one reading process and of two, on the same files."""
 
     def wall(workers: int) -> float:
-        with Readers(workers, longest=600) as readers:
+        with Readers(workers, How(longest=600)) as readers:
 
             async def each(chosen: Sequence[Path]) -> None:
                 await asyncio.gather(*(readers.read(path, doc_id=path.stem, timestamp=TIMESTAMP) for path in chosen))

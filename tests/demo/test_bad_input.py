@@ -9,7 +9,7 @@ import pytest
 
 import evalkit
 from evalkit.batch.identity import stem_of
-from evalkit.batch.reading import Readers
+from evalkit.batch.reading import How, Readers
 from evalkit.documents import DocumentBundle
 from evalkit.errors import DocumentError, UsageError
 
@@ -282,7 +282,7 @@ def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path) -
     os.mkfifo(tmp_path / "endless.pdf")  # opening it waits for a writer that never comes
 
     async def both() -> tuple[DocumentError, DocumentBundle]:
-        with Readers(1, longest=2) as readers:
+        with Readers(1, How(longest=2)) as readers:
             with pytest.raises(DocumentError) as refused:
                 await readers.read(tmp_path / "endless.pdf", doc_id="endless", timestamp="t")
             return refused.value, await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")

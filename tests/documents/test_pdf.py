@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import re
 import subprocess
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalkit.documents import pdf as reader
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.documents.pdf import read_pdf
 from evalkit.errors import DocumentError
@@ -526,6 +528,35 @@ def test_nothing_is_said_on_stderr_or_stdout(tmp_path: Path) -> None:
     # A process of its own: PyMuPDF binds its output when it is imported.
     done = subprocess.run([sys.executable, "-c", code, *map(str, paths)], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_the_search_for_cycles_rests_while_pages_are_read_and_no_longer(
+    collects: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resting = []
+    look_at = reader.look_at
+    monkeypatch.setattr(reader, "look_at", lambda *page: resting.append(not gc.isenabled()) or look_at(*page))
+    was_enabled = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        bundle(pdf(nothing))
+        assert gc.isenabled() is collects
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
+    assert resting == [True]
+
+
+def test_pages_leave_no_cycles_behind() -> None:
+    data = pdf(*[both(lines(LEFT), table(ROWS))] * 30)
+    gc.collect()
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        bundle(data)
+        assert gc.collect() < 30
+    finally:
+        (gc.enable if was_enabled else gc.disable)()
 
 
 def test_importing_the_package_does_not_load_pymupdf() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pymupdf
 import pytest
 
-from evalkit.batch.reading import Readers
+from evalkit.batch.reading import How, Readers
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import find_pdfs, read
 
@@ -84,7 +84,7 @@ def test_scans_are_read(tmp_path: Path) -> None:
             scans.append(tmp_path / path.name)
 
     async def all_read() -> list[DocumentBundle]:
-        with Readers(2, 300, ocr="tesseract") as readers:
+        with Readers(2, How(300, ocr="tesseract")) as readers:
             return await asyncio.gather(*(readers.read(path, doc_id=path.stem, timestamp="") for path in scans))
 
     bundles = asyncio.run(all_read())

@@ -307,13 +307,15 @@ def test_letters_without_a_shape_are_not_read(word: str, text: str) -> None:
     assert [block.text for block in bundle.page(1).blocks if block.hidden] == ([word] if word == "bbb" else [])
 
 
-def test_what_was_whited_out_and_written_over_is_hidden() -> None:
+@pytest.mark.parametrize("rotation", [0, 90, 180, 270])
+def test_what_was_whited_out_and_written_over_is_hidden(rotation: int) -> None:
     page = first(
         both(
             says("Diagnosis: malignant melanoma"),
             box(120, 385, 300, 408, color=None, fill=(1, 1, 1)),
             lambda page: page.insert_text((128, 400), "benign nevus", fontsize=11),
-        )
+        ),
+        rotation=rotation,
     )
     assert "benign nevus" in page.text
     assert "malignant" not in page.text
