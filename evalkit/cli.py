@@ -35,6 +35,8 @@ OutputOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
+_INTERRUPTED = 130
+"""Exit status after Ctrl-C, of Typer and of the shell."""
 _MOST_ROWS = 60
 """Rows of the summary table; longer runs are counted."""
 
@@ -319,10 +321,7 @@ def doctor(output: OutputOption = None, as_json: JsonOption = False) -> None:
 def main() -> NoReturn:
     """The ``evalkit`` command: errors are one line on standard error, exit statuses those of the contract."""
     try:
-        code = app(standalone_mode=False)
-    except (typer.Abort, KeyboardInterrupt):
-        _complain("evalkit: interrupted; run the same command again to go on")
-        code = 130
+        code = app(standalone_mode=False)  # 130 where it was interrupted
     except EvalkitError as error:
         _complain(f"evalkit: {error}")
         code = 2 if isinstance(error, UsageError | NotFound) else 1
@@ -331,6 +330,8 @@ def main() -> NoReturn:
             raise
         _complain(f"evalkit: {error.format_message()} See `evalkit --help`.")
         code = 2
+    if code == _INTERRUPTED:
+        _complain("evalkit: interrupted; run the same command again to go on")
     sys.exit(code or 0)
 
 

@@ -491,7 +491,8 @@ class _Batch:
         if isinstance(result, DocumentFailure):
             return _failure_summary(source, result.error, resumed=True)
         bundle = self._stored_bundle(source)
-        if bundle is None:
+        # Who could not answer then may answer now; what was answered is in the journal.
+        if bundle is None or any(issue.code.endswith("-AGENT-FAILED") for issue in result.open_issues):
             return None
         if self._labels is not None:
             self._publish(result, bundle, source)
@@ -650,12 +651,14 @@ def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on an event loop of its own, in a thread of its own: Jupyter's loop is running already."""
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
-    thread = threading.Thread(target=_run_to_end, args=(loop, task), name="evalkit", daemon=True)
-    thread.start()
+    ended = threading.Event()
+    threading.Thread(target=_run_to_end, args=(loop, task, ended), name="evalkit", daemon=True).start()
     interrupted: KeyboardInterrupt | None = None
-    while thread.is_alive():
+    while not ended.is_set():
         try:
-            thread.join(0.2)  # in slices: an interrupt reaches the main thread only between them
+            # In slices: an interrupt reaches the main thread only between them. Not Thread.join, which after an
+            # interrupt takes the thread for ended (Python 3.11).
+            ended.wait(0.2)
         except KeyboardInterrupt as error:
             # The first starts nothing new and lets calls that are paid for end; the next one drops those too.
             interrupted = error
@@ -665,11 +668,12 @@ def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-def _run_to_end(loop: asyncio.AbstractEventLoop, task: Awaitable[Any]) -> None:
+def _run_to_end(loop: asyncio.AbstractEventLoop, task: Awaitable[Any], ended: threading.Event) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_until_complete(asyncio.wait([task]))  # type: ignore[type-var]
-    finally:
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
+    finally:
+        ended.set()

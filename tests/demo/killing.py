@@ -6,15 +6,31 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import psutil
 from demo.outputs import contents
 
+Command = Sequence[str]
 
-def killed_at_random(samples: Path, output: Path, seed: int, longest: float) -> bool:
+
+def run_of(*arguments: str | Path) -> Command:
+    """``evalkit run`` with these arguments, in a process of its own."""
+    return [sys.executable, "-m", "evalkit", "run", *map(str, arguments)]
+
+
+def samples_run(samples: Path, output: Path) -> Command:
+    return run_of(
+        *(samples, "--output", output),
+        *("--classifications", samples / "classifications"),
+        *("--production", samples / "production.csv"),
+    )
+
+
+def killed_at_random(command: Command, seed: int, longest: float, environment: Mapping[str, str] | None = None) -> bool:
     """Start a run, kill it and its readers after up to ``longest`` seconds; whether it was still running."""
-    run = subprocess.Popen(_command(samples, output), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_with(environment))
     time.sleep(random.Random(seed).uniform(0.3, longest))
     was_running = run.poll() is None
     readers = psutil.Process(run.pid).children(recursive=True) if was_running else []
@@ -26,16 +42,12 @@ def killed_at_random(samples: Path, output: Path, seed: int, longest: float) -> 
     return was_running
 
 
-def resumed(samples: Path, output: Path) -> dict[str, object]:
+def resumed(command: Command, output: Path, environment: Mapping[str, str] | None = None) -> dict[str, object]:
     """Run to the end what was killed; what the folder then holds."""
-    subprocess.run(_command(samples, output), check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_with(environment))
     assert not list((output / ".tmp").glob("*"))
     return contents(output)
 
 
-def _command(samples: Path, output: Path) -> list[str]:
-    return [
-        *(sys.executable, "-m", "evalkit", "run", str(samples), "--output", str(output)),
-        *("--classifications", str(samples / "classifications")),
-        *("--production", str(samples / "production.csv")),
-    ]
+def _with(environment: Mapping[str, str] | None) -> dict[str, str]:
+    return os.environ | dict(environment or {})

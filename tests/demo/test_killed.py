@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from demo.killing import killed_at_random, resumed
+from demo.killing import killed_at_random, resumed, samples_run
 from demo.outputs import contents
 
 from evalkit.batch import RunSummary
@@ -11,6 +11,7 @@ from evalkit.batch import RunSummary
 def test_a_run_killed_again_and_again_equals_the_undisturbed_one(
     samples: Path, finished: RunSummary, tmp_path: Path
 ) -> None:
+    command = samples_run(samples, tmp_path / "output")
     for seed in range(3):
-        killed_at_random(samples, tmp_path / "output", seed, longest=2.5)
-    assert resumed(samples, tmp_path / "output") == contents(Path(finished.output))
+        killed_at_random(command, seed, longest=2.5)
+    assert resumed(command, tmp_path / "output") == contents(Path(finished.output))

@@ -264,8 +264,15 @@ class GeminiServer:
     """
 
     def __init__(
-        self, answer: Answer, *, delay: float = 0.0, port: int = 0, role_of: Callable[[str], str] = role_of
+        self,
+        answer: Answer,
+        *,
+        delay: float = 0.0,
+        port: int = 0,
+        role_of: Callable[[str], str] = role_of,
+        caches: bool = True,
     ) -> None:
+        """``caches``: prompts that begin alike are cheaper, so that costs depend on the order of calls."""
         self.answer = answer
         self.delay = delay
         self.calls: list[Call] = []
@@ -274,6 +281,7 @@ class GeminiServer:
         self.broken: list[Exception] = []
         """What ``answer`` raised; the caller got 500."""
         self._role_of = role_of
+        self._caches = caches
         self._port = port
         self._of_role: Counter[str] = Counter()
         self._prefixes: dict[bytes, str] = {}
@@ -387,7 +395,7 @@ class GeminiServer:
             images=tuple(base64.b64decode(part["inlineData"]["data"]) for part in parts if "inlineData" in part),
             config=asked.get("generationConfig", {}),
             body=asked,
-            cached_tokens=self._cached(prompt) if known["method"] == "generateContent" else 0,
+            cached_tokens=self._cached(prompt) if self._caches and known["method"] == "generateContent" else 0,
             at=time.monotonic(),
         )
         self.calls.append(call)

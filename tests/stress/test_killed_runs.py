@@ -1,9 +1,10 @@
-"""Killed at ten random moments, resumed, equal to the undisturbed run."""
+"""Killed at random moments, resumed, equal to the undisturbed run; and no call that had ended is paid twice."""
 
 from pathlib import Path
 
 import pytest
-from demo.killing import killed_at_random, resumed
+from demo.killing import killed_at_random, resumed, samples_run
+from demo.live import gemini_run, notes, paid_twice, served
 from demo.outputs import contents
 
 from evalkit.batch import RunSummary
@@ -13,11 +14,25 @@ pytestmark = pytest.mark.stress
 
 @pytest.mark.parametrize("seed", range(10))
 def test_one_kill_into_a_fresh_folder(samples: Path, finished: RunSummary, tmp_path: Path, seed: int) -> None:
-    killed_at_random(samples, tmp_path / "output", 100 + seed, longest=5.0)
-    assert resumed(samples, tmp_path / "output") == contents(Path(finished.output))
+    command = samples_run(samples, tmp_path / "output")
+    killed_at_random(command, 100 + seed, longest=5.0)
+    assert resumed(command, tmp_path / "output") == contents(Path(finished.output))
 
 
 def test_ten_kills_into_one_folder(samples: Path, finished: RunSummary, tmp_path: Path) -> None:
-    survived = [killed_at_random(samples, tmp_path / "output", seed, longest=3.0) for seed in range(10)]
+    command = samples_run(samples, tmp_path / "output")
+    survived = [killed_at_random(command, seed, longest=3.0) for seed in range(10)]
     assert any(survived)  # some run was really under way
-    assert resumed(samples, tmp_path / "output") == contents(Path(finished.output))
+    assert resumed(command, tmp_path / "output") == contents(Path(finished.output))
+
+
+def test_twenty_kills_of_two_hundred_documents_that_a_language_model_reads(tmp_path: Path) -> None:
+    folder, output = notes(tmp_path / "notes", 200), tmp_path / "killed"
+    with served(tmp_path / "whole") as server:
+        whole = resumed(gemini_run(folder, tmp_path / "whole"), tmp_path / "whole", server.environment)
+    with served(output) as server:
+        command = gemini_run(folder, output)
+        survived = [killed_at_random(command, seed, 6.0, server.environment) for seed in range(20)]
+        assert any(survived)
+        assert resumed(command, output, server.environment) == whole
+        assert paid_twice(server, output) <= 16 * sum(survived)

@@ -1,0 +1,188 @@
+"""The real clients against servers on this machine: Gemini classifies and verifies, Document AI reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from demo.killing import killed_at_random, resumed
+from demo.live import KEY, gemini_run, notes, paid_twice, served
+from demo.outputs import run_samples
+from servers import gemini
+from servers.documentai import DocumentAiServer
+from servers.gemini import Call, Reaction
+
+from evalkit.batch import RunSummary
+from evalkit.settings import Settings
+
+PROCESSOR = "projects/p/locations/us/processors/abc/processorVersions/pretrained-layout-parser-v1.0-2024-06-03"
+
+
+def decisions(summary: RunSummary) -> dict[str, tuple[str | None, str | None]]:
+    return {one.doc_id: (one.decision, one.dominant_type) for one in summary.documents}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(("profile", "most"), [("full", 4), ("lean", 2)])
+def test_the_samples_are_decided_as_by_the_embedded_model(
+    samples: Path, finished: RunSummary, tmp_path: Path, asked: pytest.MonkeyPatch, profile: str, most: int
+) -> None:
+    output = tmp_path / "output"
+    with served(output) as server:
+        asked.setenv("EVALKIT_GEMINI_BASE_URL", server.server.url)
+        settings = Settings.load(output=str(output), models={"default": "gemini:gemini-2.5-flash"}, profile=profile)
+        summary = run_samples(samples, output, settings=settings)
+        assert decisions(summary) == decisions(finished)
+        assert max(one.calls for one in summary.documents) == most
+        assert sum(one.calls for one in summary.documents) == len(server.calls)
+        assert sum(usage.calls for usage in summary.by_agent.values()) == len(server.calls)
+        made = len(server.calls)
+        again = run_samples(samples, output, settings=settings)
+        assert all(one.resumed or one.error for one in again.documents)
+        assert len(server.calls) == made
+
+
+def test_document_ai_reads_and_gemini_decides(samples: Path, finished: RunSummary, tmp_path: Path) -> None:
+    """By the command line; text that Document AI and this machine read alike is decided alike."""
+    output = tmp_path / "output"
+    with served(output) as server, DocumentAiServer() as reader:
+        environment = server.environment | {
+            "EVALKIT_DOCUMENTAI_ENDPOINT": reader.url,
+            "EVALKIT_DOCUMENTAI_PROCESSOR": PROCESSOR,
+        }
+        command = gemini_run(samples, output, "--reader", "documentai", "--json")
+        done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        told = {one["doc_id"]: one for one in json.loads(done.stdout)["documents"]}
+        assert reader.calls
+    bundle = json.loads((output / "document_bundles" / "clinical_note.json").read_text())
+    assert bundle["reader"].startswith("documentai ")
+    assert "pretrained-layout-parser-v1.0-2024-06-03" in bundle["reader"]
+    expected = {name: found[1] for name, found in decisions(finished).items()}
+    assert told["clinical_note"]["decision"] == "AUTO_ACCEPT"
+    assert {name: told[name]["dominant_type"] for name in ("clinical_note", "genomic_report")} == {
+        name: expected[name] for name in ("clinical_note", "genomic_report")
+    }
+
+
+def test_a_server_that_stops_in_the_middle_of_a_run_is_asked_again_when_it_is_back(
+    tmp_path: Path, asked: pytest.MonkeyPatch
+) -> None:
+    folder, output = notes(tmp_path / "notes", 12), tmp_path / "output"
+    settings = {"output": str(output), "models": {"default": "gemini:gemini-2.5-flash"}, "call_seconds": 2}
+
+    def gone_after_twenty(call: Call) -> Reaction | None:
+        return gemini.RESET if call.number > 20 else None
+
+    with served(output, gone_after_twenty) as server:
+        asked.setenv("EVALKIT_GEMINI_BASE_URL", server.server.url)
+        first = run_samples_of(folder, Settings.load(**settings))
+    assert {one.decision for one in first.documents} == {"AUTO_ACCEPT", "ESCALATE_TO_SME"}
+    with served(output) as server:
+        asked.setenv("EVALKIT_GEMINI_BASE_URL", server.server.url)
+        second = run_samples_of(folder, Settings.load(**settings))
+        answered = sum(one.decision == "AUTO_ACCEPT" for one in first.documents)
+        assert len(server.calls) <= 4 * (12 - answered)
+    assert {one.decision for one in second.documents} == {"AUTO_ACCEPT"}
+
+
+def test_killed_again_and_again_it_ends_as_if_undisturbed_and_pays_nothing_twice(tmp_path: Path) -> None:
+    folder, output = notes(tmp_path / "notes", 24), tmp_path / "killed"
+    with served(tmp_path / "whole") as server:
+        whole = resumed(gemini_run(folder, tmp_path / "whole"), tmp_path / "whole", server.environment)
+        assert len(server.calls) == 4 * 24
+    with served(output, delay=0.3) as server:
+        command = gemini_run(folder, output)
+        killed = [killed_at_random(command, seed, 6.0, server.environment) for seed in range(3)]
+        assert resumed(command, output, server.environment) == whole
+        assert paid_twice(server, output) <= 16 * sum(killed)
+
+
+def test_an_interrupt_starts_nothing_new_and_keeps_what_is_paid_for(tmp_path: Path) -> None:
+    folder, output = notes(tmp_path / "notes", 24), tmp_path / "output"
+    with served(output, delay=0.5) as server:
+        command = gemini_run(folder, output)
+        run = subprocess.Popen(command, env=os.environ | server.environment, stderr=subprocess.PIPE, text=True)
+        while len(server.calls) < 20 and run.poll() is None:
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        _, said = run.communicate(timeout=30)
+        assert run.returncode == 130
+        assert "go on" in said
+        assert len(server.calls) < 4 * 24
+        made = len(server.calls)
+        resumed(command, output, server.environment)
+        assert len(server.calls) == 4 * 24, f"{made} calls were made before the interrupt"
+        assert paid_twice(server, output) == 0
+
+
+def test_what_nobody_may_read_is_in_no_log(tmp_path: Path) -> None:
+    """At any level, from any library: neither the text, nor the name in it or in the file's name, nor the key."""
+    folder = notes(tmp_path / "notes", 3)
+    (folder / "note_001.pdf").rename(folder / "Quartermain_Zebulon.pdf")
+    faults: list[Reaction | None] = [None, gemini.INTERNAL, gemini.NOT_JSON, gemini.DROPPED, gemini.SAFETY, None]
+    output = tmp_path / "output"
+    with served(output, lambda call: faults[call.number % len(faults)]) as server:
+        script = (
+            "import logging, sys; logging.basicConfig(level=1, stream=sys.stderr)\n"
+            "import evalkit\n"
+            f"evalkit.run([{str(folder)!r}], output={str(output)!r}, model='gemini:gemini-2.5-flash')\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | server.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert "DEBUG" in done.stderr, "the log is on"
+    for secret in (KEY, "Zebulon", "takes the tablets", "attending physician"):
+        assert secret not in done.stderr + done.stdout
+
+
+def run_samples_of(folder: Path, settings: Settings) -> RunSummary:
+    import evalkit
+
+    return evalkit.run([folder], settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"models": {"default": "gemini:x"}}, "MODEL-KEY"),
+        ({"models": {"default": "nobody:x"}}, "MODEL-NAME"),
+        ({"reader": "documentai"}, "DOCUMENTAI-PROCESSOR"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_before_any_document(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object], code: str
+) -> None:
+    from evalkit.errors import UsageError
+
+    for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    folder = notes(tmp_path / "notes", 1)
+    with pytest.raises(UsageError) as refused:
+        run_samples_of(folder, Settings.load(output=str(tmp_path / "output"), **settings))
+    assert refused.value.code == code
+
+
+def test_a_model_without_a_price_cannot_be_limited_in_dollars(tmp_path: Path, asked: pytest.MonkeyPatch) -> None:
+    from evalkit.errors import UsageError
+
+    settings = Settings.load(
+        output=str(tmp_path / "output"), models={"default": "gemini:house-model"}, limits={"usd_per_run": "5"}
+    )
+    with pytest.raises(UsageError, match="price"):
+        run_samples_of(notes(tmp_path / "notes", 1), settings)
