@@ -298,15 +298,25 @@ def reindex(output: OutputOption = None) -> None:
 
 
 @app.command()
-def doctor(output: OutputOption = None, as_json: JsonOption = False) -> None:
+def doctor(
+    live: Annotated[
+        bool, typer.Option("--live", help="Ask the language models, and Document AI, once; a few tokens.")
+    ] = False,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.")] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """What is installed, configured or missing, and what mends it.
 
-    Example: evalkit doctor
+    Example: evalkit doctor --live --model gemini:gemini-2.5-flash
     """
     from evalkit.doctor import examine
     from evalkit.settings import Settings
 
-    checks = examine(Settings.load(output=None if output is None else str(output)))
+    settings = Settings.load(
+        output=None if output is None else str(output), models={"default": model} if model is not None else None
+    )
+    checks = examine(settings, live=live)
     if as_json:
         _print_json([vars(check) for check in checks])
     else:

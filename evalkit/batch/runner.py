@@ -314,6 +314,12 @@ def _documentai(settings: Settings) -> DocumentAi | None:
     """The processor with its version, which is asked once if it was not named."""
     if settings.reader == "local":
         return None
+    asked = document_ai(settings)
+    return replace(asked, processor=asked.pinned)
+
+
+def document_ai(settings: Settings) -> DocumentAi:
+    """The processor that is set. UsageError where there is none, or it is not named as Google names it."""
     if not settings.documentai_processor:
         raise UsageError(
             "no processor of Document AI is named",
@@ -322,13 +328,12 @@ def _documentai(settings: Settings) -> DocumentAi | None:
         )
     from evalkit.documents.documentai import DocumentAi
 
-    asked = DocumentAi(
+    return DocumentAi(
         settings.documentai_processor,
         settings.documentai_endpoint,
         settings.documentai_seconds,
         settings.documentai_transport,
     )
-    return replace(asked, processor=asked.pinned)
 
 
 def _orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:

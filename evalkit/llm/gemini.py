@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_PROBE_SECONDS = 20.0
 #: httpcore2 quotes response headers and, where a server breaks the protocol, what it sent instead; httpx2 quotes URLs.
 _TALKATIVE = ("google_genai", "httpx2", "httpcore2", "httpx", "httpcore")
 
@@ -125,12 +124,6 @@ class Gemini:
         """Send it once, at temperature 0. CallFailed where no whole reply came."""
         return _reply(await self._call(lambda client: self._generate(client, request), request.seconds))
 
-    async def probe(self) -> str:
-        """That the key, the network and the model are in order, found out with a call that costs nothing. CallFailed."""
-        if not await self._call(self._count, _PROBE_SECONDS):
-            raise _failed("LLM-MALFORMED")
-        return f"{self.name} answers"
-
     async def close(self) -> None:
         """Give the connections back; what is sent later opens new ones."""
         left, self._open = self._open, None
@@ -204,13 +197,6 @@ class Gemini:
             ),
         )
         return (response.sdk_http_response and response.sdk_http_response.body) or ""
-
-    async def _count(self, client: Client) -> int | None:
-        from google.genai import types
-
-        config = types.CountTokensConfig(http_options=_timeout(_PROBE_SECONDS))
-        counted = await client.aio.models.count_tokens(model=self._model, contents="ready", config=config)
-        return counted.total_tokens
 
 
 class _Open(NamedTuple):

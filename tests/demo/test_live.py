@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -186,3 +187,21 @@ def test_a_model_without_a_price_cannot_be_limited_in_dollars(tmp_path: Path, as
     )
     with pytest.raises(UsageError, match="price"):
         run_samples_of(notes(tmp_path / "notes", 1), settings)
+
+
+@pytest.mark.parametrize(
+    ("reaction", "is_fine"), [(lambda call: None, True), (lambda call: gemini.FORBIDDEN, False)], ids=["key", "no key"]
+)
+def test_the_doctor_asks_once(tmp_path: Path, reaction: Callable[[Call], Reaction | None], is_fine: bool) -> None:
+    def answer(call: Call) -> Reaction:
+        return reaction(call) or '{"ready": true}'
+
+    with gemini.GeminiServer(answer) as server:
+        command = [sys.executable, "-m", "evalkit", "doctor", "--live", "--model", "gemini:m", "--json"]
+        environment = os.environ | {"EVALKIT_GEMINI_BASE_URL": server.url, "GEMINI_API_KEY": KEY}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert len(server.calls) == 1
+    (found,) = (one for one in json.loads(done.stdout) if one["name"] == "language model")
+    assert found["is_fine"] is is_fine
+    assert ("answers" in found["found"]) is is_fine
+    assert KEY not in done.stdout + done.stderr

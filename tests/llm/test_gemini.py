@@ -347,30 +347,6 @@ def test_the_name_is_that_of_the_option() -> None:
     assert Gemini("gemini-9").name == "gemini:gemini-9"
 
 
-def test_a_probe_is_one_call_for_nothing(bench: Bench) -> None:
-    bench.reaction = lambda call: RIGHT
-    assert "gemini:gemini-9" in bench.runner.run(bench.gemini.probe())
-    assert bench.server.calls[-1].path == "/v1beta/models/gemini-9:countTokens"
-
-
-@pytest.mark.parametrize(
-    ("fault", "code"),
-    [
-        (service.WRONG_KEY, "LLM-KEY"),
-        (service.NO_SUCH_MODEL, "LLM-MODEL"),
-        (service.DROPPED, "LLM-UNREACHABLE"),
-        (service.NOT_JSON, "LLM-MALFORMED"),
-        (body({"login": "please"}), "LLM-MALFORMED"),
-    ],
-)
-def test_a_probe_fails_as_a_call_does(bench: Bench, fault: Fault, code: str) -> None:
-    bench.reaction = lambda call: fault
-    with pytest.raises(CallFailed) as failed:
-        bench.runner.run(bench.gemini.probe())
-    assert failed.value.code == code
-    assert KEY not in whole(failed.value)
-
-
 # Time ----------------------------------------------------------------------------------------------------------------
 
 
