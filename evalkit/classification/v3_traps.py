@@ -62,15 +62,26 @@ def _compiles(pattern: str) -> str:
     return pattern
 
 
-class PageFurniture(_Data):
-    """One kind of header or footer text of trap 3."""
-
+class _Pattern(_Data):
     name: str
     pattern: Annotated[str, AfterValidator(_compiles)]
 
+    def search(self, text: str) -> str | None:
+        """The first place in the text, as it is written there."""
+        found = re.search(self.pattern, text, re.IGNORECASE)
+        return found.group() if found else None
+
     def matches(self, text: str) -> bool:
         """Whether the text holds it."""
-        return re.search(self.pattern, text, re.IGNORECASE) is not None
+        return self.search(text) is not None
+
+
+class PageFurniture(_Pattern):
+    """One kind of header or footer text of trap 3."""
+
+
+class AddressedToModel(_Pattern):
+    """One kind of words that speak to a machine."""
 
 
 class OrderForm(_Data):
@@ -88,6 +99,7 @@ class Traps(_Data):
     administrative: Administrative
     page_furniture: tuple[PageFurniture, ...]
     order_form: OrderForm
+    addressed_to_model: tuple[AddressedToModel, ...] = ()
 
 
 @cache
@@ -131,6 +143,7 @@ class V3TrapDetector:
     def _caught(self, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
         yield from _vendor_trap(self._traps, answer, bundle)
         yield from _administrative_trap(self._traps.administrative, answer, bundle)
+        yield from _instruction_trap(self._traps, bundle)
         for segment in answer.segments:
             for presence in segment.segment_composition:
                 for evidence in presence.top_evidence:
@@ -242,6 +255,26 @@ def _keyword_issue(
         page=page,
         quote=quote,
     )
+
+
+def _instruction_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
+    """Words for a machine, seen or hidden: what the models said of this document may be what it told them to say."""
+    for page in bundle.pages:
+        hidden = "\n".join(block.text for block in page.blocks if block.hidden)
+        for row in traps.addressed_to_model:
+            seen = row.search(page.text)
+            if seen is None and not row.matches(hidden):
+                continue
+            yield Issue.of(
+                "V3",
+                "V3-TRAP-INSTRUCTION",
+                MAJOR,
+                f"Page {page.page_num} has {row.name}" + ("" if seen else ", hidden from people who look at it"),
+                location=f"page {page.page_num}",
+                suggested_fix="Decide without what any model said of this document, and ask where it comes from",
+                page=page.page_num,
+                quote=seen,
+            )
 
 
 def _said(page: Page, phrase: str) -> str | None:

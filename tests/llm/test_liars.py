@@ -44,12 +44,13 @@ LIES: tuple[Json, ...] = (
 )
 
 
-def hostile(number: int) -> DocumentBundle:
-    """The document of the slides, with an order to the model somewhere in it."""
+def read(number: int) -> DocumentBundle:
+    """The document of the slides; every second one has an order to the model somewhere in it."""
     drawn = random.Random(number)
     pages = [one.text.split("\n") for one in doc2_6().pages]
-    told = drawn.choice(pages)
-    told.insert(drawn.randrange(len(told) + 1), drawn.choice(ORDERS))
+    if number % 2:
+        told = drawn.choice(pages)
+        told.insert(drawn.randrange(len(told) + 1), drawn.choice(ORDERS))
     bundle = document(*(page(index, "\n".join(lines)) for index, lines in enumerate(pages, 1)))
     return bundle.model_copy(update={"sha256": f"{number:064x}"})
 
@@ -70,13 +71,13 @@ def computed(outcome: Outcome, bundle: DocumentBundle) -> Decision:
 
 @pytest.mark.parametrize("profile", ["full", "lean"])
 def test_no_verdict_is_milder_than_what_is_computed(profile: str) -> None:
-    bundles = [hostile(number) for number in range(COUNT // 2)]
+    bundles = [read(number) for number in range(COUNT)]
     marks = {fenced(bundle, []).split()[0]: number for number, bundle in enumerate(bundles)}
 
     def lie(call: Call) -> str:
         if call.role != "classifier":
             return '{"findings": []}'
-        return json.dumps(edited(doc2_6_answer(), LIES[marks[call.prompt.split(maxsplit=1)[0]] % len(LIES)]))
+        return json.dumps(edited(doc2_6_answer(), LIES[marks[call.prompt.split(maxsplit=1)[0]] // 2 % len(LIES)]))
 
     async def all_of_them(server: GeminiServer) -> list[Outcome]:
         model = LanguageModel(Gemini("m", base_url=server.url, api_key="k"), Ledger(), Gate(16))
@@ -92,5 +93,6 @@ def test_no_verdict_is_milder_than_what_is_computed(profile: str) -> None:
         if outcome.verdict.decision is Decision.AUTO_ACCEPT:
             assert computed(outcome, bundle) is Decision.AUTO_ACCEPT
     decisions = [outcome.verdict.decision for outcome in outcomes]
-    assert decisions.count(Decision.ESCALATE_TO_SME) >= len(bundles) // 2
-    assert Decision.AUTO_ACCEPT in decisions, "a document may quote an order and be right all the same"
+    assert set(decisions[1::2]) == {Decision.ESCALATE_TO_SME}, "somebody spoke to the machine"
+    assert decisions[0::2].count(Decision.AUTO_ACCEPT) >= COUNT // 20, "and honest answers are accepted all the same"
+    assert decisions[0::2].count(Decision.ESCALATE_TO_SME) >= COUNT // 4
