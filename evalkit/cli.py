@@ -400,7 +400,7 @@ def _print_summary(summary: RunSummary) -> None:
 
 def _cost(usage: Usage | UsageTotal) -> str:
     price = "price unknown" if usage.cost_usd is None else f"{Decimal(usage.cost_usd):.4f} US dollars"
-    return f"{usage.calls} calls, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
+    return f"{usage.calls} call{'s' * (usage.calls != 1)}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
 
 
 def _after_repair(document: DocumentSummary) -> str:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from operator import itemgetter
+
 from evalkit.documents.bundle import Page
-from evalkit.grounding.locate import whole_words
-from evalkit.grounding.normalise import canonical, canonical_text
+from evalkit.grounding.locate import occurrences
+from evalkit.grounding.normalise import canonical_text
+
+#: Longer passages (words) are no quotes: of two words at both ends of a page nobody knows what was meant.
+LONGEST = 120
 
 
 def cut(page: Page, paragraph: int | None, first_words: str, last_words: str) -> str | None:
-    """The shortest passage that begins and ends so; None where there is none.
+    """The shortest passage that begins and ends so; None where there is none, or none of at most ``LONGEST`` words.
 
     It is looked for in the paragraph of that number (from 1, of ``Page.paragraphs``), then on the whole page.
     """
@@ -21,11 +27,11 @@ def _between(text: str, first_words: str, last_words: str) -> str | None:
     first, last = canonical_text(first_words), canonical_text(last_words)
     if not first or not last:
         return None
-    form = canonical(text)
-    start = form.text.find(first)
-    # Of a short quote the first words may be its last ones too.
-    end = form.text.find(last, start) if start >= 0 else -1
-    if end < 0:
-        return None
-    end = max(end + len(last), start + len(first))
-    return text[slice(*whole_words(text, *form.span(start, end)))]
+    endings = list(occurrences(last, text))
+    spans = []
+    for start, end in occurrences(first, text):
+        # Of a short quote the first words may be its last ones too.
+        nearest = bisect_left(endings, start, key=itemgetter(0))
+        spans += [(start, max(end, endings[nearest][1]))] if nearest < len(endings) else []
+    passage = text[slice(*min(spans, key=lambda span: span[1] - span[0]))] if spans else ""
+    return passage if 0 < len(passage.split()) <= LONGEST else None

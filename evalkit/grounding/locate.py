@@ -133,7 +133,7 @@ class Locator:
         """Whether the page has these words."""
         wanted = canonical_text(quote)
         exists = 1 <= page_number <= self._bundle.total_pages
-        return exists and bool(wanted) and any(_occurrences(wanted, self._bundle.page(page_number).text))
+        return exists and bool(wanted) and any(occurrences(wanted, self._bundle.page(page_number).text))
 
     def _joins(self, number: int) -> list[_Passage]:
         """The page run on into the next one, and the one before run on into it, without what is furniture."""
@@ -260,7 +260,7 @@ class _Passage(NamedTuple):
         """The best of the places here where the quote's canonical form stands; None without one."""
         turned: Located | None = None
         whole: list[tuple[int, int]] = []
-        for span in filter(self.holds, _occurrences(wanted, self.text)):
+        for span in filter(self.holds, occurrences(wanted, self.text)):
             if not says_something(quote):
                 return self.place(QuoteVerdict.UNCERTAIN, span, difference=_NOTHING_SAID)
             if lost := left_out(self.text, *span):
@@ -306,7 +306,7 @@ def _body(page: Page) -> list[tuple[int, int]]:
     return spans
 
 
-def _occurrences(wanted: str, text: str) -> Iterator[tuple[int, int]]:
+def occurrences(wanted: str, text: str) -> Iterator[tuple[int, int]]:
     """The original characters of every whole-word occurrence."""
     form = canonical(text)
     at = form.text.find(wanted)

@@ -52,7 +52,7 @@ def provider(
         raise UsageError(
             f"there is no model {name!r}",
             code="MODEL-NAME",
-            remedy="Name gemini:MODEL, openai:MODEL, anthropic:MODEL or ollama:MODEL.",
+            remedy="Name embedded, gemini:MODEL, openai:MODEL, anthropic:MODEL or ollama:MODEL.",
         )
     if service == "gemini":
         return _gemini(model, gemini_base_url, environment)
