@@ -418,8 +418,8 @@ def _described(result: DocumentResult) -> Iterator[str]:
             yield f"  pages {segment.start_page}–{segment.end_page}: {segment.dominant_type or 'cannot tell'}"
     if result.evidence_quality_score is not None:
         yield f"Evidence quality: {result.evidence_quality_score:.2f}"
-    if result.model != "embedded":
-        for agent, usage in sorted(result.usage.by_agent.items()):
+    for agent, usage in sorted(result.usage.by_agent.items()):
+        if usage.input_tokens:
             yield f"{agent}: {_cost(usage)}"
 
 

@@ -52,15 +52,15 @@ class Limits(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    calls_per_document: int | None = Field(40, ge=1)
-    """Calls, repeated ones too."""
-    tokens_per_document: int | None = Field(None, ge=1)
+    calls_per_document: int = Field(40, ge=0)
+    """Calls, repeated ones too; 0, here and below: as many as it takes."""
+    tokens_per_document: int = Field(0, ge=0)
     """Input and output, thoughts and cached ones too."""
-    usd_per_document: Decimal | None = Field(None, gt=0)
+    usd_per_document: Decimal = Field(Decimal(0), ge=0)
     """US dollars by the provider's list."""
-    calls_per_run: int | None = Field(None, ge=1)
-    tokens_per_run: int | None = Field(None, ge=1)
-    usd_per_run: Decimal | None = Field(None, gt=0)
+    calls_per_run: int = Field(0, ge=0)
+    tokens_per_run: int = Field(0, ge=0)
+    usd_per_run: Decimal = Field(Decimal(0), ge=0)
 
 
 class Settings(BaseSettings):
@@ -149,14 +149,17 @@ class Settings(BaseSettings):
             ) from error
 
 
-#: Keys and projects, by the providers' own names.
+#: Keys, projects and addresses, by the providers' own names.
 _CREDENTIALS = (
     "ANTHROPIC_API_KEY",
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",
     "GOOGLE_CLOUD_LOCATION",
     "GOOGLE_CLOUD_PROJECT",
+    "GOOGLE_GEMINI_BASE_URL",
     "GOOGLE_GENAI_USE_VERTEXAI",
+    "GOOGLE_VERTEX_BASE_URL",
+    "OLLAMA_API_KEY",
     "OPENAI_API_KEY",
 )
 

@@ -332,6 +332,9 @@ _calls = sa.Table(
     sqlite_autoincrement=True,
 )
 
+# A run that asks everything anew and was interrupted goes on with what it was answered since this call.
+_fresh = sa.Table("fresh", _metadata, sa.Column("after", sa.Integer, primary_key=True))
+
 #: The columns of a row of the queue, in the order in which people read them.
 CASE_COLUMNS = tuple(column.name for column in _cases.columns)
 
@@ -350,8 +353,8 @@ class Index:
             raise StoreError(
                 f"the index {path} cannot be opened ({type(error).__name__})",
                 code="STORE-INDEX",
-                remedy="Mend the folder's rights; if the file is damaged, delete it (open drafts go with it) and run "
-                "`evalkit reindex`.",
+                remedy="Mend the folder's rights; if the file is damaged, delete it (open drafts and the paid answers of "
+                "language models go with it) and run `evalkit reindex`.",
             ) from error
         self.claims = Claims(self._engine)
         self.drafts = Drafts(self._engine)
@@ -590,10 +593,19 @@ class Calls:
             found = connection.execute(query).mappings().all()
         return [Call(**{name: value for name, value in one.items() if name != "number"}) for one in found]
 
-    def last(self) -> int:
-        """The number of the newest call; 0 where there is none."""
+    def begin_fresh(self) -> int:
+        """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
         with _transaction(self._engine) as connection:
-            return connection.execute(sa.select(sa.func.max(_calls.c.number))).scalar() or 0
+            begun = connection.execute(sa.select(_fresh.c.after)).scalar()
+            if begun is None:
+                begun = connection.execute(sa.select(sa.func.max(_calls.c.number))).scalar() or 0
+                connection.execute(sa.insert(_fresh).values(after=begun))
+            return int(begun)
+
+    def end_fresh(self) -> None:
+        """No fresh run is under way any more."""
+        with _transaction(self._engine) as connection:
+            connection.execute(sa.delete(_fresh))
 
 
 def _engine(path: Path) -> sa.Engine:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Self
 
 from evalkit.errors import UsageError
-from evalkit.llm import ledger
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.gate import Gate
-from evalkit.llm.ledger import Journal, Ledger, priced
+from evalkit.llm.ledger import Journal, Ledger, Limits, priced
 from evalkit.llm.model import Model, Provider, Usage
 from evalkit.llm.providers import provider
 from evalkit.llm.remote import LanguageModel
@@ -17,6 +16,8 @@ from evalkit.settings import Settings, credentials
 
 EMBEDDED = "embedded"
 """The model that needs no provider."""
+#: Who asks, besides the classifier.
+_ROLES = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
 
 
 class Asking:
@@ -24,15 +25,25 @@ class Asking:
 
     def __init__(self, settings: Settings, journal: Journal | None = None, *, fresh: bool = False) -> None:
         """UsageError where a model cannot be asked: no such provider, no key, no price for a limit in dollars."""
-        models = settings.models
-        self.ledger = Ledger(journal, ledger.Limits(**settings.limits.model_dump()), fresh=fresh)
-        gate = Gate(settings.calls_in_flight)
+        by_role = {role: name for role, name in settings.models.by_role.items() if role in _ROLES[settings.profile]}
+        names = {settings.models.default, *by_role.values()}
+        self.ledger = Ledger(journal, limits_of(settings), fresh=fresh)
         self._remote = {
-            name: LanguageModel(provider_of(name, settings), self.ledger, gate, seconds=settings.call_seconds)
-            for name in sorted(models.names - {EMBEDDED})
+            name: LanguageModel(
+                provider_of(name, settings),
+                self.ledger,
+                Gate(settings.calls_in_flight),
+                address={"openai": settings.openai_base_url, "ollama": settings.ollama_base_url}.get(
+                    name.partition(":")[0]
+                ),
+                seconds=settings.call_seconds,
+            )
+            for name in sorted(names - {EMBEDDED})
         }
         known: dict[str, Model] = {EMBEDDED: EmbeddedModel(), **self._remote}
-        self.model: Model = ByRole(known[models.default], {role: known[name] for role, name in models.by_role.items()})
+        self.model: Model = ByRole(
+            known[settings.models.default], {role: known[name] for role, name in by_role.items()}
+        )
 
     @property
     def is_remote(self) -> bool:
@@ -51,15 +62,14 @@ class Asking:
         await self.close()
 
 
+def limits_of(settings: Settings) -> Limits:
+    """What may be spent; 0 is as much as it takes."""
+    return Limits(**{name: limit or None for name, limit in settings.limits.model_dump().items()})
+
+
 def provider_of(name: str, settings: Settings) -> Provider:
     """The provider that a model's name means. UsageError as ``Asking``."""
-    if ledger.Limits(**settings.limits.model_dump()).has_money and priced(name, Usage()).cost_usd is None:
-        raise UsageError(
-            f"nobody knows the price of {name}",
-            code="MODEL-PRICE",
-            remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
-        )
-    return provider(
+    found = provider(
         name,
         environment=credentials(),
         gemini_base_url=settings.gemini_base_url,
@@ -67,3 +77,10 @@ def provider_of(name: str, settings: Settings) -> Provider:
         anthropic_base_url=settings.anthropic_base_url,
         ollama_base_url=settings.ollama_base_url,
     )
+    if limits_of(settings).has_money and priced(name, Usage()).cost_usd is None:
+        raise UsageError(
+            f"nobody knows the price of {name}",
+            code="MODEL-PRICE",
+            remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
+        )
+    return found

@@ -54,7 +54,9 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 #: Reasons for which a document may be read all the same the next time.
-_MAY_PASS = frozenset({"READER-CRASHED", "READER-UNREADABLE", "READER-CHANGED"})
+_MAY_PASS = frozenset({"READER-CRASHED", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}) | {
+    f"DOCUMENTAI-{why}" for why in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")
+}
 
 #: Documents under way at once, per reading process: enough that none waits for the others' writing.
 _IN_FLIGHT = 3
@@ -238,6 +240,7 @@ async def arun(
             async with Asking(given, index.calls, fresh=fresh) as asking:
                 batch = _Batch(given, how, files, index, asking, rows, labels, supplied, fresh)
                 documents = await batch.process(found.sources, on_progress)
+                asking.ledger.end()
         finally:
             index.close()
     return RunSummary(
@@ -370,6 +373,7 @@ def fingerprint(sha256: str, settings: Settings, reader: str, supplied: Any) -> 
             "models": settings.models.model_dump(),
             "profile": settings.profile,
             "window_characters": settings.window_characters,
+            "own_servers": [settings.openai_base_url, settings.ollama_base_url],
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
             "versions": versions(),
@@ -404,7 +408,7 @@ def _result(
         usage=outcome.usage,
         model=settings.models.default,
         reader=bundle.reader,
-        versions=versions(),
+        versions=versions() | ({"models": settings.models.by_role} if settings.models.by_role else {}),
         times=times,
     )
 
@@ -482,7 +486,7 @@ class _Batch:
                 code="UNEXPECTED",
                 remedy="Run it again; if it happens again, report it with this line.",
             )
-            return _failure_summary(source, unexpected)
+            return self._failed(source, unexpected)
 
     def _finished(self, source: Source, print_: str) -> DocumentSummary | None:
         """The summary of what an earlier run finished, if all that made it is the same."""
@@ -496,8 +500,7 @@ class _Batch:
         if isinstance(result, DocumentFailure):
             return _failure_summary(source, result.error, resumed=True)
         bundle = self._stored_bundle(source)
-        # Who could not answer then may answer now; what was answered is in the journal.
-        if bundle is None or any(issue.code.endswith("-AGENT-FAILED") for issue in result.open_issues):
+        if bundle is None or _is_unanswered(result, is_supplied=source.doc_id in self._supplied):
             return None
         if self._labels is not None:
             self._publish(result, bundle, source)
@@ -597,6 +600,12 @@ class _Batch:
         )
 
 
+def _is_unanswered(result: DocumentResult, *, is_supplied: bool) -> bool:
+    """Whether a model could not answer then, and may now; what was answered is in the journal."""
+    codes = {issue.code for issue in result.open_issues}
+    return any(code.endswith("-AGENT-FAILED") for code in codes) or (not is_supplied and "V1-UNPARSEABLE" in codes)
+
+
 def _as_text(path: Path | str) -> str:
     """A path as text that can be written; a name need not be text at all."""
     return str(path).encode(errors="replace").decode()
@@ -666,6 +675,8 @@ def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
             ended.wait(0.2)
         except KeyboardInterrupt as error:
             # The first starts nothing new and lets calls that are paid for end; the next one drops those too.
+            if interrupted is None:
+                log.warning("interrupted: waiting for the calls under way; Ctrl-C again drops them")
             interrupted = error
             loop.call_soon_threadsafe(task.cancel)
     if interrupted:

@@ -114,8 +114,8 @@ def verifier_prompt(
 
 
 def _is_among(finding: Finding, pages: Pages | None) -> bool:
-    """Whether it is about these pages; what is about no page is said with the first."""
-    return pages is None or pages[0] <= (finding.page or 1) <= pages[1]
+    """Whether it is about these pages; what is about no page, or the page before the first, was said before."""
+    return pages is None or pages[0] - (pages[0] == 1) < (finding.page or 1) <= pages[1]
 
 
 def claims(answer: ClassificationOutput, pages: Pages | None = None) -> dict[str, Any]:

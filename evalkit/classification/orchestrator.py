@@ -26,7 +26,7 @@ from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, grounded_ratio, quality_score
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
-from evalkit.classification.windows import joined, windows
+from evalkit.classification.windows import faults, joined, windows
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.embedded import EmbeddedModel
@@ -106,14 +106,16 @@ class RetryOrchestrator:
         read = issues.enter(numbered("reader", reader_issues(bundle)))
         if not bundle.has_text:
             return self._ended(None, read, (), asked)
-        answer, fault = await self._propose(bundle, supplied, asked)
+        answer, found = await self._propose(bundle, supplied, asked)
+        read += issues.enter(found)
         if answer is None:
-            return self._ended(None, [*read, *issues.enter(fault)], (), asked)
+            return self._ended(None, read, (), asked)
         return await self._rounds(bundle, answer, read, issues, asked)
 
     async def _propose(
         self, bundle: DocumentBundle, supplied: Any, asked: _Asked
     ) -> tuple[ClassificationOutput | None, list[Issue]]:
+        """The classification, if there is one, and what is wrong with the way in which it came."""
         if isinstance(supplied, Unparseable):
             return None, [unparseable(supplied.reason)]
         if supplied is not None:
@@ -121,11 +123,12 @@ class RetryOrchestrator:
                 return ClassificationOutput.model_validate(supplied), []
             except ValidationError as error:
                 return None, [unparseable(_first_fault(error))]
-        parts = windows(bundle, self._window, shared=1)
+        parts = windows(bundle, self._window)
         given = await asked.ask_all(self._classifier.question(bundle, pages) for pages in parts)
         answers = [answer.value for answer in given if answer.value is not None]
         if len(answers) == len(given):
-            return joined(list(zip(parts, answers, strict=True))), []
+            told = list(zip(parts, answers, strict=True))
+            return joined(told), faults(bundle, told)
         failed = next(answer for answer in given if answer.value is None)
         if failed.unparseable:
             return None, [unparseable(failed.failure or "it is not JSON")]

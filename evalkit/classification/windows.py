@@ -1,12 +1,12 @@
 """Long documents in windows: whatever is asked is asked about every page.
 
-Windows of the classifier share one page with the one before: whether a document goes on over the join shows in the
-second answer, which has that page and the next in one segment, or not.
+Windows share one page with the one before: whether a document goes on over the join shows in the classifier's second
+answer, which has that page and the next in one segment, or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from evalkit.classification.findings import Pages
 from evalkit.classification.primary_classifier import dominant_overall, mixture_of
@@ -17,14 +17,17 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
 )
+from evalkit.classification.v1_schema import V1SchemaValidator
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.issue import Issue, IssueSeverity
 
 
-def windows(bundle: DocumentBundle, most: int | None, *, shared: int = 0) -> list[Pages]:
+def windows(bundle: DocumentBundle, most: int | None) -> list[Pages]:
     """Page ranges of at most ``most`` characters each, which cover the document; None: one for all.
 
-    A page that is longer is a window of its own. From the second on, each begins with the last ``shared`` pages of the
-    one before, which are not counted.
+    A page that is longer is a window of its own. From the second on, each begins with the last page of the one before,
+    which is not counted: what goes on over the join is seen from both sides.
     """
     if most is None:
         return [(1, bundle.total_pages)]
@@ -35,14 +38,51 @@ def windows(bundle: DocumentBundle, most: int | None, *, shared: int = 0) -> lis
             filled = 0
         filled += len(page.text)
     ends = [*(start - 1 for start in starts[1:]), bundle.total_pages]
-    return [(max(start - shared, 1) if start > 1 else 1, end) for start, end in zip(starts, ends, strict=True)]
+    return [(max(start - 1, 1), end) for start, end in zip(starts, ends, strict=True)]
+
+
+def faults(bundle: DocumentBundle, answers: Sequence[tuple[Pages, ClassificationOutput]]) -> list[Issue]:
+    """What V1 and V2 find in each answer by itself: joined, one answer's mistakes would cancel another's.
+
+    None of it can be repaired, as the answer that it is about is not kept. A document of one window has none here:
+    its answer is checked as it is.
+    """
+    if len(answers) == 1:
+        return []
+    return [issue for pages, answer in answers for issue in _own_faults(bundle, pages, answer)]
+
+
+def _own_faults(bundle: DocumentBundle, pages: Pages, answer: ClassificationOutput) -> Iterator[Issue]:
+    before = pages[0] - 1
+    own = tuple(page.model_copy(update={"page_num": page.page_num - before}) for page in bundle.between(*pages))
+    part = bundle.model_copy(update={"pages": own, "total_pages": len(own)})
+    moved = answer.model_copy(update={"segments": tuple(_moved(segment, -before) for segment in answer.segments)})
+    for issue in (*V1SchemaValidator().validate(moved, part), *V2ConsistencyChecker().validate(moved, part)):
+        if issue.severity is not IssueSeverity.MINOR:
+            yield issue.model_copy(
+                update={
+                    "message": f"In the answer about pages {pages[0]} to {pages[1]}, counted from its first page: {issue.message}",
+                    "page": None if issue.page is None else issue.page + before,
+                    "auto_fixable": False,
+                }
+            )
+
+
+def _moved(segment: Segment, by: int) -> Segment:
+    def rows() -> Iterator[TypePresence]:
+        for presence in segment.segment_composition:
+            evidence = tuple(one.model_copy(update={"page": one.page + by}) for one in presence.top_evidence)
+            yield presence.model_copy(update={"top_evidence": evidence})
+
+    pages = {"start_page": segment.start_page + by, "end_page": segment.end_page + by}
+    return segment.model_copy(update=pages | {"segment_composition": tuple(rows())})
 
 
 def joined(answers: Sequence[tuple[Pages, ClassificationOutput]]) -> ClassificationOutput:
     """The answers about windows, each but the first with one shared page, as one about the whole document.
 
-    What is wrong in one of them stays wrong: it is V1's and V2's to find. Where a document goes on over a join and the
-    two answers call it different types, nobody can tell its type.
+    What is wrong in one of them, ``faults`` says. Where a document goes on over a join and the two answers call it
+    different types, nobody can tell its type.
     """
     if len(answers) == 1:
         return answers[0][1]
@@ -60,8 +100,14 @@ def joined(answers: Sequence[tuple[Pages, ClassificationOutput]]) -> Classificat
                 segments.append(kept)
     numbered = tuple(segment.model_copy(update={"segment_index": number}) for number, segment in enumerate(segments, 1))
     miscounted = sum(answer.number_of_segments - len(answer.segments) for _, answer in answers)
-    is_complete = all(_types(segment) == set(DocumentType) for segment in numbered)
-    mixture = mixture_of(numbered) if is_complete else ()
+    can_be_mixed = all(
+        _types(segment) == set(DocumentType)
+        and segment.segment_page_count > 0
+        and all(presence.segment_share >= 0 for presence in segment.segment_composition)
+        and any(presence.segment_share > 0 for presence in segment.segment_composition)
+        for segment in numbered
+    )
+    mixture = mixture_of(numbered) if numbered and can_be_mixed else ()
     return ClassificationOutput(
         dominant_type_overall=dominant_overall(numbered, mixture) if mixture else None,
         number_of_segments=len(numbered) + miscounted,
@@ -83,17 +129,18 @@ def _from(segment: Segment, page: int) -> Segment:
 
 
 def _continued(segment: Segment, more: Segment) -> Segment:
-    pages = segment.segment_page_count + more.segment_page_count
+    counted = segment.segment_page_count + more.segment_page_count
+    weights = [max(one.end_page - one.start_page + 1, 1) for one in (segment, more)]
     same = segment.dominant_type is more.dominant_type
     return segment.model_copy(
         update={
             "end_page": more.end_page,
-            "segment_page_count": pages,
+            "segment_page_count": counted,
             "dominant_type": segment.dominant_type if same else None,
             "reasoning": " ".join(filter(None, (segment.reasoning, more.reasoning))),
             "segment_composition": tuple(
                 _together(
-                    kind, [(segment, segment.segment_page_count / pages), (more, more.segment_page_count / pages)]
+                    kind, [(one, weight / sum(weights)) for one, weight in zip((segment, more), weights, strict=True)]
                 )
                 for kind in DocumentType
                 if kind in _types(segment) | _types(more)

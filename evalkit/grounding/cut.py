@@ -10,7 +10,7 @@ from evalkit.grounding.locate import occurrences
 from evalkit.grounding.normalise import canonical_text
 
 #: Longer passages (words) are no quotes: of two words at both ends of a page nobody knows what was meant.
-LONGEST = 120
+LONGEST = 60
 
 
 def cut(page: Page, paragraph: int | None, first_words: str, last_words: str) -> str | None:

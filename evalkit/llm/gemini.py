@@ -147,7 +147,7 @@ class Gemini:
         """The client of the running loop; that of a loop that has ended is dropped, as nothing can be awaited there."""
         loop = asyncio.get_running_loop()
         if self._open is None or self._open.loop is not loop:
-            http = _http_client()
+            http = _http_client(self._base_url)
             self._open = _Open(loop, http, self._connect(http))
         return self._open.client
 
@@ -221,13 +221,15 @@ class _HttpError(Exception):
         self.body = body
 
 
-def _http_client() -> AsyncClient:
+def _http_client(base_url: str | None) -> AsyncClient:
     from httpx2 import AsyncClient, Limits
 
     return AsyncClient(
         # How many calls run at once is decided above; one that waits for a connection here would time out.
         limits=Limits(max_connections=None, max_keepalive_connections=None),
         event_hooks={"response": [_must_be_200]},
+        # What is not encrypted takes no way by a proxy.
+        trust_env=not (base_url or "").startswith("http:"),
     )
 
 

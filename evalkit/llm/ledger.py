@@ -6,14 +6,14 @@ same model. What failed is never used again.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Protocol
 
-from evalkit.errors import ModelError
+from evalkit.errors import ModelError, StoreError
 from evalkit.llm.model import Usage
 from evalkit.store import Call
 
@@ -33,8 +33,12 @@ class Journal(Protocol):
         """The calls of that question, oldest first; only those behind number ``after``."""
         ...
 
-    def last(self) -> int:
-        """The number of the newest call; 0 where there is none."""
+    def begin_fresh(self) -> int:
+        """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
+        ...
+
+    def end_fresh(self) -> None:
+        """No fresh run is under way any more."""
         ...
 
 
@@ -54,14 +58,21 @@ class MemoryJournal:
         """The calls of that question."""
         return [call for number, call in self._calls.get(question, ()) if number > after]
 
-    def last(self) -> int:
+    def begin_fresh(self) -> int:
         """The number of the newest call."""
         return self._last
+
+    def end_fresh(self) -> None:
+        """Nothing to forget: the journal ends with the process."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What may be spent; None: as much as it takes."""
+    """What may be spent; None: as much as it takes.
+
+    Calls under way count as what they are expected to cost. One that costs more, because a model thinks for long, may
+    go beyond a limit of tokens or dollars by that much.
+    """
 
     calls_per_document: int | None = None
     tokens_per_document: int | None = None
@@ -84,18 +95,27 @@ class Ledger:
     """The calls of one run."""
 
     def __init__(self, journal: Journal | None = None, limits: Limits | None = None, *, fresh: bool = False) -> None:
-        """``fresh``: what earlier runs were answered counts for nothing."""
+        """``fresh``: what earlier runs were answered counts for nothing, but for a fresh run that was interrupted."""
         self._journal = journal or MemoryJournal()
         self._limits = limits or Limits()
-        self._after = self._journal.last() if fresh else 0
+        self._after = self._journal.begin_fresh() if fresh else 0
         self._spent: dict[str, Usage] = {}
         self._by_role: dict[str, Usage] = {}
         self._run = Usage()
-        self._under_way: Counter[str] = Counter()
+        self._under_way: dict[str, list[Usage]] = defaultdict(list)
+        self._broken: StoreError | None = None
 
     def of(self, question: str) -> list[Call]:
-        """What this question was answered so far, oldest first."""
-        return self._journal.of(question, after=self._after)
+        """What this question was answered last: the calls that failed before it, and it; or those that failed since."""
+        calls = self._journal.of(question, after=self._after)
+        answered = [-1, *(at for at, call in enumerate(calls) if call.failure is None)]
+        is_answered = answered[-1] == len(calls) - 1
+        return calls[answered[-2] + 1 :] if is_answered and len(answered) > 1 else calls[answered[-1] + 1 :]
+
+    @property
+    def has_money(self) -> bool:
+        """Whether what a call may cost has to be known before."""
+        return self._limits.has_money
 
     @property
     def spent(self) -> dict[str, Usage]:
@@ -107,23 +127,42 @@ class Ledger:
         return self._spent.get(document, Usage())
 
     @contextmanager
-    def begun(self, document: str) -> Iterator[None]:
-        """A call is under way, which counts from now on. LimitReached, and nothing is sent, where it may not be."""
-        _check("a document", "per_document", self.spent_on(document), self._under_way[document], self._limits)
-        _check("a run", "per_run", self._run, self._under_way.total(), self._limits)
-        self._under_way[document] += 1
+    def begun(self, document: str, expected: Usage) -> Iterator[None]:
+        """A call is under way, which counts from now on as ``expected``.
+
+        LimitReached, and nothing is sent, where it may not be; StoreError where an earlier answer could not be kept:
+        whatever would be answered now, and paid, would be lost as well.
+        """
+        if self._broken:
+            raise self._broken
+        others = [usage for usages in self._under_way.values() for usage in usages]
+        _check(
+            "a document", "per_document", [self.spent_on(document), *self._under_way[document]], expected, self._limits
+        )
+        _check("a run", "per_run", [self._run, *others], expected, self._limits)
+        self._under_way[document].append(expected)
         try:
             yield
         finally:
-            self._under_way[document] -= 1
+            self._under_way[document].remove(expected)
+            if not self._under_way[document]:
+                del self._under_way[document]
 
     def note(self, call: Call) -> None:
-        """The call has ended: it is counted, and kept when this returns."""
+        """The call has ended: it is counted, and kept when this returns. StoreError where it cannot be kept."""
         usage = usage_of(call)
         self._spent[call.document] = total([self.spent_on(call.document), usage])
         self._by_role[call.role] = total([self._by_role.get(call.role, Usage()), usage])
         self._run = total([self._run, usage])
-        self._journal.add(call)
+        try:
+            self._journal.add(call)
+        except StoreError as error:
+            self._broken = error
+            raise
+
+    def end(self) -> None:
+        """The run has come to its end: the next fresh one begins anew."""
+        self._journal.end_fresh()
 
 
 def usage_of(call: Call) -> Usage:
@@ -165,13 +204,15 @@ def priced(model: str, usage: Usage) -> Usage:
     return replace(usage, cost_usd=str(price.total_price.normalize() + 0))
 
 
-def _check(what: str, suffix: str, spent: Usage, under_way: int, limits: Limits) -> None:
+def _check(what: str, suffix: str, spent: Sequence[Usage], expected: Usage, limits: Limits) -> None:
     calls, tokens, usd = (getattr(limits, f"{name}_{suffix}") for name in ("calls", "tokens", "usd"))
-    if calls is not None and spent.calls + under_way >= calls:
+    so_far = total(spent)
+    then = total([so_far, expected])
+    if calls is not None and then.calls > calls:
         raise _reached(what, f"{calls} calls", f"calls_{suffix}")
-    if tokens is not None and spent.input_tokens + spent.output_tokens >= tokens:
+    if tokens is not None and then.input_tokens + then.output_tokens > tokens:
         raise _reached(what, f"{tokens:,} tokens", f"tokens_{suffix}")
-    if usd is not None and (spent.cost_usd is None or Decimal(spent.cost_usd) >= usd):
+    if usd is not None and (then.cost_usd is None or Decimal(then.cost_usd) > usd):
         raise _reached(what, f"{usd} US dollars", f"usd_{suffix}")
 
 

@@ -58,9 +58,11 @@ def _paragraphs(page: Page) -> str:
 
 
 def fenced_claims(bundle: DocumentBundle, claims: Any) -> str:
-    """A classification as JSON between the document's own marks: it quotes the document."""
-    mark = _mark(bundle)
-    return f"<classification-{mark}>\n{as_json(claims)}\n</classification-{mark}>"
+    """A classification as JSON between marks that it cannot forge: it quotes the document, and a model wrote it."""
+    said = as_json(claims)
+    # Not the document's mark: whoever wrote the claims has read that one.
+    mark = hashlib.sha256(f"fence:{bundle.sha256}:{said}".encode()).hexdigest()[:12]
+    return f"<classification-{mark}>\n{said}\n</classification-{mark}>"
 
 
 def _mark(bundle: DocumentBundle) -> str:

@@ -215,8 +215,11 @@ _SERVICES = {
 def _gemini(model: str, base_url: str | None, environment: Mapping[str, str]) -> Provider:
     from evalkit.llm.gemini import Gemini
 
+    is_vertex = environment.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}
+    # The SDK would take these from the environment itself, unchecked.
+    base_url = base_url or environment.get("GOOGLE_VERTEX_BASE_URL" if is_vertex else "GOOGLE_GEMINI_BASE_URL")
     address = _checked(base_url, private=False) if base_url else None
-    if environment.get("GOOGLE_GENAI_USE_VERTEXAI", "").strip().lower() in {"1", "true"}:
+    if is_vertex:
         project, location = _key(environment, "GOOGLE_CLOUD_PROJECT"), _key(environment, "GOOGLE_CLOUD_LOCATION")
         if not (project and location):
             raise _no_key("gemini through Vertex AI needs both", "GOOGLE_CLOUD_PROJECT and GOOGLE_CLOUD_LOCATION")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import time
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from tenacity.wait import wait_random_exponential
 
 from evalkit.llm.gate import Gate
 from evalkit.llm.ledger import Ledger, LimitReached, priced, total, usage_of
-from evalkit.llm.model import A, Answer, CallFailed, Provider, Question, Reply, Request, Usage
+from evalkit.llm.model import A, Answer, CallFailed, Provider, Question, Request, Usage
 from evalkit.store import Call, digest
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,10 @@ _ATTEMPTS, _OF_NONSENSE = 5, 2
 _ATTEMPT = 0.5
 _SHORTEST = 1.0
 """Seconds that any call is given."""
+_LONGEST_REST = 86_400.0
+"""Seconds that a provider may ask for."""
+#: To tell before a call what it will cost: characters of a token, at least, and tokens of an answer.
+_CHARACTERS, _ANSWER = 3, 1_000
 
 
 class LanguageModel:
@@ -38,11 +43,14 @@ class LanguageModel:
         ledger: Ledger,
         gate: Gate,
         *,
+        address: str | None = None,
         seconds: float = 60,
         first_wait: float = 1.0,
         longest_wait: float = 20.0,
     ) -> None:
-        """``seconds``: a question may take so long, with all attempts and the waiting between them.
+        """``address``: of a server of one's own, where a model of that name may be another one.
+
+        ``seconds``: a question may take so long, with all attempts and the waiting between them.
 
         ``first_wait`` and ``longest_wait``: seconds before the second attempt and before the last, at most; they are
         drawn at random.
@@ -50,7 +58,9 @@ class LanguageModel:
         self._provider = provider
         self._ledger = ledger
         self._gate = gate
+        self._address = address
         self._seconds = seconds
+        self._resting_until = 0.0
         self._under_way: set[asyncio.Future[Any]] = set()
         self._wait = wait_random_exponential(multiplier=first_wait, max=longest_wait)
 
@@ -64,7 +74,7 @@ class LanguageModel:
 
         StoreError where the journal cannot be written: an answer that is not kept is not used.
         """
-        asked = _Asked(question, self.name)
+        asked = _Asked(question, self.name, self._address)
         value, failure = self._remembered(asked), None
         if value is None:
             try:
@@ -79,10 +89,13 @@ class LanguageModel:
         return Answer(question, None, failure=reason, unparseable=failure.code == "LLM-SHAPE", usage=usage)
 
     def _remembered(self, asked: _Asked[A]) -> A | None:
-        for call in reversed(self._ledger.of(asked.id)):
-            if call.answer is not None and call.failure is None:
-                return asked.question.read(call.answer)
-        return None
+        last = next(reversed(self._ledger.of(asked.id)), None)
+        if last is None or last.answer is None:
+            return None
+        try:
+            return _read(asked.question, last.answer)
+        except CallFailed:  # the journal, or the code that reads it, is another one than then
+            return None
 
     async def _repeated(self, asked: _Asked[A]) -> A:
         """The answer, after as many attempts as it takes and may take. CallFailed, LimitReached."""
@@ -106,6 +119,8 @@ class LanguageModel:
 
         Whoever stops waiting for it does not stop it: it is paid for, and the journal will have its answer.
         """
+        if (rest := self._resting_until - time.monotonic()) > 0:
+            raise _resting(rest)
         entered = await self._gate.enter()
         call = asyncio.ensure_future(self._let_in(asked, entered))
         self._under_way.add(call)
@@ -121,9 +136,10 @@ class LanguageModel:
         try:
             value = await self._called(asked)
         except CallFailed as error:
-            if error.code == "LLM-RATE":
-                rest = error.retry_after
-                self._gate.too_many(entered, rest if rest is None else min(rest, self._seconds))
+            if error.code == "LLM-RATE" and (error.retry_after or 0) < self._seconds:
+                self._gate.too_many(entered, error.retry_after)
+            elif error.code == "LLM-RATE":  # nobody waits so long: until then, nothing is sent at all
+                self._resting_until = time.monotonic() + min(error.retry_after or 0, _LONGEST_REST)
             raise
         finally:
             self._gate.leave()
@@ -131,16 +147,25 @@ class LanguageModel:
         return value
 
     async def _called(self, asked: _Asked[A]) -> A:
-        with self._ledger.begun(asked.question.document):
+        with self._ledger.begun(asked.question.document, self._expected(asked)):
             asked_at, began = _now(), time.monotonic()
             try:
                 reply = await self._provider.send(asked.request(self._seconds))
-                value = _read(asked.question, reply)
             except CallFailed as error:
                 self._note(asked, asked_at, began, error.usage, failure=error.code)
                 raise
+            try:
+                value = _read(asked.question, reply.text)
+            except CallFailed as error:
+                self._note(asked, asked_at, began, reply.usage, failure=error.code)
+                raise
             self._note(asked, asked_at, began, reply.usage, answer=reply.text)
             return value
+
+    def _expected(self, asked: _Asked[A]) -> Usage:
+        """What a call will cost, about."""
+        usage = Usage(calls=1, input_tokens=len(asked.prompt) // _CHARACTERS, output_tokens=_ANSWER)
+        return priced(self.name, usage) if self._ledger.has_money else usage
 
     def _note(
         self,
@@ -177,16 +202,17 @@ class LanguageModel:
 class _Asked(Generic[A]):
     """A question under way."""
 
-    def __init__(self, question: Question[A], model: str) -> None:
+    def __init__(self, question: Question[A], model: str, address: str | None) -> None:
         self.question = question
-        self._prompt, self._schema = question.prompt(), question.schema()
+        self.prompt, self._schema = question.prompt(), question.schema()
         self.seconds = 0.0
         """Spent on calls, and on waiting between them; waiting for a place is not the provider's doing."""
         self.id = digest(
             {
                 "model": model,
+                "address": address,
                 "role": question.role,
-                "prompt": self._prompt,
+                "prompt": self.prompt,
                 "schema": self._schema,
                 "images": [hashlib.sha256(image).hexdigest() for image in question.images],
             }
@@ -196,7 +222,7 @@ class _Asked(Generic[A]):
     def request(self, seconds: float) -> Request:
         """The call to send, where the question may take so long."""
         left = min(seconds - self.seconds, _ATTEMPT * seconds)
-        return Request(self._prompt, self._schema, max(left, _SHORTEST), self.question.images)
+        return Request(self.prompt, self._schema, max(left, _SHORTEST), self.question.images)
 
 
 def _failure(state: RetryCallState) -> CallFailed:
@@ -211,23 +237,46 @@ def _may_pass(error: BaseException) -> bool:
 _NONSENSE = ("LLM-SHAPE", "LLM-NOT-JSON")
 
 
-def _read(question: Question[A], reply: Reply) -> A:
-    """The answer in the reply. CallFailed: LLM-NOT-JSON, LLM-SHAPE."""
+def _read(question: Question[A], text: str) -> A:
+    """The answer that the text is. CallFailed: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
     try:
-        return question.read(reply.text)
+        json.loads(text, object_pairs_hook=_once_each)
+        return question.read(text)
     except ValidationError as error:
-        # pydantic's own message quotes what was answered.
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        is_json = first["type"] != "json_invalid"
-        where = " → ".join(str(part) for part in first["loc"]) or "the whole"
+        known = json.dumps(question.schema())
+        # A name that is not the schema's is the model's own words, which may be the document's.
+        told = [part if isinstance(part, int) or f'"{part}"' in known else "…" for part in first["loc"]]
+        code, what = (
+            "LLM-SHAPE",
+            f"has not the shape that was asked for, at {' → '.join(map(str, told)) or 'the whole'}",
+        )
+    except (ValueError, RecursionError):
+        code, what = "LLM-NOT-JSON", "is not JSON"
+    except Exception as error:  # noqa: BLE001 - the call is paid, and must be journalled whatever the answer does here
+        code, what = "LLM-SHAPE", f"could not be read ({type(error).__name__})"
     raise CallFailed(
-        f"the model's answer has not the shape that was asked for, at {where}"
-        if is_json
-        else "the model's answer is not JSON",
-        code="LLM-SHAPE" if is_json else "LLM-NOT-JSON",
+        f"the model's answer {what}",
+        code=code,
         remedy="Run the document again, or choose another model.",
         may_pass=True,
-        usage=reply.usage,
+    )
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's fields. ValueError where one is there twice: of two answers, nobody knows which one is meant."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise ValueError("a field is there twice")
+    return fields
+
+
+def _resting(seconds: float) -> CallFailed:
+    return CallFailed(
+        f"the provider wanted no calls for another {seconds:.0f} seconds",
+        code="LLM-RATE",
+        remedy="Run the same command again later: what was answered is kept.",
+        usage=Usage(),
     )
 
 

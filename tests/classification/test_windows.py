@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import pytest
-from builders import document, read
+from builders import document, edited, read, without
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +23,7 @@ from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
-from evalkit.classification.windows import joined, windows
+from evalkit.classification.windows import faults, joined, windows
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import A, Answer, Question
@@ -49,7 +51,7 @@ def said(*segments: tuple[int, int, DocumentType | None], **wrong: object) -> Cl
 
     return read(
         {
-            "dominant_type_overall": segments[0][2],
+            "dominant_type_overall": max(segments, key=lambda one: one[1] - one[0])[2],
             "number_of_segments": len(segments),
             "segments": [
                 {
@@ -62,23 +64,35 @@ def said(*segments: tuple[int, int, DocumentType | None], **wrong: object) -> Cl
                 }
                 for number, (first, last, kind) in enumerate(segments, 1)
             ],
-            "document_mixture": [],
+            "document_mixture": mixture(segments),
         }
         | wrong
     )
+
+
+def mixture(segments: Sequence[tuple[int, int, DocumentType | None]]) -> list[dict[str, object]]:
+    total = sum(last - first + 1 for first, last, _ in segments)
+    shares = {kind: sum(b - a + 1 for a, b, one in segments if (one or NOTE) is kind) / total for kind in DocumentType}
+    return [
+        {
+            "document_type": kind,
+            "presence_level": "PRIMARY" if share else "NO_EVIDENCE",
+            "confidence": 0.9 if share else 0.0,
+            "overall_share": round(share, 4),
+        }
+        for kind, share in shares.items()
+    ]
 
 
 def ranges(answer: ClassificationOutput) -> list[tuple[int, int, DocumentType | None]]:
     return [(one.start_page, one.end_page, one.dominant_type) for one in answer.segments]
 
 
-@given(lengths=LENGTHS, most=st.integers(1, 120), shared=st.integers(0, 1))
-def test_windows_cover_every_page_in_order_and_are_as_small_as_asked(
-    lengths: list[int], most: int, shared: int
-) -> None:
+@given(lengths=LENGTHS, most=st.integers(1, 120))
+def test_windows_cover_every_page_in_order_and_are_as_small_as_asked(lengths: list[int], most: int) -> None:
     bundle = document(*("x" * length for length in lengths))
-    found = windows(bundle, most, shared=shared)
-    own = [(first + shared * (number > 0), last) for number, (first, last) in enumerate(found)]
+    found = windows(bundle, most)
+    own = [(first + (number > 0), last) for number, (first, last) in enumerate(found)]
     assert [page for first, last in own for page in range(first, last + 1)] == list(range(1, len(lengths) + 1))
     for first, last in own:
         inside = lengths[first - 1 : last]
@@ -114,21 +128,76 @@ def test_whether_a_document_goes_on_shows_on_the_shared_page(
         assert not [issue for issue in V2ConsistencyChecker().validate(whole, bundle) if issue.severity != "MINOR"]
 
 
-@pytest.mark.parametrize(
-    ("second", "code"),
-    [
-        (said((4, 4, NOTE), (6, 8, NOTE)), "V2-PAGE-GAP"),
-        (said((4, 6, NOTE), (6, 8, NOTE)), "V2-PAGE-OVERLAP"),
-        (said((4, 8, NOTE), number_of_segments=7), "V1-SEGMENT-COUNT"),
-        (said((4, 9, NOTE)), "V1-PAGE-RANGE"),
-    ],
-    ids=["gap", "overlap", "count", "beyond"],
-)
-def test_what_is_wrong_in_one_answer_stays_wrong(second: ClassificationOutput, code: str) -> None:
-    bundle = document(*["page"] * 8)
-    whole = joined([((1, 4), said((1, 4, NOTE))), ((4, 8), second)])
-    issues = [*V1SchemaValidator().validate(whole, bundle), *V2ConsistencyChecker().validate(whole, bundle)]
-    assert code in {issue.code for issue in issues if issue.severity == "BLOCKER"}
+def changed(answer: ClassificationOutput, path: str, value: object) -> ClassificationOutput:
+    return read(edited(answer.to_json(), {path: value}))
+
+
+RIGHT = said((4, 8, NOTE))
+_ROWS = "segments.0.segment_composition"
+WRONG: dict[str, tuple[ClassificationOutput, ClassificationOutput, str]] = {
+    "gap": (said((1, 4, NOTE)), said((4, 4, NOTE), (6, 8, NOTE)), "V2-PAGE-GAP"),
+    "overlap": (said((1, 4, NOTE)), said((4, 6, NOTE), (6, 8, NOTE)), "V2-PAGE-OVERLAP"),
+    "beyond the file": (said((1, 4, NOTE)), said((4, 9, NOTE)), "V1-PAGE-RANGE"),
+    "beyond its window": (said((1, 8, NOTE)), said((4, 4, NOTE)), "V1-PAGE-RANGE"),
+    "before its window": (said((1, 4, NOTE)), said((1, 3, GENOMIC), (4, 8, NOTE)), "V1-PAGE-RANGE"),
+    "counts that cancel": (
+        said((1, 4, NOTE), number_of_segments=2),
+        said((4, 8, NOTE), number_of_segments=0),
+        "V1-SEGMENT-COUNT",
+    ),
+    "a missing type": (read(without(said((1, 4, NOTE)).to_json(), _ROWS, 4)), RIGHT, "V1-MISSING-TYPE"),
+    "a confidence below 0": (changed(said((1, 4, NOTE)), f"{_ROWS}.0.confidence", -3.0), RIGHT, "V1-CONFIDENCE-RANGE"),
+    "a share below 0": (changed(said((1, 4, NOTE)), f"{_ROWS}.0.segment_share", -1.0), RIGHT, "V1-SHARE-RANGE"),
+    "sums that cancel": (
+        changed(said((1, 4, NOTE)), f"{_ROWS}.0.segment_share", 0.5),
+        changed(said((4, 8, NOTE)), f"{_ROWS}.0.segment_share", 1.5),
+        "V2-SEGMENT-SHARE-SUM",
+    ),
+    "no type overall": (
+        said((1, 4, NOTE), dominant_type_overall=None),
+        said((4, 8, NOTE), dominant_type_overall=None),
+        "V2-CANNOT-TELL",
+    ),
+    "a mixture at odds": (
+        changed(said((1, 4, NOTE)), "document_mixture.0.overall_share", 0.2),
+        RIGHT,
+        "V2-MIXTURE-SHARE-SUM",
+    ),
+    "page counts of nothing": (
+        changed(said((1, 4, NOTE)), "segments.0.segment_page_count", -4),
+        changed(said((4, 8, NOTE)), "segments.0.segment_page_count", 4),
+        "V1-PAGE-COUNT",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_in_one_answer_goes_to_a_person(name: str) -> None:
+    first, second, code = WRONG[name]
+    told = [((1, 4), first), ((4, 8), second)]
+    found = {issue.code: issue for issue in faults(document(*["page"] * 8), told)}
+    assert code in found
+    assert not found[code].auto_fixable
+    joined(told)  # whatever it makes of it, it makes something
+
+
+def test_answers_that_are_right_have_no_faults() -> None:
+    told = [((1, 4), said((1, 4, NOTE))), ((4, 8), said((4, 5, NOTE), (6, 8, GENOMIC)))]
+    assert faults(document(*["page"] * 8), told) == []
+
+
+def test_faults_of_a_window_reach_the_arbiter() -> None:
+    class Miscounting(EmbeddedModel):
+        async def ask(self, question: Question[A]) -> Answer[A]:
+            answer = await super().ask(question)
+            if question.role != "classifier" or answer.value is None:
+                return answer
+            return replace(answer, value=answer.value.model_copy(update={"number_of_segments": 9}))
+
+    bundle = document(*["A note of a visit. " * 8] * 6)
+    outcome = asyncio.run(RetryOrchestrator(Miscounting(), window=300).evaluate(bundle))
+    assert outcome.verdict.decision == "ESCALATE_TO_SME"
+    assert "V1-SEGMENT-COUNT" in {issue.code for issue in outcome.issues if not issue.auto_fixable}
 
 
 def test_questions_of_a_window_have_its_pages_and_its_segments_alone() -> None:

@@ -173,8 +173,8 @@ def test_one_documents_fence_is_of_no_use_in_another() -> None:
 def test_only_some_pages_can_be_fenced() -> None:
     bundle = document("one", "two", "three")
     text = fenced(bundle, [bundle.page(2)])
-    assert "\ntwo\n" in text
-    assert "\none\n" not in text
+    assert "\n[1] two\n" in text
+    assert "one" not in text
     assert "pages=3" in text
 
 
