@@ -18,6 +18,7 @@ from evalkit.documents.drawn import UNPRINTABLE, Drawn, Token
 from evalkit.documents.layout import LaidBlock
 from evalkit.documents.page import page_of
 from evalkit.documents.pdf import page_status
+from evalkit.documents.quality import THRESHOLD
 
 #: What an answer may hold: bytes, rows and columns of a table, cells of all tables, and on one page words, and pairs of
 #: a cell and a word that may be in it. A dense page has some thousand words.
@@ -29,8 +30,10 @@ _MOST_TIMES = 10
 _NEAR = 0.005
 #: The share of the answer's words that may be missing from the PDF's own text where the two agree.
 _MISREAD = 0.1
-#: A page of so many words of which the answer leaves out more than this share was not read.
-_LEFT_OUT, _MANY = 0.5, 20
+#: A page of so many known words of which the answer leaves out more than this share was not read.
+_LEFT_OUT, _MANY = 0.1, 10
+#: A picture that covers so much of a page and adds no word to it may have words that nobody read.
+_PICTURED = 0.15
 _WORD = re.compile(r"\w+")
 _NOWHERE = (0, 0, 0, 0)
 _Rows = tuple[tuple[tuple[Token, ...], ...], ...]
@@ -239,6 +242,10 @@ class Seen:
             if self.fallback:
                 break
 
+    def adds(self, laid: Sequence[LaidBlock]) -> bool:
+        """Whether these blocks have words that are not the PDF's own."""
+        return bool(_runs(token for block in laid for token in block.tokens) - _runs(self.own))
+
     def spare(self, said: Iterable[_Said]) -> Counter[str]:
         """The words that are known to stand on the page and not said."""
         return Counter(token.text for token in self.known) - Counter(word for one in said for word in one.words)
@@ -331,7 +338,12 @@ def _page(seen: Seen, said: Sequence[_Said]) -> Page:
     elif page.status is PageStatus.OCR and seen.sureness:
         least = min(seen.sureness.values())
         sureness = tuple(seen.sureness.get(token, least) for _, token in placed)
-        told |= {"confidences": sureness, "quality": round(sum(sureness) / max(len(sureness), 1) / 100, 2)}
+        quality = round(sum(sureness) / max(len(sureness), 1) / 100, 2)
+        told |= {"confidences": sureness, "quality": quality}
+        if quality < THRESHOLD:
+            told |= {"status": PageStatus.IMAGE, "problems": (_UNREAD,)}
+    elif page.status is PageStatus.TEXT and seen.drawn.image_share >= _PICTURED and not seen.adds(laid):
+        told["unread"] = "Document AI says nothing of the pictures: look at them, or have this machine read the file"
     return page.model_copy(update=told)
 
 
@@ -426,8 +438,9 @@ def _judged(seen: Seen, laid: Sequence[LaidBlock]) -> PageStatus:
         return PageStatus.BLANK if seen.drawn.is_blank else PageStatus.IMAGE
     told = _runs(token for block in laid for token in block.tokens)
     own = _runs(seen.own)
-    if own.total() >= _MANY and (own - told).total() > _LEFT_OUT * own.total():
-        return PageStatus.IMAGE
+    for known in (own, _runs(seen.known)):
+        if known.total() >= _MANY and (known - told).total() > _LEFT_OUT * known.total():
+            return PageStatus.IMAGE
     added = told - own
     if added.total() > _MISREAD * told.total() or any(map(str.isdigit, "".join(added))):
         return PageStatus.OCR

@@ -7,7 +7,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +18,7 @@ from servers.gemini import Call, Fault, GeminiServer
 
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
+from evalkit.errors import StoreError
 from evalkit.llm.gate import Gate
 from evalkit.llm.gemini import Gemini
 from evalkit.llm.ledger import Ledger, Limits, MemoryJournal
@@ -185,6 +186,62 @@ def test_a_blocker_ends_the_asking_and_a_repair_asks_no_more(changes: dict[str, 
     assert outcome.usage.calls == len(roles)
 
 
+def test_an_entry_that_cannot_be_read_any_more_is_asked_again() -> None:
+    class Torn(MemoryJournal):
+        def of(self, question: str, *, after: int = 0) -> list[Any]:
+            return [replace(call, answer="{}") for call in super().of(question, after=after)]
+
+    journal = Torn()
+    with GeminiServer(right) as server:
+        for _ in range(2):
+            outcome = asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
+            assert outcome.verdict.decision == "AUTO_ACCEPT"
+        assert len(server.calls) == 8
+
+
+def test_when_answers_cannot_be_kept_no_more_are_paid() -> None:
+    class Full(MemoryJournal):
+        def add(self, call: Any) -> None:
+            raise StoreError("no space", code="STORE-FULL", remedy="Free some.")
+
+    async def three(server: GeminiServer) -> None:
+        model = asked(server, ledger=Ledger(Full()))
+        for _ in range(3):
+            with pytest.raises(StoreError):
+                await RetryOrchestrator(model).evaluate(doc2_6())
+        await model.close()
+
+    with GeminiServer(right) as server:
+        asyncio.run(three(server))
+        assert len(server.calls) == 1
+
+
+def test_a_provider_that_wants_a_long_rest_is_left_alone() -> None:
+    async def three(server: GeminiServer) -> list[Outcome]:
+        model = asked(server)
+        outcomes = [await RetryOrchestrator(model).evaluate(doc2_6()) for _ in range(3)]
+        await model.close()
+        return outcomes
+
+    with GeminiServer(lambda call: gemini.rate_limited(10_000)) as server:
+        outcomes = asyncio.run(three(server))
+        assert len(server.calls) == 1
+    assert {code for outcome in outcomes for code in codes(outcome.issues)} == {"CLASSIFIER-AGENT-FAILED"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    ['{"findings": [], "findings": []}', '{"findings": [], "Zebulon Quartermain": 1}', '{"findings": 3}', "[" * 9_999],
+    ids=["a field twice", "a field too many", "another type", "nothing but brackets"],
+)
+def test_an_odd_answer_is_none_and_no_reason_quotes_it(said: str) -> None:
+    with GeminiServer(lambda call: said if call.role == "V3" else right(call)) as server:
+        outcome = asyncio.run(evaluated(asked(server)))
+    (issue,) = outcome.issues
+    assert issue.code == "V3-AGENT-FAILED"
+    assert "Zebulon" not in issue.model_dump_json()
+
+
 def test_what_an_answer_cost_is_known_and_the_same_when_it_comes_from_the_journal() -> None:
     journal = MemoryJournal()
     with GeminiServer(
@@ -206,35 +263,36 @@ def test_of_a_model_without_a_public_price_the_cost_is_unknown_and_not_nothing()
 
 
 @pytest.mark.parametrize(
-    ("limits", "role"),
+    ("limits", "calls"),
     [
-        (Limits(calls_per_document=1), "V2"),
-        (Limits(calls_per_run=1), "V2"),
-        (Limits(tokens_per_document=10), "V2"),
-        (Limits(tokens_per_run=10), "V2"),
-        (Limits(usd_per_document=Decimal("0.0000001")), "V2"),
-        (Limits(usd_per_run=Decimal("0.0000001")), "V2"),
-        (Limits(calls_per_document=3), "V4"),
+        (Limits(calls_per_document=1), 1),
+        (Limits(calls_per_run=1), 1),
+        (Limits(calls_per_document=3), 3),
+        (Limits(tokens_per_document=10), 0),
+        (Limits(tokens_per_run=3_500), 1),
+        (Limits(usd_per_document=Decimal("0.0000001")), 0),
+        (Limits(usd_per_run=Decimal("0.0035")), 1),
     ],
-    ids=str,
+    ids=["document", "run", "three", "tokens", "tokens of a run", "dollars", "dollars of a run"],
 )
-def test_a_limit_escalates_and_says_so(limits: Limits, role: str) -> None:
-    with GeminiServer(right) as server:
+def test_a_limit_escalates_and_says_so_before_it_is_passed(limits: Limits, calls: int) -> None:
+    """Calls that are under way together count for each other."""
+    with GeminiServer(right, delay=0.1) as server:
         outcome = asyncio.run(evaluated(asked(server, "gemini-2.5-flash", ledger=Ledger(limits=limits))))
-        assert len(server.calls) == (limits.calls_per_document or 1)
-    (issue,) = (one for one in outcome.issues if one.code == f"{role}-AGENT-FAILED")
+        assert len(server.calls) == calls
+    failed = [one for one in outcome.issues if one.code.endswith("-AGENT-FAILED")]
     assert outcome.verdict.decision == "ESCALATE_TO_SME"
-    assert "the limit of" in issue.message
-    assert "LLM-LIMIT" in issue.message
+    assert len(failed) == (4 - calls if calls else 1)
+    assert all("the limit of" in one.message and "LLM-LIMIT" in one.message for one in failed)
 
 
 def test_an_answer_is_in_the_journal_before_it_is_used() -> None:
-    class Full(MemoryJournal):
+    class Broken(MemoryJournal):
         def add(self, call: Any) -> None:
             raise OSError("no space")
 
     with GeminiServer(right) as server, pytest.raises(OSError, match="no space"):
-        asyncio.run(evaluated(asked(server, ledger=Ledger(Full()))))
+        asyncio.run(evaluated(asked(server, ledger=Ledger(Broken()))))
 
 
 def test_a_call_that_nobody_waits_for_any_more_ends_in_the_journal() -> None:
@@ -254,7 +312,7 @@ def test_a_call_that_nobody_waits_for_any_more_ends_in_the_journal() -> None:
 
     with GeminiServer(answer, delay=0.2) as server:
         asyncio.run(stopped(server))
-        assert journal.last() == 1
+        assert journal.begin_fresh() == 1
         asyncio.run(evaluated(asked(server, ledger=Ledger(journal))))
         assert [call.role for call in server.calls].count("classifier") == 1
 
