@@ -19,7 +19,9 @@ from servers import gemini
 from servers.documentai import DocumentAiServer
 from servers.gemini import Call, Reaction
 
+import evalkit
 from evalkit.batch import RunSummary
+from evalkit.errors import UsageError
 from evalkit.settings import Settings
 
 PROCESSOR = "projects/p/locations/us/processors/abc/processorVersions/pretrained-layout-parser-v1.0-2024-06-03"
@@ -99,19 +101,19 @@ def test_a_server_that_stops_in_the_middle_of_a_run_is_asked_again_when_it_is_ba
 
 
 def test_killed_again_and_again_it_ends_as_if_undisturbed_and_pays_nothing_twice(tmp_path: Path) -> None:
-    folder, output = notes(tmp_path / "notes", 24), tmp_path / "killed"
+    folder, output = notes(tmp_path / "notes", 16), tmp_path / "killed"
     with served(tmp_path / "whole") as server:
         whole = resumed(gemini_run(folder, tmp_path / "whole"), tmp_path / "whole", server.environment)
-        assert len(server.calls) == 4 * 24
-    with served(output, delay=0.3) as server:
+        assert len(server.calls) == 4 * 16
+    with served(output, delay=0.2) as server:
         command = gemini_run(folder, output)
-        killed = [killed_at_random(command, seed, 6.0, server.environment) for seed in range(3)]
+        killed = [killed_at_random(command, seed, 4.0, server.environment) for seed in range(3)]
         assert resumed(command, output, server.environment) == whole
         assert paid_twice(server, output) <= 16 * sum(killed)
 
 
 def test_an_interrupt_starts_nothing_new_and_keeps_what_is_paid_for(tmp_path: Path) -> None:
-    folder, output = notes(tmp_path / "notes", 24), tmp_path / "output"
+    folder, output = notes(tmp_path / "notes", 16), tmp_path / "output"
     with served(output, delay=0.5) as server:
         command = gemini_run(folder, output)
         run = subprocess.Popen(command, env=os.environ | server.environment, stderr=subprocess.PIPE, text=True)
@@ -121,10 +123,10 @@ def test_an_interrupt_starts_nothing_new_and_keeps_what_is_paid_for(tmp_path: Pa
         _, said = run.communicate(timeout=30)
         assert run.returncode == 130
         assert "go on" in said
-        assert len(server.calls) < 4 * 24
+        assert len(server.calls) < 4 * 16
         made = len(server.calls)
         resumed(command, output, server.environment)
-        assert len(server.calls) == 4 * 24, f"{made} calls were made before the interrupt"
+        assert len(server.calls) == 4 * 16, f"{made} calls were made before the interrupt"
         assert paid_twice(server, output) == 0
 
 
@@ -153,8 +155,6 @@ def test_what_nobody_may_read_is_in_no_log(tmp_path: Path) -> None:
 
 
 def run_samples_of(folder: Path, settings: Settings) -> RunSummary:
-    import evalkit
-
     return evalkit.run([folder], settings=settings)
 
 
@@ -169,8 +169,6 @@ def run_samples_of(folder: Path, settings: Settings) -> RunSummary:
 def test_what_cannot_be_asked_is_said_before_any_document(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, object], code: str
 ) -> None:
-    from evalkit.errors import UsageError
-
     for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     folder = notes(tmp_path / "notes", 1)
@@ -180,8 +178,6 @@ def test_what_cannot_be_asked_is_said_before_any_document(
 
 
 def test_a_model_without_a_price_cannot_be_limited_in_dollars(tmp_path: Path, asked: pytest.MonkeyPatch) -> None:
-    from evalkit.errors import UsageError
-
     settings = Settings.load(
         output=str(tmp_path / "output"), models={"default": "gemini:house-model"}, limits={"usd_per_run": "5"}
     )
@@ -205,3 +201,53 @@ def test_the_doctor_asks_once(tmp_path: Path, reaction: Callable[[Call], Reactio
     assert found["is_fine"] is is_fine
     assert ("answers" in found["found"]) is is_fine
     assert KEY not in done.stdout + done.stderr
+
+
+def test_when_document_ai_is_away_nothing_is_lost_and_it_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, output = notes(tmp_path / "notes", 1), tmp_path / "output"
+    monkeypatch.setattr("evalkit.documents.documentai._FIRST_WAIT", 0.001)
+    with DocumentAiServer() as reader:
+        settings = Settings.load(
+            output=str(output),
+            reader="documentai",
+            documentai_processor=PROCESSOR,
+            documentai_endpoint=reader.url,
+            documentai_seconds=2,
+        )
+        assert run_samples_of(folder, settings).documents[0].decision == "AUTO_ACCEPT"
+        (truth,) = (output / "ground_truth").iterdir()
+        reader.stop()
+        away = evalkit.run([folder], settings=settings, fresh=True)
+        assert away.documents[0].error
+        assert truth.exists(), "what was finished stays"
+        reader.start()
+        assert evalkit.run([folder], settings=settings, fresh=True).documents[0].decision == "AUTO_ACCEPT"
+
+
+def test_a_fresh_run_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -> None:
+    folder, output = notes(tmp_path / "notes", 6), tmp_path / "output"
+    with served(output, delay=0.3) as server:
+        resumed(gemini_run(folder, output), output, server.environment)
+        assert len(server.calls) == 24
+        command = gemini_run(folder, output, "--fresh")
+        run = subprocess.Popen(command, env=os.environ | server.environment, stderr=subprocess.DEVNULL)
+        while len(server.calls) < 30 and run.poll() is None:
+            time.sleep(0.05)
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=30)
+        resumed(command, output, server.environment)
+        assert len(server.calls) == 48
+        resumed(command, output, server.environment)
+        assert len(server.calls) == 72, "the next fresh run asks everything anew"
+
+
+def test_addresses_in_the_environment_are_checked_as_those_in_settings_are(
+    tmp_path: Path, asked: pytest.MonkeyPatch
+) -> None:
+    asked.setenv("GOOGLE_GEMINI_BASE_URL", "http://192.0.2.2")
+    with pytest.raises(UsageError, match="in clear"):
+        run_samples_of(
+            notes(tmp_path / "notes", 1), Settings.load(output=str(tmp_path / "o"), models={"default": "gemini:m"})
+        )

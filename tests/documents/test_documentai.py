@@ -591,6 +591,32 @@ def test_a_picture_that_nothing_is_said_of_makes_the_page_unread() -> None:
 # Slices
 
 
+def test_a_page_of_which_the_answer_leaves_a_sixth_out_is_unread() -> None:
+    texts = [f"Line {number} of the report says what was seen" for number in range(1, 13)]
+    data = pdf(lines(texts))
+    assert page(data, *map(paragraph, texts)).status is PageStatus.TEXT
+    assert page(data, *map(paragraph, texts[:-2])).status is PageStatus.IMAGE
+
+
+def test_a_page_that_was_recognised_poorly_is_unread() -> None:
+    data = scanned(lines(LEFT))
+    good, poor = (read_printed(Layout(tokens=True, confidence=share), data) for share in (0.9, 0.2))
+    assert (good.status, poor.status) == (PageStatus.OCR, PageStatus.IMAGE)
+    assert poor.problems
+
+
+def test_a_large_picture_on_a_page_of_text_that_nothing_is_said_of_is_told() -> None:
+    with pymupdf.open(stream=pdf(lines(LEFT))) as document:
+        leaf = document[0]
+        picture = pymupdf.Pixmap(pymupdf.csGRAY, (0, 0, 40, 40), 0)
+        picture.clear_with(128)
+        leaf.insert_image((72, 400, 540, 700), pixmap=picture)
+        data = document.tobytes()
+    found = page(data, *map(paragraph, LEFT))
+    assert found.status is PageStatus.TEXT
+    assert "pictures" in (found.unread or "")
+
+
 def test_forty_pages_are_sent_in_slices_and_come_back_in_order(server: DocumentAiServer) -> None:
     server.layout = Layout(tokens=True)
     leaves = [nothing if number in (3, 17) else lines([f"This is leaf {number} of them"]) for number in range(1, 41)]
