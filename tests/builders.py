@@ -282,7 +282,7 @@ class CountingModel:
         return sorted(role for role, _ in self.prompts)
 
     async def ask(self, question: Question[A]) -> Answer[A]:
-        self.prompts.append((question.role, question.prompt()))
+        self.prompts.append((question.role, question.prompt))
         usage = Usage(calls=1, input_tokens=100, output_tokens=10, cost_usd="0.01")
         if question.role in self._failing:
             return Answer(question, None, failure="it timed out", usage=usage)

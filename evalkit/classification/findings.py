@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -91,6 +92,7 @@ class VerifierQuestion(Question[Findings]):
         """The bundle's."""
         return self.bundle.sha256
 
+    @cached_property
     def prompt(self) -> str:
         """Document first and equal for all verifiers, then the claims, instructions last."""
         return verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
@@ -108,9 +110,14 @@ def verifier_prompt(
     return render(
         name,
         document=fenced(bundle, bundle.between(*pages) if pages else None),
-        types=as_json(type_definitions()),
+        types=_definitions(),
         classification=fenced_claims(bundle, claims(classification, pages)),
     )
+
+
+@cache
+def _definitions() -> str:
+    return as_json(type_definitions())
 
 
 def _is_among(finding: Finding, pages: Pages | None) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
@@ -55,6 +56,7 @@ class MergedQuestion(Question[MergedFindings]):
         """The bundle's."""
         return self.bundle.sha256
 
+    @cached_property
     def prompt(self) -> str:
         """Document first, then the claims, the three tasks last."""
         return verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)

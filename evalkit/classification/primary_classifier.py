@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice, pairwise
 from typing import Any
 
@@ -91,6 +91,7 @@ class ClassifierQuestion(Question[ClassificationOutput]):
         """The bundle's."""
         return self.bundle.sha256
 
+    @cached_property
     def prompt(self) -> str:
         """The document, the types and the rules of the answer."""
         return render(
@@ -105,7 +106,7 @@ class ClassifierQuestion(Question[ClassificationOutput]):
         """The lexicon's answer."""
         return classify(self.bundle, self.bundle.between(self._first, self._last))
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> Mapping[str, Any]:
         """A classification's, with quotes by their place."""
         return answer_schema()
 

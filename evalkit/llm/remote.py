@@ -179,7 +179,7 @@ class _Asked(Generic[A]):
 
     def __init__(self, question: Question[A], model: str) -> None:
         self.question = question
-        self._prompt, self._schema = question.prompt(), question.schema()
+        self._prompt, self._schema = question.prompt, question.schema()
         self.seconds = 0.0
         """Spent on calls, and on waiting between them; waiting for a place is not the provider's doing."""
         self.id = digest(

@@ -262,7 +262,7 @@ def test_a_wrong_sum_is_not_reported_a_second_time_as_a_wrong_mixture() -> None:
 
 def test_the_question_holds_the_claims_and_the_complete_text_of_every_page() -> None:
     (question,) = V2ConsistencyChecker().questions(read(doc2_6_answer()), doc2_6())
-    prompt = question.prompt()
+    prompt = question.prompt
     assert question.role == "V2"
     assert all(text in prompt for page in doc2_6().pages for text in page.paragraphs)
     assert "BRCA1 c.5266dupC was detected" in prompt.split("</document-")[1]

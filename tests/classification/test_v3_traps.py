@@ -215,7 +215,7 @@ def test_the_model_reads_the_whole_document_not_the_first_4000_characters() -> N
     """Ruling 10."""
     long = document("word " * 3000, "The very last sentence of the record.")
     (question,) = V3TrapDetector().questions(read(one_segment(GENOMIC, 2)), long)
-    assert "The very last sentence of the record." in question.prompt()
+    assert "The very last sentence of the record." in question.prompt
     assert question.role == "V3"
 
 

@@ -34,7 +34,6 @@ from evalkit.classification.findings import Findings
 from evalkit.classification.v4_evidence_quality import (
     Assessment,
     V4EvidenceQualityAssessor,
-    grounded_ratio,
     quality_score,
 )
 from evalkit.documents.bundle import DocumentBundle
@@ -180,7 +179,8 @@ def test_the_score_is_not_divided_by_the_amount_of_evidence() -> None:
     ],
 )
 def test_the_grounded_ratio_is_quotes_found_of_quotes_claimed(quotes: list[Json], ratio: float | None) -> None:
-    assert grounded_ratio(read(one_segment(GENOMIC, 8, *quotes)), doc2_6()) == ratio
+    assessment = V4EvidenceQualityAssessor().validate(read(one_segment(GENOMIC, 8, *quotes)), doc2_6())
+    assert assessment.grounded_ratio == ratio
 
 
 # ------------------------------------------------------------------------------------------- the model's part
@@ -188,7 +188,7 @@ def test_the_grounded_ratio_is_quotes_found_of_quotes_claimed(quotes: list[Json]
 
 def test_the_question_holds_the_claims_and_the_text_of_each_page() -> None:
     (question,) = V4EvidenceQualityAssessor().questions(read(doc2_6_answer()), doc2_6())
-    prompt = question.prompt()
+    prompt = question.prompt
     assert question.role == "V4"
     assert all(f"number={page.page_num} " in prompt for page in doc2_6().pages)
     assert all(f"[{n}] {text}" in prompt for page in doc2_6().pages for n, text in enumerate(page.paragraphs, 1))

@@ -26,7 +26,7 @@ def asked(value: Json | None = None, bundle: DocumentBundle | None = None) -> li
     """The prompts of V2, V3 and V4."""
     verifiers = (V2ConsistencyChecker(), V3TrapDetector(), V4EvidenceQualityAssessor())
     return [
-        question.prompt()
+        question.prompt
         for verifier in verifiers
         for question in verifier.questions(read(value or doc2_6_answer()), bundle or doc2_6())
     ]
@@ -78,7 +78,7 @@ def test_every_prompt_has_a_version_that_follows_its_text() -> None:
 
 
 def test_the_document_comes_first_and_is_the_same_to_the_byte_for_all() -> None:
-    prompts = [*asked(), PrimaryClassifier().question(doc2_6()).prompt()]
+    prompts = [*asked(), PrimaryClassifier().question(doc2_6()).prompt]
     assert len(prompts) == 4
     assert all(prompt.startswith(fenced(doc2_6())) for prompt in prompts)
 
