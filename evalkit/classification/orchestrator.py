@@ -146,7 +146,7 @@ class RetryOrchestrator:
             if self._lossless_repair:
                 answer, mended, repairs = self._repair_blockers(bundle, answer, register)
                 repaired += mended
-            v4 = self._v4.validate(answer, bundle)
+            v4, ratio = self._v4.grounded(answer, bundle)
             found = [*read, *register.enter(await self._verify(bundle, answer, v4.issues, asked))]
             verdict = self._v5.decide(found)
             attempts.append(_attempt(len(attempts), verdict, answer, found, repairs))
@@ -167,7 +167,7 @@ class RetryOrchestrator:
             answer = changed
         still_open = {issue.issue_id for issue in found}
         kept = [*found, *(issue for issue in repaired if issue.issue_id not in still_open)]
-        return self._ended(answer, kept, tuple(attempts), asked, verdict, v4.grounded_ratio)
+        return self._ended(answer, kept, tuple(attempts), asked, verdict, ratio)
 
     def _repair_blockers(
         self, bundle: DocumentBundle, answer: ClassificationOutput, register: _Register

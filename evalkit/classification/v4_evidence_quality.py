@@ -31,8 +31,6 @@ class Assessment(NamedTuple):
 
     issues: list[Issue]
     score: float
-    grounded_ratio: float | None
-    """Quotes found on the page they claim / quotes claimed; None where none is claimed."""
 
 
 class V4EvidenceQualityAssessor:
@@ -40,11 +38,15 @@ class V4EvidenceQualityAssessor:
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> Assessment:
         """The computed part, numbered from V4-0001, and the score of these issues."""
+        return self.grounded(classification, bundle)[0]
+
+    def grounded(self, classification: ClassificationOutput, bundle: DocumentBundle) -> tuple[Assessment, float | None]:
+        """The computed part, and quotes found on the page they claim / quotes claimed; None where none is claimed."""
         locator = Locator(bundle)
-        claimed = [(one, locator.locate(one.evidence.snippet, one.evidence.page)) for one in _claimed(classification)]
-        issues = numbered("V4", _faults(classification, bundle, claimed, locator))
-        found = [place.is_found for _, place in claimed]
-        return Assessment(issues, quality_score(issues), round(sum(found) / len(found), 4) if found else None)
+        places = [(one, locator.locate(one.evidence.snippet, one.evidence.page)) for one in _claimed(classification)]
+        issues = numbered("V4", _faults(classification, bundle, places, locator))
+        found = [place.is_found for _, place in places]
+        return Assessment(issues, quality_score(issues)), round(sum(found) / len(found), 4) if found else None
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
@@ -92,11 +94,11 @@ def _claimed(answer: ClassificationOutput) -> Iterator[_Claimed]:
 def _faults(
     answer: ClassificationOutput,
     bundle: DocumentBundle,
-    claimed: Iterable[tuple[_Claimed, Located]],
+    places: Iterable[tuple[_Claimed, Located]],
     locator: Locator,
 ) -> Iterator[Issue]:
     yield from _primary_without_evidence(answer)
-    for one, place in claimed:
+    for one, place in places:
         if not 1 <= one.evidence.page <= bundle.total_pages:
             yield one.issue(
                 "V4-PAGE-OUTSIDE-FILE",
