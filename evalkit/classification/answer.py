@@ -6,6 +6,7 @@ and last words, and the quote is cut out of the bundle; one that it wrote out is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from evalkit.classification.schema import ClassificationOutput, Evidence, Segment, TypePresence
@@ -37,7 +38,7 @@ class _Asked(_Answer):
     self_evaluation: str | None = None  # a schema for models has no free objects
 
 
-def answer_schema() -> dict[str, Any]:
+def answer_schema() -> Mapping[str, Any]:
     """The JSON Schema that a language model is sent."""
     return lean_schema(_Asked)
 

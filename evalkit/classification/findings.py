@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -93,6 +94,10 @@ class VerifierQuestion(Question[Findings]):
 
     def prompt(self) -> str:
         """Document first and equal for all verifiers, then the claims, instructions last."""
+        return self._prompt
+
+    @cached_property
+    def _prompt(self) -> str:
         return verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
 
     def offline(self) -> Findings:
@@ -108,9 +113,14 @@ def verifier_prompt(
     return render(
         name,
         document=fenced(bundle, bundle.between(*pages) if pages else None),
-        types=as_json(type_definitions()),
+        types=_definitions(),
         classification=fenced_claims(bundle, claims(classification, pages)),
     )
+
+
+@cache
+def _definitions() -> str:
+    return as_json(type_definitions())
 
 
 def _is_among(finding: Finding, pages: Pages | None) -> bool:

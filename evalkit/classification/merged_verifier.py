@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
@@ -57,6 +58,10 @@ class MergedQuestion(Question[MergedFindings]):
 
     def prompt(self) -> str:
         """Document first, then the claims, the three tasks last."""
+        return self._prompt
+
+    @cached_property
+    def _prompt(self) -> str:
         return verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
 
     def offline(self) -> MergedFindings:

@@ -24,7 +24,7 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
-from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, grounded_ratio, quality_score
+from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, quality_score
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
 from evalkit.classification.windows import faults, joined, windows
 from evalkit.documents.bundle import DocumentBundle
@@ -149,7 +149,8 @@ class RetryOrchestrator:
             if self._lossless_repair:
                 answer, mended, repairs = self._repair_blockers(bundle, answer, register)
                 repaired += mended
-            found = [*read, *register.enter(await self._verify(bundle, answer, asked))]
+            v4, ratio = self._v4.grounded(answer, bundle)
+            found = [*read, *register.enter(await self._verify(bundle, answer, v4.issues, asked))]
             verdict = self._v5.decide(found)
             attempts.append(_attempt(len(attempts), verdict, answer, found, repairs))
             if verdict.decision is not Decision.AUTO_RETRY:
@@ -169,7 +170,7 @@ class RetryOrchestrator:
             answer = changed
         still_open = {issue.issue_id for issue in found}
         kept = [*found, *(issue for issue in repaired if issue.issue_id not in still_open)]
-        return self._ended(answer, kept, tuple(attempts), asked, verdict, bundle)
+        return self._ended(answer, kept, tuple(attempts), asked, verdict, ratio)
 
     def _repair_blockers(
         self, bundle: DocumentBundle, answer: ClassificationOutput, register: _Register
@@ -183,12 +184,13 @@ class RetryOrchestrator:
         changed, done = self._autofix.apply(answer, blockers)
         return changed, [issue.model_copy(update={"status": "repaired"}) for issue in blockers], done
 
-    async def _verify(self, bundle: DocumentBundle, answer: ClassificationOutput, asked: _Asked) -> list[Issue]:
-        """All issues of one round; the free part of every verifier always runs."""
+    async def _verify(
+        self, bundle: DocumentBundle, answer: ClassificationOutput, v4: list[Issue], asked: _Asked
+    ) -> list[Issue]:
+        """All issues of one round; the free part of every verifier always runs, that of V4 before."""
         v1 = self._v1.validate(answer, bundle)
         v2 = self._v2.validate(answer, bundle)
         v3 = self._v3.validate(answer, bundle)
-        v4 = self._v4.validate(answer, bundle).issues
         if _has_blocker(v1):
             return [*v1, *v2, *v3, *v4]
         parts = windows(bundle, self._window)
@@ -221,7 +223,7 @@ class RetryOrchestrator:
         attempts: tuple[Attempt, ...],
         asked: _Asked,
         verdict: Verdict | None = None,
-        bundle: DocumentBundle | None = None,
+        grounded_ratio: float | None = None,
     ) -> Outcome:
         v4 = [issue for issue in issues if issue.agent == "V4" and issue.status == "open"]
         unknown = answer is None or any(issue.code == "V4-AGENT-FAILED" for issue in v4)
@@ -231,7 +233,7 @@ class RetryOrchestrator:
             issues=tuple(issues),
             attempts=attempts,
             evidence_quality_score=None if unknown else quality_score(v4),
-            grounded_ratio=grounded_ratio(answer, bundle) if answer and bundle else None,
+            grounded_ratio=grounded_ratio,
             usage=asked.usage(),
         )
 
@@ -245,7 +247,7 @@ class _Asked:
         self._usage: dict[str, dict[str, Usage]] = defaultdict(dict)
 
     async def ask(self, question: Question[A]) -> Answer[A]:
-        key = question.role, hashlib.sha256(question.prompt().encode()).hexdigest()
+        key = question.role, question.prompt()
         if key not in self._answers:
             answer = await self._model.ask(question)
             self._usage[question.role][key[1]] = answer.usage

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import islice, pairwise
 from typing import Any
 
@@ -93,6 +93,10 @@ class ClassifierQuestion(Question[ClassificationOutput]):
 
     def prompt(self) -> str:
         """The document, the types and the rules of the answer."""
+        return self._prompt
+
+    @cached_property
+    def _prompt(self) -> str:
         return render(
             "primary_classifier_agent_prompt",
             document=fenced(self.bundle, self.bundle.between(self._first, self._last)),
@@ -105,7 +109,7 @@ class ClassifierQuestion(Question[ClassificationOutput]):
         """The lexicon's answer."""
         return classify(self.bundle, self.bundle.between(self._first, self._last))
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> Mapping[str, Any]:
         """A classification's, with quotes by their place."""
         return answer_schema()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Annotated, Literal
 
@@ -25,9 +25,9 @@ from evalkit.classification.schema import (
     Segment,
 )
 from evalkit.classification.v1_schema import MIXTURE
-from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.bundle import Block, DocumentBundle, Page
 from evalkit.errors import UsageError
-from evalkit.grounding.normalise import canonical
+from evalkit.grounding.normalise import canonical_text
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.model import Answer, Question
 
@@ -45,6 +45,11 @@ class RoutineVendor(_Data):
     name: str
     names: tuple[str, ...] = Field(min_length=1)
     genomic_assays: tuple[str, ...]
+
+    def is_in(self, text: str) -> bool:
+        """Whether the text has one of its names; case, spaces and punctuation do not matter."""
+        plain = _plain(text)
+        return any(_plain(name) in plain for name in self.names)
 
 
 class Administrative(_Data):
@@ -156,8 +161,9 @@ class V3TrapDetector:
         yield from _order_as_report(self._traps.order_form, answer, bundle)
 
 
+@lru_cache(maxsize=512)  # the vendors' names, and the letterheads that are compared with each of them
 def _plain(text: str) -> str:
-    return "".join(character for character in canonical(text).text if character.isalnum())
+    return "".join(filter(str.isalnum, canonical_text(text)))
 
 
 def _genomic_claim(answer: ClassificationOutput) -> str | None:
@@ -180,7 +186,7 @@ def _vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: DocumentBun
     if location is None:
         return
     for vendor in traps.routine_vendor:
-        signal = next((text for text in answer.vendor_signals if _names(vendor, text)), None)
+        signal = next((text for text in answer.vendor_signals if vendor.is_in(text)), None)
         if signal is None:
             continue
         pages = _genomic_pages(answer, bundle)
@@ -200,11 +206,6 @@ def _vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: DocumentBun
             page=page,
             quote=quote,
         )
-
-
-def _names(vendor: RoutineVendor, text: str) -> bool:
-    plain = _plain(text)
-    return any(_plain(name) in plain for name in vendor.names)
 
 
 def _written(names: Sequence[str], pages: Sequence[Page]) -> tuple[int, str] | None:
@@ -279,9 +280,20 @@ def _instruction_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
 
 def _said(page: Page, phrase: str) -> str | None:
     """The phrase as the page writes it, in whole words; case, line breaks and a plural s do not matter."""
+    if phrase.isascii() and not all(word in _lowered(page.text) for word in phrase.lower().split()):
+        return None  # nearly always, and known at once
     words = r"\s+".join(re.escape(word) for word in phrase.split())
     found = re.search(rf"(?<!\w){words}s?(?!\w)", page.text, re.IGNORECASE)
     return found.group() if found else None
+
+
+#: What else re.IGNORECASE takes for ASCII letters; the sign for Kelvin is lowered by itself.
+_ASCII_TOO = str.maketrans("İıſ", "iis")
+
+
+@lru_cache(maxsize=512)  # every phrase is looked for on the same pages
+def _lowered(text: str) -> str:
+    return (text if text.isascii() else text.translate(_ASCII_TOO)).lower()
 
 
 def _furniture_trap(
@@ -310,14 +322,17 @@ def _furniture_trap(
 
 def _is_marked_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
     """Whether the quote stands in the page's furniture and nowhere else on it."""
-    wanted = canonical(evidence.snippet).text
-    if not wanted or not 1 <= evidence.page <= bundle.total_pages:
+    if not 1 <= evidence.page <= bundle.total_pages:
         return False
     blocks = bundle.page(evidence.page).visible_blocks
-    if not any(block.furniture for block in blocks):
+    furniture = [block for block in blocks if block.furniture]
+    if not furniture or not (wanted := canonical_text(evidence.snippet)):
         return False
-    holding = [block.furniture for block in blocks if wanted in canonical(block.text).text]
-    return bool(holding) and all(holding)
+
+    def holds(block: Block) -> bool:
+        return wanted in canonical_text(block.text)
+
+    return any(map(holds, furniture)) and not any(holds(block) for block in blocks if not block.furniture)
 
 
 def _unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
@@ -325,10 +340,10 @@ def _unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Document
     if _genomic_claim(answer) is None:
         return
     for vendor in traps.routine_vendor:
-        if any(_names(vendor, text) for text in answer.vendor_signals):
+        if any(map(vendor.is_in, answer.vendor_signals)):
             continue
         pages = _genomic_pages(answer, bundle)
-        page = next((page for page in pages if any(_names(vendor, line) for line in page.paragraphs[:3])), None)
+        page = next((page for page in pages if any(map(vendor.is_in, page.paragraphs[:3]))), None)
         if page and not _written(vendor.genomic_assays, pages):
             yield Finding(
                 reasoning="A letterhead says who made the report; this laboratory's everyday product is blood panels.",
@@ -337,7 +352,7 @@ def _unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Document
                 "vendor_signals, and Genomic Report is marked PRIMARY",
                 document_type=GENOMIC.value,
                 page=page.page_num,
-                quote=next(line for line in page.paragraphs if _names(vendor, line)),
+                quote=next(filter(vendor.is_in, page.paragraphs)),
                 suggested_fix="Check whether this is a routine panel",
             )
 

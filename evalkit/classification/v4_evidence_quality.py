@@ -38,8 +38,15 @@ class V4EvidenceQualityAssessor:
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> Assessment:
         """The computed part, numbered from V4-0001, and the score of these issues."""
-        issues = numbered("V4", _faults(classification, bundle))
-        return Assessment(issues, quality_score(issues))
+        return self.grounded(classification, bundle)[0]
+
+    def grounded(self, classification: ClassificationOutput, bundle: DocumentBundle) -> tuple[Assessment, float | None]:
+        """The computed part, and quotes found on the page they claim / quotes claimed; None where none is claimed."""
+        locator = Locator(bundle)
+        places = [(one, locator.locate(one.evidence.snippet, one.evidence.page)) for one in _claimed(classification)]
+        issues = numbered("V4", _faults(classification, bundle, places, locator))
+        found = [place.is_found for _, place in places]
+        return Assessment(issues, quality_score(issues)), round(sum(found) / len(found), 4) if found else None
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
@@ -55,13 +62,6 @@ class V4EvidenceQualityAssessor:
 def quality_score(issues: Iterable[Issue]) -> float:
     """1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR, at least 0."""
     return max(0, 100 - sum(PENALTY[issue.severity] for issue in issues)) / 100
-
-
-def grounded_ratio(classification: ClassificationOutput, bundle: DocumentBundle) -> float | None:
-    """Quotes found on the page they claim / quotes claimed; None where none is claimed."""
-    locator = Locator(bundle)
-    found = [locator.locate(one.evidence.snippet, one.evidence.page).is_found for one in _claimed(classification)]
-    return round(sum(found) / len(found), 4) if found else None
 
 
 class _Claimed(NamedTuple):
@@ -91,10 +91,14 @@ def _claimed(answer: ClassificationOutput) -> Iterator[_Claimed]:
                 yield _Claimed(segment, presence.document_type, evidence)
 
 
-def _faults(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
-    locator = Locator(bundle)
+def _faults(
+    answer: ClassificationOutput,
+    bundle: DocumentBundle,
+    places: Iterable[tuple[_Claimed, Located]],
+    locator: Locator,
+) -> Iterator[Issue]:
     yield from _primary_without_evidence(answer)
-    for one in _claimed(answer):
+    for one, place in places:
         if not 1 <= one.evidence.page <= bundle.total_pages:
             yield one.issue(
                 "V4-PAGE-OUTSIDE-FILE",
@@ -105,7 +109,7 @@ def _faults(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Is
             )
             continue
         yield from _outside_segment(one)
-        yield from _quote(one, locator.locate(one.evidence.snippet, one.evidence.page))
+        yield from _quote(one, place)
         if bundle.page(one.evidence.page).status.readable:
             yield from _anchors(one, locator)
         yield from _length(one)

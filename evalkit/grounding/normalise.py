@@ -12,6 +12,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
 _LOWERED = dict(zip("₀₁₂₃₄₅₆₇₈₉", "0123456789", strict=True))
@@ -46,21 +47,39 @@ def canonical(text: str) -> Canonical:
     parts: list[str] = []
     origin: list[int] = []
     joined = _joining_hyphens(text)
-    for token in _TOKEN.finditer(text):
-        start, end = token.span()
-        if token.lastgroup != "word":
+    spaced = text if text.isascii() else _WIDE_SPACE.sub(" ", text)
+    is_inked = spaced.encode("ascii", "replace").translate(_INK)
+    at = 0
+    # Nearly all is between these: words that are lowered, and spaces that are left out.
+    for start, end in _marked(text, joined):
+        parts += text[at:start].lower().split()
+        origin += compress(range(at, start), is_inked[at:start])
+        at = end
+        if text[start].isspace():
             parts.append(" ")
             origin.append(start)
-        elif (word := token.group()).isascii() and ("-" not in word or joined.isdisjoint(range(start, end))):
-            parts.append(word.lower())  # nearly all words
-            origin.extend(range(start, end))
-        else:
-            for letter in _LETTER.finditer(text, start, end):
-                index = letter.start()
-                folded = "" if index in joined else _folded(letter.group())
-                parts.append(folded)
-                origin.extend([index] * len(folded))
+            continue
+        for letter in _LETTER.finditer(text, start, end):
+            index = letter.start()
+            folded = "" if index in joined else _folded(letter.group())
+            parts.append(folded)
+            origin.extend([index] * len(folded))
+    parts += text[at:].lower().split()
+    origin += compress(range(at, len(text)), is_inked[at:])
     return Canonical("".join(parts), tuple(origin))
+
+
+def _marked(text: str, joined: frozenset[int]) -> list[tuple[int, int]]:
+    """The words that are not ASCII or are joined by a hyphen, and the spaces between two numbers; in order."""
+    signs = joined if text.isascii() else joined.union(match.start() for match in _NOT_ASCII.finditer(text))
+    found, end = [], 0
+    for sign in sorted(signs):
+        if sign >= end:  # not in the word before
+            head = text[end:sign]
+            start = sign - (0 if head[-1:].isspace() else len("".join(head.rsplit(maxsplit=1)[-1:])))
+            end = _WORD.match(text, sign).end()  # type: ignore[union-attr]
+            found.append((start, end))
+    return sorted([*found, *(match.span(match.lastindex or 0) for match in _BETWEEN_NUMBERS.finditer(text))])
 
 
 def canonical_text(text: str) -> str:
@@ -99,12 +118,16 @@ def plain(text: str) -> str:
 _GAP = re.compile(r"\s(?:(?<=\d\s)\s*(?=[.,]?\d)|(?<=\d[.,]\s)\s*(?=\d))")
 _BEFORE_GAP = re.compile(r"\d[.,]?\s")
 _ASCII_HYPHEN = re.compile(r"-(?:(?<=[A-Za-z]-)(?=[A-Za-z])|(?<=[a-z]-)(?=\s+[A-Za-z]))")
-# A word, or the space between two numbers.
-_TOKEN = re.compile(r"(?P<word>\S+)|(?<=\d)(?P<gap>\s+)(?=[.,]?\d)|(?<=\d[.,])(?P<gap_after_point>\s+)(?=\d)")
+_WORD = re.compile(r"\S+")
+_NOT_ASCII = re.compile(r"[^\s\x00-\x7f]")
+_BETWEEN_NUMBERS = re.compile(r"\d[.,]?(\s+)(?=\d)|\d(\s+)(?=[.,]\d)")
+_WIDE_SPACE = re.compile(r"[^\S\x00-\x7f]")
+_INK = bytes(not chr(code).isspace() for code in range(256))
 # Behind a capital a hyphen before a space is a sign: blood type A- was found.
 _HYPHEN = re.compile(r"[-\u2010\u2011](?:(?<=[^\W\d_].)(?=[^\W\d_])|(?<=[^\W\d_A-Z].)(?=\s+[^\W\d_]))")
 
 
 def _joining_hyphens(text: str) -> frozenset[int]:
     """The hyphens that stand between two letters, at a line's end or not."""
-    return frozenset(match.start() for match in _HYPHEN.finditer(text))
+    pattern = _ASCII_HYPHEN if text.isascii() else _HYPHEN
+    return frozenset([match.start() for match in pattern.finditer(text)])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Protocol
 
@@ -151,9 +151,9 @@ class Ledger:
     def note(self, call: Call) -> None:
         """The call has ended: it is counted, and kept when this returns. StoreError where it cannot be kept."""
         usage = usage_of(call)
-        self._spent[call.document] = total([self.spent_on(call.document), usage])
-        self._by_role[call.role] = total([self._by_role.get(call.role, Usage()), usage])
-        self._run = total([self._run, usage])
+        self._spent[call.document] = self.spent_on(call.document) + usage
+        self._by_role[call.role] = self._by_role.get(call.role, Usage()) + usage
+        self._run += usage
         try:
             self._journal.add(call)
         except StoreError as error:
@@ -167,21 +167,12 @@ class Ledger:
 
 def usage_of(call: Call) -> Usage:
     """What a call cost."""
-    return Usage(
-        calls=1,
-        **{one.name: getattr(call, one.name) for one in fields(Usage) if one.name != "calls"},
-    )
+    return Usage(1, call.input_tokens, call.output_tokens, call.cost_usd, call.cached_tokens, call.thought_tokens)
 
 
 def total(usages: Iterable[Usage]) -> Usage:
     """Their sum; the cost is unknown where one of them is."""
-    usages = list(usages)
-    costs = [usage.cost_usd for usage in usages]
-    numbers = {
-        one.name: sum(getattr(usage, one.name) for usage in usages) for one in fields(Usage) if one.name != "cost_usd"
-    }
-    known = None if None in costs else str(sum((Decimal(cost) for cost in costs if cost), Decimal(0)))
-    return Usage(**numbers, cost_usd=known)
+    return sum(usages, Usage())
 
 
 def priced(model: str, usage: Usage) -> Usage:
@@ -192,6 +183,8 @@ def priced(model: str, usage: Usage) -> Usage:
     provider, _, name = model.partition(":")
     if provider in _FREE:
         return replace(usage, cost_usd="0")
+    if provider not in _PRICED_AS:
+        return replace(usage, cost_usd=None)
     import genai_prices
 
     counted = genai_prices.Usage(

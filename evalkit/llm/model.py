@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -46,7 +47,7 @@ class Question(ABC, Generic[A]):
     def offline(self) -> A:
         """The answer that can be computed here without any language model, from what the prompt contains alone."""
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> Mapping[str, Any]:
         """The JSON Schema that a language model's answer is asked to have."""
         return lean_schema(self.answer_type)
 
@@ -70,6 +71,18 @@ class Usage:
     """The part of the input that the provider had seen before."""
     thought_tokens: int = 0
     """The part of the output that is not the answer."""
+
+    def __add__(self, other: Usage) -> Usage:
+        """Both together; the cost is unknown where one of them is."""
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return Usage(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=str(Decimal(self.cost_usd or 0) + Decimal(other.cost_usd or 0)) if known else None,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            thought_tokens=self.thought_tokens + other.thought_tokens,
+        )
 
 
 @dataclass(frozen=True)

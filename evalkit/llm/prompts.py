@@ -27,8 +27,7 @@ def prompt_names() -> list[str]:
 
 def render(name: str, **values: str) -> str:
     """The prompt ``prompts/{name}.txt`` with its variables filled in. UsageError where they do not fit."""
-    template = Template(_text(name))
-    declared = set(template.get_identifiers())
+    template, declared = _template(name)
     if wrong := sorted(declared ^ values.keys()):
         raise UsageError(
             f"prompt {name}: variables {', '.join(wrong)} are missing or unknown",
@@ -78,6 +77,13 @@ def as_json(value: Any) -> str:
 def _folder() -> Path:
     shipped = Path(str(files("evalkit"))) / "_prompts"  # in a wheel; beside the package in a checkout
     return shipped if shipped.is_dir() else Path(__file__).parents[2] / "prompts"
+
+
+@cache
+def _template(name: str) -> tuple[Template, frozenset[str]]:
+    """The prompt, and the variables that it declares."""
+    template = Template(_text(name))
+    return template, frozenset(template.get_identifiers())
 
 
 @cache

@@ -5,6 +5,8 @@ What a schema does not say is checked when the answer is read: providers refuse,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,7 +14,8 @@ from pydantic import BaseModel
 _KEPT = ("type", "enum", "items", "properties", "required")
 
 
-def lean_schema(model: type[BaseModel]) -> dict[str, Any]:
+@cache
+def lean_schema(model: type[BaseModel]) -> Mapping[str, Any]:
     """The schema of ``model`` with references put in their places. ValueError where it has itself as a part.
 
     >>> class Finding(BaseModel):

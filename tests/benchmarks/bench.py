@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.alterations import alterations
+from benchmarks.asking import asking
 from benchmarks.grounding import grounding
 from benchmarks.measuring import DATA, ROUNDS, bundles_of, cpu, documents
 from benchmarks.reading import bare, reading
@@ -86,6 +87,7 @@ def main() -> None:
     console.print(table)  # each as soon as it is there: what fails later costs no earlier figure
     console.print(reading())
     console.print(grounding())
+    console.print(asking())
     alterations(console)
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the documents, the clock, the peers' environment.
+"""What the benchmarks share: the documents, the clock, the peers' environments.
 
 Real documents are measured where ``../shared/data`` lies beside the checkout, the demo's always.
 """
@@ -14,6 +14,7 @@ import venv
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pymupdf
 
@@ -26,11 +27,24 @@ ROUNDS = 5
 TIMESTAMP = "2026-01-01T00:00:00Z"
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data" / "clinical_pdf"
-PEERS = ROOT / ".bench" / "peers"
-PACKAGES = [f"pymupdf=={pymupdf.__version__}", "pymupdf4llm<2", "pdfplumber", "langextract<2"]
 
 Row = tuple[str, str, str]
 """What was measured, the figure, and what it is compared with."""
+
+
+class Peers(NamedTuple):
+    """Programs that evalkit is compared with, in an environment of their own."""
+
+    name: str
+    packages: Sequence[str]
+
+    @property
+    def folder(self) -> Path:
+        return ROOT / ".bench" / self.name
+
+
+READERS = Peers("peers", [f"pymupdf=={pymupdf.__version__}", "pymupdf4llm<2", "pdfplumber", "langextract<2"])
+ASKERS = Peers("askers", ["inspect_ai<0.4"])
 
 
 class NotMeasured(Exception):
@@ -70,15 +84,15 @@ def cpu(*works: Callable[[], object]) -> list[float]:
     return [statistics.median(times) for times in took]
 
 
-def peer(program: str, arguments: Sequence[object]) -> str:
+def peer(program: str, arguments: Sequence[object], peers: Peers = READERS) -> str:
     """What a program prints that runs in the peers' environment, which is made on the first run. NotMeasured."""
-    python, ready = PEERS / "bin" / "python", PEERS / "ready"
-    wanted = "\n".join(PACKAGES)
+    python, ready = peers.folder / "bin" / "python", peers.folder / "ready"
+    wanted = "\n".join(peers.packages)
     try:
         if not ready.exists() or ready.read_text() != wanted:
-            venv.create(PEERS, with_pip=True)
+            venv.create(peers.folder, with_pip=True)
             subprocess.run(
-                [python, "-m", "pip", "install", "--quiet", *PACKAGES], check=True, capture_output=True, text=True
+                [python, "-m", "pip", "install", "--quiet", *peers.packages], check=True, capture_output=True, text=True
             )
             ready.write_text(wanted)
         command = [python, "-c", program, *map(str, arguments)]

@@ -34,7 +34,6 @@ from evalkit.classification.findings import Findings
 from evalkit.classification.v4_evidence_quality import (
     Assessment,
     V4EvidenceQualityAssessor,
-    grounded_ratio,
     quality_score,
 )
 from evalkit.documents.bundle import DocumentBundle
@@ -180,7 +179,8 @@ def test_the_score_is_not_divided_by_the_amount_of_evidence() -> None:
     ],
 )
 def test_the_grounded_ratio_is_quotes_found_of_quotes_claimed(quotes: list[Json], ratio: float | None) -> None:
-    assert grounded_ratio(read(one_segment(GENOMIC, 8, *quotes)), doc2_6()) == ratio
+    claimed = read(one_segment(GENOMIC, 8, *quotes))
+    assert V4EvidenceQualityAssessor().grounded(claimed, doc2_6())[1] == ratio
 
 
 # ------------------------------------------------------------------------------------------- the model's part
