@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import cycle, islice
+from itertools import count, cycle, islice
 from pathlib import Path
 from typing import Literal
 from unittest import mock
@@ -52,6 +52,7 @@ EACH, SAMPLES = 60, 60
 Answers = dict[str, str]
 """Classifications by the beginning of the prompt, which no two documents share."""
 
+_NUMBERS = count(1)
 _NOTHING_FOUND = '{"findings": []}'
 
 # Runs in a process of its own, or its work would be taken for ours.
@@ -120,17 +121,15 @@ _MARK = len(beginning(document("any")))
 
 
 def unseen(bundles: Sequence[DocumentBundle]) -> Iterator[DocumentBundle]:
-    """These documents again and again, no two the same: pages are known by their text, documents by their hash."""
-    number = 0
+    """These documents again and again, no two ever the same: pages are known by their text, documents by their hash."""
     while True:
         for bundle in bundles:
-            number += 1
-            last = str(number)
+            last = str(next(_NUMBERS))
             pages = tuple(
                 page.model_copy(update={"text": f"{page.text}\n{last}", "paragraphs": (*page.paragraphs, last)})
                 for page in bundle.pages
             )
-            sha256 = hashlib.sha256(f"{bundle.sha256} {number}".encode()).hexdigest()
+            sha256 = hashlib.sha256(f"{bundle.sha256} {last}".encode()).hexdigest()
             yield bundle.model_copy(update={"sha256": sha256, "pages": pages})
 
 
@@ -179,8 +178,8 @@ def slow_server(answers: Answers) -> Iterator[str]:
 
 def throughput_row(in_flight: int) -> Row:
     originals = readable("demo")
-    count = TURNS * in_flight // CALLS
-    bundles = list(islice(unseen(originals), count))
+    many = TURNS * in_flight // CALLS
+    bundles = list(islice(unseen(originals), many))
 
     async def run(address: str) -> float:
         settings = Settings(
@@ -197,9 +196,9 @@ def throughput_row(in_flight: int) -> Row:
         seconds = asyncio.run(run(address))
     ideal = in_flight / (CALLS * LATENCY)
     return (
-        f"{in_flight} calls at once of {LATENCY:g} s: {count} documents",
-        f"{count / seconds:.2f} documents/s",
-        f"{count / seconds / ideal:.3f} of the ideal {ideal:g}; goal 0.90",
+        f"{in_flight} calls at once of {LATENCY:g} s: {many} documents",
+        f"{many / seconds:.2f} documents/s",
+        f"{many / seconds / ideal:.3f} of the ideal {ideal:g}; goal 0.90",
     )
 
 
