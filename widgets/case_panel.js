@@ -53,10 +53,15 @@ function render({ model, el: root }) {
     el("del", { text: one.before }), " → ", el("ins", { text: one.after }));
 
   let drawnFor = null;
+  let drawnToken = null;
   const draw = () => {
     const shown = model.get("case");
     if (!shown.headline) { root.replaceChildren(); return; }
     const top = root.scrollTop;
+    // What somebody has unfolded stays so when the same case is drawn again.
+    const unfolded = shown.token === drawnToken
+      ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
+    drawnToken = shown.token;
     fill(root,
       el("div", { class: "ek-why" }, el("h2", { text: shown.headline }), el("p", { class: "ek-muted", text: shown.subline })),
       shown.repairs.length
@@ -79,6 +84,7 @@ function render({ model, el: root }) {
         ? el("details", { class: "ek-claims" }, el("summary", { text: plural(shown.earlier.length, "earlier review") }),
           shown.earlier.map((one) => el("p", { text: `${one.reviewer}, ${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
         : null);
+    for (const one of root.querySelectorAll("details > summary")) one.parentElement.open = unfolded.includes(one.textContent);
     root.scrollTop = top;
     if (drawnFor !== model.get("selected")) {
       drawnFor = model.get("selected");

@@ -72,6 +72,9 @@ def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: 
     screen.page.locator(".ek-selected .ek-message").click()  # back to what the issue is about
     screen.page.wait_for_timeout(400)
     assert lit(screen) == before
+    screen.page.locator(".ek-issue").last.click()  # which draws the case again
+    screen.page.wait_for_timeout(500)
+    assert screen.page.locator(".ek-evidence").first.is_visible(), "what was unfolded stays so"
     screen.queue()
 
 
