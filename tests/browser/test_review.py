@@ -75,6 +75,8 @@ def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: 
     screen.page.locator(".ek-issue").last.click()  # which draws the case again
     screen.page.wait_for_timeout(500)
     assert screen.page.locator(".ek-evidence").first.is_visible(), "what was unfolded stays so"
+    screen.page.locator(".ek-issue").first.click()  # the draft remembers which one was open
+    screen.page.wait_for_timeout(500)
     screen.queue()
 
 
