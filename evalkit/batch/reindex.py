@@ -6,8 +6,10 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from evalkit.classification.result import DocumentFailure
-from evalkit.review.ground_truth import reproject
+from evalkit.review.claims import show_status
 from evalkit.review.lock import writing
+from evalkit.review.opinions import reproject
+from evalkit.review.packet import base_of, moment, utc_now
 from evalkit.review.queue import case_ids, rebuild_closings, rebuild_rows
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.store import RESULTS, Files, Index
@@ -30,12 +32,14 @@ def reindex(output: Path | str) -> tuple[int, int]:
 
 def rebuild(files: Files, index: Index) -> tuple[int, int]:
     """As ``reindex``, for a caller that holds the run's lock."""
-    for case_id in case_ids(files):
+    for case_id in sorted({base_of(case_id) for case_id in case_ids(files)}):
         reproject(files, case_id)
     with writing(files):  # no review may be saved between reading and rebuilding
         documents = _marked([_row(files, name) for name in files.names(RESULTS)])
         cases = rebuild_rows(files)
         index.rebuild(documents, cases, rebuild_closings(files))
+        for case_id in index.deferrals.all():
+            show_status(files, index, case_id, moment(utc_now()))
     return len(documents), len(cases)
 
 

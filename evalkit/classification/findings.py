@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -22,7 +22,7 @@ from evalkit.classification.schema import (
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Agent, Issue, IssueSeverity, numbered
-from evalkit.llm.model import Answer, Question
+from evalkit.llm.model import Answer, DocumentQuestion, Question
 from evalkit.llm.prompts import as_json, fenced, fenced_claims, render
 
 VerifierName = Literal["V2", "V3", "V4"]
@@ -74,7 +74,7 @@ class Verifier(Protocol):
 
 
 @dataclass(frozen=True)
-class VerifierQuestion(Question[Findings]):
+class VerifierQuestion(DocumentQuestion[Findings]):
     """A verifier's question about one classification of one document."""
 
     role: VerifierName
@@ -87,17 +87,8 @@ class VerifierQuestion(Question[Findings]):
     """First and last of those that it is about; None: all."""
     answer_type: type[Findings] = Findings
 
-    @property
-    def document(self) -> str:
-        """The bundle's."""
-        return self.bundle.sha256
-
-    def prompt(self) -> str:
+    def worded(self) -> str:
         """Document first and equal for all verifiers, then the claims, instructions last."""
-        return self._prompt
-
-    @cached_property
-    def _prompt(self) -> str:
         return verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
 
     def offline(self) -> Findings:

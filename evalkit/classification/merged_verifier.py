@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,7 +20,7 @@ from evalkit.classification.findings import (
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, numbered
-from evalkit.llm.model import Answer, Question
+from evalkit.llm.model import Answer, DocumentQuestion, Question
 
 _CHECKS: tuple[VerifierName, ...] = ("V2", "V3", "V4")
 
@@ -41,7 +40,7 @@ class MergedFindings(BaseModel):
 
 
 @dataclass(frozen=True)
-class MergedQuestion(Question[MergedFindings]):
+class MergedQuestion(DocumentQuestion[MergedFindings]):
     """What V2, V3 and V4 want to know about the same pages."""
 
     parts: tuple[Question[Findings], ...]
@@ -51,17 +50,8 @@ class MergedQuestion(Question[MergedFindings]):
     role: str = "verifier"
     answer_type: type[MergedFindings] = MergedFindings
 
-    @property
-    def document(self) -> str:
-        """The bundle's."""
-        return self.bundle.sha256
-
-    def prompt(self) -> str:
+    def worded(self) -> str:
         """Document first, then the claims, the three tasks last."""
-        return self._prompt
-
-    @cached_property
-    def _prompt(self) -> str:
         return verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
 
     def offline(self) -> MergedFindings:

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from itertools import islice, pairwise
 from typing import Any
 
@@ -31,7 +31,7 @@ from evalkit.classification.schema import (
 from evalkit.classification.v2_consistency import nearly_largest, tie_winner
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import whole_words
-from evalkit.llm.model import Question
+from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import fenced, render
 
 Scores = Mapping[DocumentType, float]
@@ -76,7 +76,7 @@ _WORD = re.compile(r"\S+")
 _LEVEL_ORDER = tuple(PresenceLevel)
 
 
-class ClassifierQuestion(Question[ClassificationOutput]):
+class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
     """Which types do these pages of a document hold, and where?"""
 
     role = "classifier"
@@ -86,17 +86,8 @@ class ClassifierQuestion(Question[ClassificationOutput]):
         self.bundle = bundle
         self._first, self._last = pages or (1, bundle.total_pages)
 
-    @property
-    def document(self) -> str:
-        """The bundle's."""
-        return self.bundle.sha256
-
-    def prompt(self) -> str:
+    def worded(self) -> str:
         """The document, the types and the rules of the answer."""
-        return self._prompt
-
-    @cached_property
-    def _prompt(self) -> str:
         return render(
             "primary_classifier_agent_prompt",
             document=fenced(self.bundle, self.bundle.between(self._first, self._last)),

@@ -64,6 +64,19 @@ def quality_score(issues: Iterable[Issue]) -> float:
     return max(0, 100 - sum(PENALTY[issue.severity] for issue in issues)) / 100
 
 
+def band(score: float) -> str:
+    """What a score means, in specification 001's words.
+
+    >>> [band(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
+    ['all evidence verified', 'minor problems', 'significant problems']
+    """
+    if score >= 1.0:
+        return "all evidence verified"
+    if score >= 0.7:
+        return "minor problems"
+    return "significant problems" if score >= 0.4 else "critical failures"
+
+
 class _Claimed(NamedTuple):
     segment: Segment
     kind: DocumentType

@@ -7,12 +7,10 @@ read: files are cut into portions here, and of the answer only what is printed o
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import PurePath
@@ -27,6 +25,7 @@ from evalkit.documents.drawn import Proven
 from evalkit.documents.mupdf import OpenPdf, library, open_pdf
 from evalkit.documents.pdf import failed_page, look, reader_version
 from evalkit.errors import DocumentError, UsageError
+from evalkit.http import seconds_to_wait, silence
 
 #: Of what is decided here about order, places and status; raise it with every change that alters a bundle.
 WALK_VERSION = 1
@@ -209,8 +208,7 @@ class DocumentAi:
         from google.auth.exceptions import GoogleAuthError
         from google.cloud.documentai import DocumentProcessorServiceClient as Client
 
-        for name in _TALKATIVE:
-            logging.getLogger(name).setLevel(logging.INFO)
+        silence(_TALKATIVE)
         endpoint = self.endpoint or f"{self.processor.split('/')[3]}-documentai.googleapis.com"
         local = _LOOPBACK.fullmatch(endpoint)
         if local and local["scheme"]:
@@ -349,25 +347,12 @@ def _wait(state: RetryCallState) -> float:
 def _asked_to_wait(error: BaseException) -> float:
     """The seconds of ``Retry-After`` or of Google's ``RetryInfo``; 0 where neither is given."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    waits = [_seconds(str(headers.get("Retry-After", "")))]
+    waits = [seconds_to_wait(str(headers.get("Retry-After", ""))) or 0.0]
     for detail in getattr(error, "details", ()):
         delay = detail.get("retryDelay", "") if isinstance(detail, dict) else getattr(detail, "retry_delay", "")
-        waits.append(delay.ToTimedelta().total_seconds() if hasattr(delay, "ToTimedelta") else _seconds(str(delay)))
+        given = delay.ToTimedelta().total_seconds() if hasattr(delay, "ToTimedelta") else seconds_to_wait(str(delay))
+        waits.append(given or 0.0)
     return max(waits)
-
-
-def _seconds(text: str) -> float:
-    """The seconds from now that ``12``, ``1.5s`` or an HTTP date means; 0 for anything else.
-
-    >>> _seconds("12"), _seconds("1.5s"), _seconds("soon"), _seconds("Wed, 21 Oct 2015 07:28:00 GMT")
-    (12.0, 1.5, 0.0, 0.0)
-    """
-    if re.fullmatch(r"\d{1,6}(\.\d+)?s?", text):
-        return float(text.rstrip("s"))
-    try:
-        return max(parsedate_to_datetime(text).timestamp() - time.time(), 0.0)
-    except ValueError:
-        return 0.0
 
 
 # Portions

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.ocr import EngineName
     from evalkit.documents.scanned import Recogniser
 
-__all__ = ["digest", "find_pdfs", "load", "read", "reader_version", "reader_with"]
+__all__ = ["digest", "find_pdfs", "load", "read", "reader_version", "reader_with", "unreadable"]
 
 MAX_BYTES = 512 * 1024 * 1024
 
@@ -62,7 +62,7 @@ def load(path: Path) -> bytes:
             # One byte more than allowed tells a file that is too large, even one that grows or reports no size.
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
     if len(data) > MAX_BYTES:
         raise DocumentError(
             f"{path.name} is larger than {MAX_BYTES // 1024**2} MB",
@@ -78,7 +78,7 @@ def digest(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise unreadable(path, error) from error
 
 
 def find_pdfs(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:
@@ -139,7 +139,8 @@ def _skipped(what: str) -> UsageError:
     return UsageError(what, code="READER-SKIPPED", remedy="Mend it and run again; the others were read.")
 
 
-def _unreadable(path: Path, error: OSError) -> DocumentError:
+def unreadable(path: Path, error: OSError) -> DocumentError:
+    """READER-UNREADABLE in words, of what the system said about the file."""
     reason = {
         FileNotFoundError: "does not exist",
         IsADirectoryError: "is a folder",

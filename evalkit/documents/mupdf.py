@@ -6,7 +6,7 @@ PyMuPDF is not thread-safe: read in one thread of a process, or in several proce
 from __future__ import annotations
 
 import re
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from evalkit.errors import DocumentError
@@ -40,17 +40,19 @@ def library() -> Any:
     return pymupdf
 
 
-def open_pdf(data: bytes, file_path: str) -> OpenPdf:
-    """The document in ``data``; ``file_path`` only names it in errors.
+def open_pdf(source: bytes | Path, file_path: str) -> OpenPdf:
+    """The document in these bytes, or in the file there, of which only what a page needs is then read.
 
-    DocumentError: READER-EMPTY, READER-NOT-PDF, READER-ENCRYPTED, READER-DAMAGED or READER-TOO-MANY-PAGES.
+    ``file_path`` only names it in errors. DocumentError: READER-EMPTY, READER-NOT-PDF, READER-ENCRYPTED,
+    READER-DAMAGED or READER-TOO-MANY-PAGES; OSError where the file cannot be read.
     """
     name = PurePath(file_path).name
-    if not data:
+    head = _head(source)
+    if not head:
         raise DocumentError(
             f"{name} is empty (0 bytes)", code="READER-EMPTY", remedy="Export or scan the document again."
         )
-    if _MAGIC not in data[: _JUNK_ALLOWED + len(_MAGIC)]:
+    if _MAGIC not in head:
         raise DocumentError(
             f"{name} is not a PDF, whatever its name says",
             code="READER-NOT-PDF",
@@ -58,7 +60,8 @@ def open_pdf(data: bytes, file_path: str) -> OpenPdf:
         )
     mupdf = library()
     try:
-        document = mupdf.open(stream=data, filetype="pdf")
+        where = {"filename": str(source)} if isinstance(source, Path) else {"stream": source}
+        document = mupdf.open(**where, filetype="pdf")
         locked = bool(document.needs_pass)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
         raise _damaged(name) from None
@@ -90,6 +93,14 @@ def open_pdf(data: bytes, file_path: str) -> OpenPdf:
         document.close()
         raise _damaged(name)
     return OpenPdf(document, total, is_mended)
+
+
+def _head(source: bytes | Path) -> bytes:
+    length = _JUNK_ALLOWED + len(_MAGIC)
+    if isinstance(source, bytes):
+        return source[:length]
+    with source.open("rb") as file:
+        return file.read(length)
 
 
 def _damaged(name: str) -> DocumentError:

@@ -12,8 +12,8 @@ from typing import Literal
 from PIL import Image, ImageChops, ImageDraw
 
 from evalkit.documents.bundle import Box
-from evalkit.documents.ingest import load
-from evalkit.documents.mupdf import OpenPdf, open_pdf
+from evalkit.documents.ingest import load, unreadable
+from evalkit.documents.mupdf import OpenPdf, library, open_pdf
 from evalkit.errors import DocumentError
 
 #: 50 megapixels are 150 MB in memory: a poster becomes coarser instead of exhausting the machine.
@@ -22,6 +22,8 @@ _FOUND = (255, 226, 92)
 _NEAR = (214, 120, 0)
 _DASH = 8
 _THUMBNAIL_DPI = 24
+#: Twice the 220 pixels of the contact sheet, for screens with fine dots.
+_PREVIEW_DPI = 52
 
 
 def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
@@ -90,27 +92,56 @@ def _dashed(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: floa
 
 
 class PagePictures:
-    """The pages of one PDF as JPEG, for a screen: the file is opened once, the last pages are kept."""
+    """The pages of one PDF as JPEG, for a screen: the file is opened once, the last pages are kept.
+
+    The file is read page by page from the disk, so that memory does not grow with it; where it is changed meanwhile,
+    no page is drawn any more: what was checked on opening would not be what is shown.
+    """
 
     def __init__(self, path: Path, *, dpi: int = 150, kept: int = 8) -> None:
         """DocumentError where the file cannot be opened. ``kept`` pages stay in memory."""
         self._path = path
         self._dpi = dpi
-        self._open = open_pdf(load(path), str(path))
+        self._state = self._state_on_disk()
+        try:
+            self._open = open_pdf(path, str(path))
+        except OSError as error:
+            raise unreadable(path, error) from error
         self._cached = lru_cache(maxsize=kept)(self._drawn)
 
     def page(self, page_num: int) -> bytes:
-        """The page (from 1) at full size. DocumentError READER-PAGE where it cannot be drawn."""
+        """The page (from 1) at full size. DocumentError: READER-PAGE, READER-CHANGED or READER-UNREADABLE."""
         return self._cached(page_num)
 
     def thumbnail(self, page_num: int) -> bytes:
-        """The page (from 1) a few centimetres wide. DocumentError READER-PAGE."""
-        return jpeg(drawn_page(self._open, self._path, page_num, _THUMBNAIL_DPI), quality=60)
+        """The page (from 1) a few centimetres wide. Errors as of ``page``."""
+        return self._drawn(page_num, _THUMBNAIL_DPI, quality=60)
+
+    def preview(self, page_num: int) -> bytes:
+        """The page (from 1) so large that its headings can be read. Errors as of ``page``."""
+        return self._drawn(page_num, _PREVIEW_DPI, quality=65)
 
     def close(self) -> None:
         """Give the file back."""
         self._cached.cache_clear()
         self._open.document.close()
 
-    def _drawn(self, page_num: int) -> bytes:
-        return jpeg(drawn_page(self._open, self._path, page_num, self._dpi))
+    def _drawn(self, page_num: int, dpi: int | None = None, quality: int = 75) -> bytes:
+        if self._state_on_disk() != self._state:
+            raise DocumentError(
+                f"{self._path.name} was changed while it was open",
+                code="READER-CHANGED",
+                remedy="Run the document again, then open its case again.",
+            )
+        try:
+            return jpeg(drawn_page(self._open, self._path, page_num, dpi or self._dpi), quality)
+        finally:
+            # MuPDF keeps up to 256 MB of decoded scans, across documents, which a reader of pages hardly asks for twice.
+            library().TOOLS.store_shrink(100)
+
+    def _state_on_disk(self) -> tuple[int, int, int]:
+        try:
+            state = self._path.stat()
+        except OSError as error:
+            raise unreadable(self._path, error) from error
+        return state.st_ino, state.st_size, state.st_mtime_ns

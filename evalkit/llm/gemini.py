@@ -12,18 +12,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
-import math
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from evalkit.errors import UsageError
+from evalkit.http import seconds_to_wait, silence
+from evalkit.llm.failures import code_of, failed
 from evalkit.llm.model import CallFailed, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -36,40 +34,12 @@ T = TypeVar("T")
 _TALKATIVE = ("google_genai", "httpx2", "httpcore2", "httpx", "httpcore")
 
 
-class _Kind(NamedTuple):
-    """What is said about one kind of failure."""
-
-    message: str
-    remedy: str
-    may_pass: bool = False
-
-
-_LATER = "Run the same command again later."
-_NETWORK = "Check the network, the proxy (HTTPS_PROXY), the certificates of this computer and the address that is set."
-_KEY = (
-    "Check GEMINI_API_KEY (GOOGLE_API_KEY comes before it), or for Vertex AI run "
-    "`gcloud auth application-default login`; the project must be allowed to use the model."
-)
-_QUOTA = "Run the same command again later, ask less at once, or raise the quota of the project in Google Cloud."
-_REPORT = "Take another model, or report this: evalkit sent something that the model does not understand."
-_PERSON = "A person must look at the document; another model may answer."
-_KINDS = {
-    "LLM-KEY":         _Kind("Gemini does not accept the key", _KEY),
-    "LLM-MODEL":       _Kind("Gemini has no such model", "Check its name, and that it is offered in this location."),
-    "LLM-REQUEST":     _Kind("Gemini does not take the request", _REPORT),
-    "LLM-RATE":        _Kind("Gemini is out of quota", _QUOTA, may_pass=True),
-    "LLM-SERVER":      _Kind("Gemini has a fault or is overloaded", _LATER, may_pass=True),
-    "LLM-UNREACHABLE": _Kind("Gemini cannot be reached, or the connection broke", _NETWORK, may_pass=True),
-    "LLM-TIMEOUT":     _Kind("Gemini gave no answer in time", _LATER, may_pass=True),
-    "LLM-MALFORMED":   _Kind("What came back is no answer of Gemini's", _LATER, may_pass=True),
-    "LLM-EMPTY":       _Kind("Gemini's answer is empty", _LATER, may_pass=True),
-    "LLM-TRUNCATED":   _Kind("Gemini's answer got too long and was cut off", _PERSON),
-    "LLM-REFUSED":     _Kind("Gemini declined to answer", _PERSON),
-    "LLM-UNKNOWN":     _Kind("Gemini failed in a way that evalkit does not know", _LATER, may_pass=True),
-}  # fmt: skip
-
-_STATUS = {401: "LLM-KEY", 403: "LLM-KEY", 404: "LLM-MODEL", 408: "LLM-TIMEOUT", 429: "LLM-RATE"}
-_STATUS_CLASS = {4: "LLM-REQUEST", 5: "LLM-SERVER"}
+_NAME = "Gemini"
+_REMEDIES = {
+    "LLM-KEY": "Check GEMINI_API_KEY (GOOGLE_API_KEY comes before it), or for Vertex AI run "
+    "`gcloud auth application-default login`; the project must be allowed to use the model.",
+    "LLM-RATE": "Run the same command again later, ask less at once, or raise the quota of the project in Google Cloud.",
+}
 _FINISH = {
     "MAX_TOKENS": "LLM-TRUNCATED",
     "CONTINUATION": "LLM-TRUNCATED",  # with an offer to go on, which nobody here takes up
@@ -155,7 +125,7 @@ class Gemini:
         from google.genai import Client, types
         from google.genai.client import DebugConfig
 
-        _silence()
+        silence(_TALKATIVE)
         options = types.HttpOptions(
             base_url=self._base_url,
             # v1, the SDK's default for API keys since 3.0, knows fewer models: none that is named `-latest`.
@@ -248,26 +218,11 @@ def _timeout(seconds: float) -> Any:
     return types.HttpOptions(timeout=max(1, round(seconds * 1000)))
 
 
-def _silence() -> None:
-    """Switch the loggers off that could quote what is sent or comes back, whatever level they are ever set to."""
-    for name in (*_TALKATIVE, *logging.getLogger().manager.loggerDict):
-        if name.partition(".")[0] in _TALKATIVE:
-            logging.getLogger(name).disabled = True
-
-
 # What went wrong on the way ------------------------------------------------------------------------------------------
 
 
 def _failed(code: str, note: str = "", *, usage: Usage | None = None, retry_after: float | None = None) -> CallFailed:
-    kind = _KINDS[code]
-    return CallFailed(
-        f"{kind.message} ({note})" if note else kind.message,
-        code=code,
-        remedy=kind.remedy,
-        may_pass=kind.may_pass,
-        retry_after=retry_after,
-        usage=usage,
-    )
+    return failed(_NAME, code, note=note, remedies=_REMEDIES, retry_after=retry_after, usage=usage)
 
 
 def _failure(error: Exception) -> CallFailed:
@@ -295,8 +250,8 @@ def _failure(error: Exception) -> CallFailed:
 def _http_failure(error: _HttpError) -> CallFailed:
     details = _Details.of(error.body)
     # The Gemini API answers a wrong key with 400.
-    by_status = _STATUS.get(error.status) or _STATUS_CLASS.get(error.status // 100, "LLM-MALFORMED")
-    asked_to_wait = _seconds(error.headers.get("retry-after", ""))
+    by_status = code_of(error.status)
+    asked_to_wait = seconds_to_wait(error.headers.get("retry-after", ""))
     return _failed(
         "LLM-KEY" if details.is_about_the_key else by_status,
         f"HTTP {error.status} {details.status}".rstrip(),
@@ -321,7 +276,7 @@ class _Details(NamedTuple):
         error = _as_dict(_as_dict(whole[0] if isinstance(whole, list) and whole else whole).get("error"))
         listed = error.get("details")
         details = [_as_dict(one) for one in listed] if isinstance(listed, list) else []
-        delays = (_seconds(str(one.get("retryDelay", "")).removesuffix("s")) for one in details)
+        delays = (seconds_to_wait(str(one.get("retryDelay", ""))) for one in details)
         return cls(
             status=_constant(error.get("status")),
             retry_delay=next((delay for delay in delays if delay is not None), None),
@@ -336,18 +291,6 @@ def _as_dict(value: Any) -> dict[str, Any]:
 def _constant(value: Any) -> str:
     """A name in capitals; nothing where it could be anybody's words."""
     return value if isinstance(value, str) and re.fullmatch("[A-Z_]{2,40}", value) else ""
-
-
-def _seconds(text: str) -> float | None:
-    """A number of seconds, or those until an HTTP date."""
-    try:
-        wait = float(text)
-    except ValueError:
-        try:
-            wait = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
-        except (ValueError, TypeError, OverflowError):  # no date; one without a time zone; one beyond all years
-            return None
-    return max(0.0, wait) if math.isfinite(wait) else None
 
 
 # What came back ------------------------------------------------------------------------------------------------------

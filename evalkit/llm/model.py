@@ -14,10 +14,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel
 
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ModelError
 from evalkit.llm.wire import lean_schema
 
@@ -39,9 +41,17 @@ class Question(ABC, Generic[A]):
         """SHA-256 of the document that it is about: what is spent on one is limited, and can be removed with it."""
         return ""
 
-    @abstractmethod
     def prompt(self) -> str:
         """The whole text a language model is sent. Equal prompts of one role are the same question."""
+        return self._prompt
+
+    @cached_property
+    def _prompt(self) -> str:
+        return self.worded()
+
+    @abstractmethod
+    def worded(self) -> str:
+        """The prompt, put into words; called once, as it is long."""
 
     @abstractmethod
     def offline(self) -> A:
@@ -54,6 +64,17 @@ class Question(ABC, Generic[A]):
     def read(self, text: str) -> A:
         """The answer that a language model wrote. pydantic.ValidationError where it is none."""
         return self.answer_type.model_validate_json(text)
+
+
+class DocumentQuestion(Question[A]):
+    """What is asked about one document."""
+
+    bundle: DocumentBundle
+
+    @property
+    def document(self) -> str:
+        """The bundle's."""
+        return self.bundle.sha256
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import logging
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from evalkit.errors import UsageError
+from evalkit.http import silence
+from evalkit.llm.failures import code_of, failed
 from evalkit.llm.model import CallFailed, Provider, Reply, Request, Usage
 
 if TYPE_CHECKING:
@@ -133,7 +134,9 @@ class PydanticAIProvider:
         loop = asyncio.get_running_loop()
         if self._open is None or self._open[0] is not loop:
             self._open = loop, self._connect()
-            _silence()
+            silence(_TALKATIVE)
+            # Said on every call of a model that has no temperature, and known.
+            warnings.filterwarnings("ignore", "Sampling parameters", UserWarning)
         return self._open[1]
 
 
@@ -297,18 +300,6 @@ def _http(address: str) -> AsyncClient:
     )
 
 
-def _silence() -> None:
-    """Switch the loggers off that could quote what is sent and what comes back. Levels and handlers could be reset."""
-    for name in (*_TALKATIVE, *logging.getLogger().manager.loggerDict):
-        if name.partition(".")[0] in _TALKATIVE:
-            logger = logging.getLogger(name)
-            logger.disabled = True
-            # For those below it that are not there yet.
-            logger.setLevel(logging.CRITICAL + 1)
-    # Said on every call of a model that has no temperature, and known.
-    warnings.filterwarnings("ignore", "Sampling parameters", UserWarning)
-
-
 def _with_options(schema: Mapping[str, Any]) -> dict[str, Any]:
     """``schema`` with every "this or null" as two options: Anthropic's library takes no list of types.
 
@@ -332,49 +323,7 @@ def _with_options(schema: Mapping[str, Any]) -> dict[str, Any]:
 # What came back ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """A way of failing."""
-
-    what: str
-    """Follows the model's name."""
-    remedy: str
-    may_pass: bool = False
-
-
-_AGAIN = "It is tried again; if that does not help, run the same command later."
-_PERSON = "A person must look at this document; another model may answer."
-_KINDS = {
-    "LLM-KEY": _Kind("does not accept the key", "Check the key, and that its account may use this model."),
-    "LLM-MODEL": _Kind("is not known to its server", "Check the model's name and the base URL."),
-    "LLM-REQUEST": _Kind("does not take the request", "Take another model, or check the account: credit, size limits."),
-    "LLM-RATE": _Kind("is out of quota", "Ask fewer at once, or raise the account's quota.", may_pass=True),
-    "LLM-SERVER": _Kind("has a fault or is overloaded", _AGAIN, may_pass=True),
-    "LLM-UNREACHABLE": _Kind("cannot be reached, or the connection broke", "Check network and server.", may_pass=True),
-    "LLM-TIMEOUT": _Kind("gave no answer in time", _AGAIN, may_pass=True),
-    "LLM-MALFORMED": _Kind("sent back what is no answer of its protocol", "Check the base URL.", may_pass=True),
-    "LLM-EMPTY": _Kind("sent back an empty answer", _AGAIN, may_pass=True),
-    "LLM-TRUNCATED": _Kind("was cut off at its longest answer", _PERSON),
-    "LLM-REFUSED": _Kind("refused to answer", _PERSON),
-    "LLM-UNKNOWN": _Kind("stopped for a reason that is not known", _AGAIN, may_pass=True),
-}
-_STATUS = {401: "LLM-KEY", 403: "LLM-KEY", 404: "LLM-MODEL", 408: "LLM-TIMEOUT", 429: "LLM-RATE"}
 _FINISH = {"length": "LLM-TRUNCATED", "content_filter": "LLM-REFUSED"}
-
-
-def _failed(
-    name: str, code: str, *, said: str = "", final: bool = False, wait: float | None = None, usage: Usage | None = None
-) -> CallFailed:
-    kind = _KINDS[code]
-    may_pass = kind.may_pass and not final
-    return CallFailed(
-        f"{name} {kind.what}{said}",
-        code=code,
-        remedy=kind.remedy,
-        may_pass=may_pass,
-        retry_after=wait if may_pass else None,
-        usage=usage,
-    )
 
 
 def _failure(name: str, error: Exception) -> CallFailed:
@@ -383,23 +332,23 @@ def _failure(name: str, error: Exception) -> CallFailed:
 
     match error:
         case library.ModelHTTPError(status_code=status):
-            return _failed(
+            return failed(
                 name,
-                _STATUS.get(status, "LLM-REQUEST" if status < 500 else "LLM-SERVER"),
-                said=f" (HTTP {status})",
+                code_of(status),
+                note=f"HTTP {status}",
                 # An account without credit is told the same status as one that asks too fast.
                 final=isinstance(error, library.ModelQuotaExceededError),
-                wait=error.retry_after,
+                retry_after=error.retry_after,
             )
         case TimeoutError() | library.ModelTimeoutError():
-            return _failed(name, "LLM-TIMEOUT")
+            return failed(name, "LLM-TIMEOUT")
         case library.ModelConnectionError():
-            return _failed(name, "LLM-UNREACHABLE")
+            return failed(name, "LLM-UNREACHABLE")
         case library.UserError() | library.ModelRequestRejectedError():
             # Refused before it was sent, such as a schema that is richer than the model takes.
-            return _failed(name, "LLM-REQUEST", usage=Usage())
+            return failed(name, "LLM-REQUEST", usage=Usage())
     # The libraries do not check what they parse, so a body of another shape raises anything.
-    return _failed(name, "LLM-MALFORMED", said=f" ({type(error).__name__})")
+    return failed(name, "LLM-MALFORMED", note=type(error).__name__)
 
 
 def _outcome(name: str, response: ModelResponse) -> Reply | CallFailed:
@@ -414,6 +363,6 @@ def _outcome(name: str, response: ModelResponse) -> Reply | CallFailed:
         thought_tokens=counted.output_reasoning_tokens,
     )
     if response.finish_reason != "stop":
-        return _failed(name, _FINISH.get(response.finish_reason or "", "LLM-UNKNOWN"), usage=usage)
+        return failed(name, _FINISH.get(response.finish_reason or "", "LLM-UNKNOWN"), usage=usage)
     text = "".join(part.content for part in response.parts if isinstance(part, TextPart))
-    return Reply(text, usage) if text.strip() else _failed(name, "LLM-EMPTY", usage=usage)
+    return Reply(text, usage) if text.strip() else failed(name, "LLM-EMPTY", usage=usage)

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 from demo.outputs import contents
@@ -42,7 +43,7 @@ def killed_at_random(command: Command, seed: int, longest: float, environment: M
     return was_running
 
 
-def resumed(command: Command, output: Path, environment: Mapping[str, str] | None = None) -> dict[str, object]:
+def resumed(command: Command, output: Path, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Run to the end what was killed; what the folder then holds."""
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=_with(environment))
     assert not list((output / ".tmp").glob("*"))

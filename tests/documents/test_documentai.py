@@ -40,9 +40,10 @@ from servers.documentai import (
 )
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.documentai import DocumentAi, _asked_to_wait, _cut, _seconds
+from evalkit.documents.documentai import DocumentAi, _asked_to_wait, _cut
 from evalkit.documents.pdf import read_pdf
 from evalkit.errors import DocumentError, UsageError
+from evalkit.http import seconds_to_wait
 
 from .drawing import LEFT, RIGHT, both, bundle, lines, nothing, pdf, tree
 from .test_pdf import assert_whole, locked
@@ -834,7 +835,7 @@ def test_how_long_to_wait(headers: dict[str, str], details: list[Any], expected:
 
 
 def test_how_long_to_wait_for_a_date() -> None:
-    assert 590 < _seconds(format_datetime(datetime.now(UTC) + timedelta(seconds=600), usegmt=True)) <= 600
+    assert 590 < (seconds_to_wait(format_datetime(datetime.now(UTC) + timedelta(seconds=600), usegmt=True)) or 0) <= 600
 
 
 def test_a_slice_that_fails_leaves_no_bundle() -> None:

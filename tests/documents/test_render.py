@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import psutil
+import pymupdf
 import pytest
 from PIL import Image, ImageChops
 
 from evalkit.documents import render
 from evalkit.documents.ingest import read
-from evalkit.documents.render import jpeg, light, render_page
+from evalkit.documents.render import PagePictures, jpeg, light, render_page
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, lines, pdf
@@ -65,3 +67,59 @@ def test_jpeg(report: Path) -> None:
     data = jpeg(render_page(report, 1, dpi=50))
     assert Image.open(io.BytesIO(data)).format == "JPEG"
     assert len(jpeg(render_page(report, 1, dpi=50), quality=20)) < len(data)
+
+
+def test_pictures_of_a_file_that_changes_meanwhile_are_refused(report: Path) -> None:
+    pictures = PagePictures(report)
+    assert pictures.page(1) == pictures.page(1)
+    report.write_bytes(pdf(lines(["Another document"]), lines(["of two pages"])))
+    with pytest.raises(DocumentError, match="was changed while it was open") as caught:
+        pictures.thumbnail(1)
+    assert caught.value.code == "READER-CHANGED"
+    report.unlink()
+    with pytest.raises(DocumentError, match="does not exist"):
+        pictures.preview(1)
+    pictures.close()
+
+
+def test_pictures_of_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(DocumentError, match="does not exist") as caught:
+        PagePictures(tmp_path / "nowhere.pdf")
+    assert caught.value.code == "READER-UNREADABLE"
+
+
+def test_a_preview_is_between_thumbnail_and_page(report: Path) -> None:
+    pictures = PagePictures(report)
+    widths = [Image.open(io.BytesIO(draw(1))).width for draw in (pictures.thumbnail, pictures.preview, pictures.page)]
+    pictures.close()
+    assert widths == [204, 442, 1275]
+
+
+def test_two_hundred_openings_leave_memory_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "scans.pdf"
+    path.write_bytes(scans(2))
+
+    def look() -> None:
+        pictures = PagePictures(path)
+        for number in (1, 2):
+            pictures.page(number)
+        pictures.close()
+
+    process = psutil.Process()
+    for _ in range(5):
+        look()
+    before = process.memory_full_info().uss
+    for _ in range(195):
+        look()
+    assert process.memory_full_info().uss - before < 16 * 2**20
+
+
+def scans(pages: int) -> bytes:
+    """Grey noise on every page, another on each: what decoding keeps cannot be shared."""
+    document = pymupdf.open()
+    for number in range(pages):
+        noise = io.BytesIO()
+        Image.effect_noise((425, 550), 20 + number).save(noise, "JPEG")
+        page = document.new_page(width=200, height=260)
+        page.insert_image(page.rect, stream=noise.getvalue())
+    return bytes(document.tobytes())

@@ -26,8 +26,7 @@ class Addition(Question[Sum]):
     def __init__(self, *numbers: int) -> None:
         self.numbers = numbers
 
-    @property
-    def prompt(self) -> str:
+    def worded(self) -> str:
         raise AssertionError("the embedded model is sent no prompt")
 
     def offline(self) -> Sum:

@@ -1,0 +1,56 @@
+"""Whose page, and the same patient's as the page before?"""
+
+from __future__ import annotations
+
+import pytest
+from builders import document, page
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.identifiers import identifiers
+from evalkit.documents.strips import strip, strips
+
+DOE = "Patient: John Doe DOB: 01/15/1970"
+
+
+def read(*texts: str) -> DocumentBundle:
+    made = [page(number, text) for number, text in enumerate(texts, 1)]
+    return document(*(one.model_copy(update={"identifiers": identifiers(one.text, one.words)}) for one in made))
+
+
+@pytest.mark.parametrize(
+    ("texts", "text", "relation", "words"),
+    [
+        ((DOE,), "DOE, JOHN · 01/15/1970", "first", ""),
+        ((DOE, "DOE, JOHN DOB: 15-Jan-1970"), "DOE, JOHN · 01/15/1970", "same", "same as page 1"),
+        ((DOE, "Patient: Jane Roe DOB: 03/02/1981"), "ROE, JANE · 03/02/1981", "other", "another patient than page 1"),
+        ((DOE, "Patient: Jane Roe"), "ROE, JANE", "other", "another patient than page 1"),
+        ((DOE, "DOB: 03/02/1981"), "no name on this page · 03/02/1981", "other", "another patient than page 1"),
+        ((DOE, "DOB: 01/15/1970"), "no name on this page · 01/15/1970", "same", "same as page 1"),
+        ((DOE, "Patient: John Doe DOB: 01/16/1970"), "DOE, JOHN · 01/16/1970", "doubtful",
+         "another date of birth than page 1"),
+        ((DOE, "DOB: 01/15/1970", "Patient: Jane Roe DOB: 01/15/1970"), "ROE, JANE · 01/15/1970", "doubtful",
+         "another name than page 1"),
+        ((DOE, "Patient: Jon Doe DOB: 01/15/1970"), "DOE, JON · 01/15/1970", "doubtful", "another name than page 1"),
+        ((DOE, "Nothing here"), "no name on this page", "none", ""),
+        ((DOE, "Nothing here", DOE), "DOE, JOHN · 01/15/1970", "same", "same as page 1"),
+        ((DOE, "MRN: 555012"), "no name on this page · record 555012", "first", ""),
+        ((DOE, "MRN: 555012", "Patient: Jane Roe"), "ROE, JANE", "other", "another patient than page 1"),
+        (("Reported: 02/01/2025", "Patient: John Doe Reported: 02/06/2025"), "DOE, JOHN · dated 02/06/2025", "first", ""),
+        (("", ""), "no name on this page", "none", ""),
+    ],
+)  # fmt: skip
+def test_a_page_says_whose_it_is(texts: tuple[str, ...], text: str, relation: str, words: str) -> None:
+    last = strip(read(*texts), len(texts))
+    assert (last.text, last.relation, last.words) == (text, relation, words)
+
+
+def test_every_page_has_one_and_it_can_be_checked_on_the_page() -> None:
+    bundle = read(DOE, "", DOE)
+    assert [one.relation for one in strips(bundle)] == ["first", "none", "same"]
+    assert strips(bundle)[0].identifiers == bundle.page(1).identifiers
+    assert len(strips(bundle)[0].identifiers) == 2
+
+
+def test_a_page_that_is_not_there() -> None:
+    with pytest.raises(KeyError):
+        strip(read(DOE), 2)
