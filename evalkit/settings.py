@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from decimal import Decimal
+from ipaddress import IPv4Address
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -61,6 +62,25 @@ class Limits(BaseModel):
     calls_per_run: int = Field(0, ge=0)
     tokens_per_run: int = Field(0, ge=0)
     usd_per_run: Decimal = Field(Decimal(0), ge=0)
+
+
+class Review(BaseModel):
+    """``[review]``: a proxy on this machine that logs reviewers in itself, instead of our codes. Nobody, if not set."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    user_header: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9-]*$")
+    """The header in which the proxy names the reviewer; it must remove it from what its clients send."""
+    proxies: tuple[IPv4Address, ...] = ()
+    """The addresses that it connects from; of others the header means nothing."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Review:
+        if (self.user_header is None) != (not self.proxies):
+            raise ValueError("user_header and proxies are set together, or neither")
+        if any(not proxy.is_loopback for proxy in self.proxies):
+            raise ValueError("only this machine is listened on, so that a proxy's address is 127.0.0.1 or the like")
+        return self
 
 
 class Settings(BaseSettings):
@@ -116,6 +136,7 @@ class Settings(BaseSettings):
     audit_target: int = Field(300, ge=0)
     audit_seed: str = "evalkit"
     """Another seed draws other documents."""
+    review: Review = Review()
 
     @classmethod
     def settings_customise_sources(

@@ -2,8 +2,9 @@
 
 :class:`Files` writes JSON atomically (temporary name, sync, rename; 0600 in 0700 folders) and creates reviews
 exclusively. :class:`Index` holds the tables of documents, cases and closed cases, which can always be rebuilt from the
-files, and three that cannot and that a rebuild leaves alone: :class:`Claims`, who has which case open, :class:`Drafts`, what
-somebody has not submitted yet, and :class:`Calls`, what language models answered. Times are ISO 8601 in UTC, to the second: they compare as text.
+files, and four that cannot and that a rebuild leaves alone: :class:`Claims`, who has which case open, :class:`Drafts`, what
+somebody has not submitted yet, :class:`Deferrals`, what somebody has put off and why, and :class:`Calls`, what language
+models answered. Times are ISO 8601 in UTC, to the second: they compare as text.
 """
 
 from __future__ import annotations
@@ -15,16 +16,19 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.schema import CreateIndex, CreateTable
+from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
+from evalkit.collector import resting
 from evalkit.errors import NotFound, StoreError, UsageError
 
 BUNDLES = "document_bundles"
@@ -120,7 +124,8 @@ class Files:
     def read(self, name: str, *, schema_version: int = 1) -> dict[str, Any]:
         """The JSON object of a file. NotFound; StoreError if it is torn or written by a newer evalkit."""
         try:
-            value = json.loads(self.raw(name))
+            with resting():
+                value = json.loads(self.raw(name))
             found = value["schema_version"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise StoreError(
@@ -280,6 +285,14 @@ _cases = sa.Table(
     sa.Column("decision_reason", sa.String),
     sa.Column("review_reason", sa.String),
     sa.Column("review_status", sa.String, index=True),
+    # NULL in a row that an older evalkit wrote: what stands below is not known of it yet.
+    sa.Column("created_at", sa.String),
+    sa.Column("dominant_type", sa.String, nullable=False, server_default=""),
+    sa.Column("agents", sa.String, nullable=False, server_default=""),
+    sa.Column("source", sa.String, nullable=False, server_default=""),
+    sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("barred", sa.String, nullable=False, server_default=""),
+    sa.Index("ix_cases_worst", "review_status", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
 )
 
 _closings = sa.Table(
@@ -288,6 +301,7 @@ _closings = sa.Table(
     sa.Column("case_id", sa.String, primary_key=True),
     sa.Column("reviewer", sa.String, nullable=False, index=True),
     sa.Column("closed_at", sa.String, nullable=False, index=True),
+    sa.Column("seconds_active", sa.Float),
 )
 
 _claims = sa.Table(
@@ -310,6 +324,15 @@ _drafts = sa.Table(
     sa.Column("packet_sha256", sa.String, nullable=False),
     sa.Column("draft", sa.String, nullable=False),
     sa.Column("saved_at", sa.String, nullable=False),
+)
+
+_deferrals = sa.Table(
+    "deferrals",
+    _metadata,
+    sa.Column("case_id", sa.String, primary_key=True),
+    sa.Column("reviewer", sa.String, nullable=False),
+    sa.Column("reason", sa.String, nullable=False),
+    sa.Column("deferred_at", sa.String, nullable=False),
 )
 
 _calls = sa.Table(
@@ -335,8 +358,11 @@ _calls = sa.Table(
 # A run that asks everything anew and was interrupted goes on with what it was answered since this call.
 _fresh = sa.Table("fresh", _metadata, sa.Column("after", sa.Integer, primary_key=True))
 
-#: The columns of a row of the queue, in the order in which people read them.
-CASE_COLUMNS = tuple(column.name for column in _cases.columns)
+#: What is said of a case in a table, in the order in which people read it; the index knows more, for ``CaseList``.
+CASE_COLUMNS = (
+    *("case_id", "doc_id", "kind", "pdf_filename", "pages", "blocker", "major", "minor"),
+    *("decision_reason", "review_reason", "review_status"),
+)
 
 
 class Index:
@@ -356,22 +382,33 @@ class Index:
                 remedy="Mend the folder's rights; if the file is damaged, delete it (open drafts and the paid answers of "
                 "language models go with it) and run `evalkit reindex`.",
             ) from error
+        self.case_list = CaseList(self._engine)
         self.claims = Claims(self._engine)
         self.drafts = Drafts(self._engine)
+        self.deferrals = Deferrals(self._engine)
         self.calls = Calls(self._engine)
 
     def close(self) -> None:
         """Give the database file back."""
         self._engine.dispose()
 
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""
+        with _transaction(self._engine) as connection:
+            joined = _joined.set(connection)
+            try:
+                yield
+            finally:
+                _joined.reset(joined)
+
     def documents(self) -> list[dict[str, Any]]:
         """All documents, sorted by doc_id."""
         return self._rows(sa.select(_documents).order_by(_documents.c.doc_id))
 
     def cases(self, *statuses: str) -> list[dict[str, Any]]:
-        """The cases of these review statuses (all, where none is named), strictly worst first."""
-        order = [_cases.c[name].desc() for name in ("blocker", "major", "minor")]
-        query = sa.select(_cases).order_by(*order, _cases.c.case_id)
+        """The cases of these review statuses (all, where none is named), strictly worst first: ``CASE_COLUMNS``."""
+        query = sa.select(*(_cases.c[name] for name in CASE_COLUMNS)).order_by(*_WORST_FIRST)
         return self._rows(query.where(_cases.c.review_status.in_(statuses)) if statuses else query)
 
     def put_document(self, row: dict[str, Any]) -> None:
@@ -385,9 +422,10 @@ class Index:
             _replace(connection, _documents, row)
 
     def put_case(self, row: dict[str, Any]) -> None:
-        """Insert or replace a case's row."""
+        """Insert a case's row, or change what is named of it."""
+        putting = insert(_cases).values(**row).on_conflict_do_update(index_elements=[_cases.c.case_id], set_=row)
         with _transaction(self._engine) as connection:
-            _replace(connection, _cases, row)
+            connection.execute(putting)
 
     def set_status(self, case_id: str, status: str) -> None:
         """Change a case's ``review_status``, and nothing else of its row."""
@@ -395,14 +433,16 @@ class Index:
             connection.execute(sa.update(_cases).where(_cases.c.case_id == case_id).values(review_status=status))
 
     def drop_case(self, case_id: str) -> None:
-        """Forget a case that was withdrawn."""
+        """Forget a case that was withdrawn, and that it was put off."""
         with _transaction(self._engine) as connection:
             connection.execute(sa.delete(_cases).where(_cases.c.case_id == case_id))
+            connection.execute(sa.delete(_deferrals).where(_deferrals.c.case_id == case_id))
 
-    def put_closing(self, case_id: str, reviewer: str, closed_at: str) -> None:
-        """Note who closed a case and when; the newest review of a case counts."""
+    def put_closing(self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None) -> None:
+        """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
+        row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
         with _transaction(self._engine) as connection:
-            _replace(connection, _closings, {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at})
+            _replace(connection, _closings, row)
 
     def drop_closing(self, case_id: str) -> None:
         """Forget that a case was closed: it was reopened."""
@@ -416,6 +456,15 @@ class Index:
             query = query.where(_closings.c.reviewer == reviewer)
         with _transaction(self._engine) as connection:
             return connection.execute(query).scalar_one()
+
+    def seconds_active(self, reviewer: str, *, since: str = "") -> list[float]:
+        """How long each case took that the reviewer closed at or after ``since``, as far as it was measured."""
+        row = _closings.c
+        query = sa.select(row.seconds_active).where(
+            row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
+        )
+        with _transaction(self._engine) as connection:
+            return list(connection.execute(query).scalars())
 
     def rebuild(
         self,
@@ -435,6 +484,184 @@ class Index:
     def _rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
         with _transaction(self._engine) as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+
+#: Before a reviewer has answered a blind case, nothing may tell what the agent said about it.
+_IS_HIDDEN = sa.and_(_cases.c.is_blind, _cases.c.review_status != "completed")
+_IS_UNKNOWN = sa.or_(_IS_HIDDEN, _cases.c.created_at.is_(None))
+
+# By what cases are told apart; an empty value: it is hidden or not known.
+_FACETS: dict[str, sa.ColumnElement[Any]] = {
+    "severity": sa.case(
+        (_IS_HIDDEN, ""),
+        (_cases.c.blocker > 0, "BLOCKER"),
+        (_cases.c.major > 0, "MAJOR"),
+        (_cases.c.minor > 0, "MINOR"),
+        else_="none",
+    ),
+    "dominant_type": sa.case(
+        (_IS_UNKNOWN, ""), (_cases.c.dominant_type == "", "cannot tell"), else_=_cases.c.dominant_type
+    ),
+    "agents": sa.case((_IS_HIDDEN, ""), else_=_cases.c.agents),
+    "review_reason": _cases.c.review_reason,
+    "source": _cases.c.source,
+    "kind": _cases.c.kind,
+    "age": sa.case(
+        (_cases.c.created_at.is_(None), ""),
+        (_cases.c.created_at >= sa.bindparam("day_ago"), "day"),
+        (_cases.c.created_at >= sa.bindparam("week_ago"), "week"),
+        else_="older",
+    ),
+}
+
+_WORST_FIRST = (*(_cases.c[name].desc() for name in ("blocker", "major", "minor")), _cases.c.case_id)
+_FILE_NAME = sa.func.folded(_cases.c.pdf_filename)
+_ORDERS: dict[str, tuple[sa.ColumnElement[Any], ...]] = {
+    "worst": _WORST_FIRST,
+    "oldest": (_cases.c.created_at.asc().nulls_last(), *_WORST_FIRST),
+    "newest": (_cases.c.created_at.desc().nulls_last(), *_WORST_FIRST),
+    "name": (_FILE_NAME, *_WORST_FIRST),
+    "pages": (_cases.c.pages, *_WORST_FIRST),
+}
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The present, as a queue sees it (ISO 8601, UTC)."""
+
+    now: str
+    day_ago: str
+    week_ago: str
+
+
+class CaseList:
+    """The queue of cases, read a page at a time. Which statuses are listed is the caller's choice."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def by_status(self) -> dict[str, int]:
+        """How many cases there are of each review status."""
+        status = _cases.c.review_status
+        with _transaction(self._engine) as connection:
+            found = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
+        return {row[0]: row[1] for row in found}
+
+    def groups(self, statuses: Sequence[str], at: Moments, *, search: str = "") -> list[dict[str, Any]]:
+        """How many cases (``count``) there are of each combination of ``severity`` (of the worst open issue, or none),
+        ``dominant_type`` (or ``cannot tell``), ``agents`` (joined by commas), ``review_reason``, ``source``, ``kind``
+        and ``age`` (day, week, older). What a blind case must not tell yet is empty.
+
+        ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands.
+        """
+        facets = [facet.label(name) for name, facet in _FACETS.items()]
+        query = (
+            sa.select(*facets, sa.func.count().label("count"))
+            .where(*_listed(statuses, search))
+            .group_by(*_FACETS.values())
+        )
+        return self._rows(query, at)
+
+    def page(
+        self,
+        statuses: Sequence[str],
+        at: Moments,
+        *,
+        search: str = "",
+        facets: Mapping[str, str],
+        order: str,
+        limit: int,
+        offset: int,
+    ) -> list[dict[str, Any]]:
+        """Some of the cases, by column name, each with the facets, ``holder``, ``session`` and ``since`` of its claim,
+        and with who put it off (``deferred_by``) and why (``deferred_because``).
+
+        ``facets`` are values by the names of ``groups``; of ``agents`` it names one. ``order`` is ``worst``,
+        ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after those that wait,
+        and completed ones last.
+        """
+        claim = _claims.c
+        status = _cases.c.review_status
+        columns = [column for column in _cases.columns if column.name not in _FACETS]
+        query = (
+            sa.select(
+                *columns,
+                *(facet.label(name) for name, facet in _FACETS.items()),
+                _IS_HIDDEN.label("is_hidden"),
+                claim.reviewer.label("holder"),
+                claim.session,
+                claim.since,
+                _deferrals.c.reviewer.label("deferred_by"),
+                _deferrals.c.reason.label("deferred_because"),
+            )
+            .outerjoin(_claims, sa.and_(claim.case_id == _cases.c.case_id, claim.expires_at > at.now))
+            .outerjoin(_deferrals, _deferrals.c.case_id == _cases.c.case_id)
+            .where(*_listed(statuses, search), *(_has(name, value) for name, value in facets.items()))
+            .order_by(sa.case((status == "completed", 2), (status == "deferred", 1), else_=0), *_ORDERS[order])
+            .limit(limit)
+            .offset(offset)
+        )
+        return self._rows(query, at)
+
+    def worst(self, *, kinds: Sequence[str], barred: str, reasons: Sequence[str] | None = None) -> str | None:
+        """The worst case of these kinds, and reasons if any are named, that waits and that ``barred`` may do."""
+        row = _cases.c
+        query = (
+            sa.select(row.case_id)
+            .where(row.review_status == "pending", row.kind.in_(kinds), sa.not_(_names(row.barred, barred)))
+            .order_by(*_WORST_FIRST)
+            .limit(1)
+        )
+        if reasons is not None:
+            query = query.where(row.review_reason.in_(reasons))
+        with _transaction(self._engine) as connection:
+            return connection.execute(query).scalar()
+
+    def contradicting_claims(self, now: str) -> list[str]:
+        """The cases that say ``in_review`` without a claim that lives at ``now``, or wait although there is one."""
+        status = _cases.c.review_status
+        live = sa.select(_claims.c.case_id).where(_claims.c.expires_at > now)
+        left = sa.select(_cases.c.case_id).where(status == "in_review", _cases.c.case_id.not_in(live))
+        hidden = sa.select(_cases.c.case_id).where(status.in_(("pending", "deferred")), _cases.c.case_id.in_(live))
+        with _transaction(self._engine) as connection:
+            return list(connection.execute(left.union(hidden)).scalars())
+
+    def unknown(self, limit: int) -> list[str]:
+        """The worst of the open cases whose row an older evalkit wrote, without half of what it holds now."""
+        query = (
+            sa.select(_cases.c.case_id)
+            .where(_cases.c.created_at.is_(None), _cases.c.review_status != "completed")
+            .order_by(*_WORST_FIRST)
+            .limit(limit)
+        )
+        with _transaction(self._engine) as connection:
+            return list(connection.execute(query).scalars())
+
+    def _rows(self, query: sa.Select[Any], at: Moments) -> list[dict[str, Any]]:
+        ages = {"day_ago": at.day_ago, "week_ago": at.week_ago}
+        with _transaction(self._engine) as connection:
+            return [dict(row) for row in connection.execute(query, ages).mappings()]
+
+
+def _listed(statuses: Sequence[str], search: str) -> Iterator[sa.ColumnElement[bool]]:
+    yield _cases.c.review_status.in_(statuses)
+    if search:
+        wanted = folded(search)
+        yield sa.or_(*(sa.func.instr(text, wanted) > 0 for text in (_FILE_NAME, sa.func.folded(_cases.c.case_id))))
+
+
+def _has(facet: str, value: str) -> sa.ColumnElement[bool]:
+    return _names(_FACETS[facet], value) if facet == "agents" else _FACETS[facet] == value
+
+
+def _names(joined: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
+    """Whether the name is one of those that are joined by commas."""
+    return sa.func.instr("," + joined + ",", f",{name},") > 0
+
+
+def folded(text: str | None) -> str:
+    """A text as it is compared in a search: capitals and ways to write an accent make no difference."""
+    return unicodedata.normalize("NFC", text or "").casefold()
 
 
 @dataclass(frozen=True)
@@ -551,6 +778,46 @@ class Drafts:
 
 
 @dataclass(frozen=True)
+class Deferral:
+    """Who has put off a case, and why."""
+
+    case_id: str
+    reviewer: str
+    reason: str
+    """The reviewer's words, for whoever takes the case next."""
+    deferred_at: str
+
+
+class Deferrals:
+    """Cases that somebody has put off. A deferral outlives claims; it ends with the case's next review."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+
+    def put(self, deferral: Deferral) -> None:
+        """Insert or replace a case's deferral."""
+        with _transaction(self._engine) as connection:
+            _replace(connection, _deferrals, asdict(deferral))
+
+    def of(self, case_id: str) -> Deferral | None:
+        """The deferral of a case, if it was put off."""
+        query = sa.select(_deferrals).where(_deferrals.c.case_id == case_id)
+        with _transaction(self._engine) as connection:
+            found = connection.execute(query).mappings().first()
+        return None if found is None else Deferral(**found)
+
+    def all(self) -> dict[str, Deferral]:
+        """All deferrals, by case_id."""
+        with _transaction(self._engine) as connection:
+            return {row["case_id"]: Deferral(**row) for row in connection.execute(sa.select(_deferrals)).mappings()}
+
+    def drop(self, case_id: str) -> None:
+        """End the deferral of a case, if there is one."""
+        with _transaction(self._engine) as connection:
+            connection.execute(sa.delete(_deferrals).where(_deferrals.c.case_id == case_id))
+
+
+@dataclass(frozen=True)
 class Call:
     """One call of a language model."""
 
@@ -611,13 +878,14 @@ class Calls:
 def _engine(path: Path) -> sa.Engine:
     """The database: waits 30 s for other writers, and keeps values, which may be a patient's, out of its errors."""
     engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30}, hide_parameters=True)
-    sa.event.listen(engine, "connect", _durable)
+    sa.event.listen(engine, "connect", _connected)
     return engine
 
 
-def _durable(connection: Any, _record: object) -> None:
+def _connected(connection: Any, _record: object) -> None:
     # What is called saved must outlive a power cut; WAL alone syncs only now and then.
     connection.execute("PRAGMA synchronous=FULL")
+    connection.create_function("folded", 1, folded, deterministic=True)
 
 
 def _new_database(path: Path) -> None:
@@ -646,13 +914,37 @@ def _prepare(engine: sa.Engine) -> None:
         # MetaData.create_all looks first and creates then: of two that add a table at once, one would fail.
         for table in _metadata.sorted_tables:
             connection.execute(CreateTable(table, if_not_exists=True))
+        if _missing(connection):
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # of two that open an older database, one adds the columns
+            for column in _missing(connection):
+                described = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {described}")
+        for table in _metadata.sorted_tables:
             for index in table.indexes:
                 connection.execute(CreateIndex(index, if_not_exists=True))
+
+
+def _missing(connection: sa.Connection) -> list[sa.Column[Any]]:
+    """The columns that the database of an older evalkit lacks; it has its rows and keeps them."""
+    there = {
+        table.name: {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({table.name})")}
+        for table in _metadata.sorted_tables
+    }
+    return [
+        column for table in _metadata.sorted_tables for column in table.columns if column.name not in there[table.name]
+    ]
+
+
+_joined: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
 
 @contextmanager
 def _transaction(engine: sa.Engine) -> Iterator[sa.Connection]:
     """All of it or nothing, on disk when it ends. StoreError where the database cannot be read or written."""
+    joined = _joined.get()
+    if joined is not None and joined.engine is engine:
+        yield joined
+        return
     try:
         with engine.begin() as connection:
             yield connection

@@ -2,8 +2,8 @@
 
 from evalkit.review.case import Case, MustSee
 from evalkit.review.context import IssueContext, issue_context
-from evalkit.review.desk import Desk, Queue, QueueRow, Submitted
-from evalkit.review.draft import Draft, SegmentDraft
+from evalkit.review.desk import Desk, Submitted
+from evalkit.review.draft import Draft, SegmentDraft, SegmentFlag
 from evalkit.review.ground_truth import (
     GroundTruth,
     IssueVerdict,
@@ -11,10 +11,10 @@ from evalkit.review.ground_truth import (
     Shown,
     accept_silver,
     ground_truth_records,
-    reproject,
     withdraw_silver,
 )
 from evalkit.review.helper import SMEReviewHelper
+from evalkit.review.opinions import Opinion, reproject
 from evalkit.review.packet import (
     IssueSummary,
     SMEPacket,
@@ -25,7 +25,16 @@ from evalkit.review.packet import (
     withdraw,
 )
 from evalkit.review.page_view import LitPage, PageView, view
-from evalkit.review.queue import pending, rebuild_closings, rebuild_rows, review_status
+from evalkit.review.queue import (
+    Progress,
+    Queue,
+    QueueRow,
+    QueueView,
+    pending,
+    rebuild_closings,
+    rebuild_rows,
+    review_status,
+)
 
 __all__ = [
     "Case",
@@ -37,14 +46,18 @@ __all__ = [
     "IssueVerdict",
     "LitPage",
     "MustSee",
+    "Opinion",
     "PageView",
+    "Progress",
     "Queue",
     "QueueRow",
+    "QueueView",
     "Review",
     "SMEPacket",
     "SMEPacketGenerator",
     "SMEReviewHelper",
     "SegmentDraft",
+    "SegmentFlag",
     "Shown",
     "Submitted",
     "accept_silver",

@@ -6,7 +6,7 @@ Source: contract, rulings 13 and 14. Pure: nothing here reads or writes a file.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -19,14 +19,21 @@ from evalkit.errors import ReviewRefused
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.review.context import IssueContext, issue_context
 from evalkit.review.corrections import PARTS, Part, faults
-from evalkit.review.draft import Draft
-from evalkit.review.ground_truth import Review
-from evalkit.review.packet import SMEPacket
+from evalkit.review.draft import Draft, SegmentDraft
+from evalkit.review.ground_truth import IssueVerdict, Review, Shown
+from evalkit.review.opinions import Opinion
+from evalkit.review.packet import ADJUDICATION, SMEPacket
 from evalkit.review.submission import VALIDATED_PARTS, Submission
+from evalkit.store import Deferral
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
 _Counted = Callable[[Issue], bool]
+
+
+def is_blind(packet: SMEPacket, revision: int) -> bool:
+    """Whether the agent's answer is hidden: ``revision`` is the newest review's number, whose writer was told it."""
+    return not revision and packet.is_asked_blind
 
 
 def _fixable_major(issue: Issue) -> bool:
@@ -53,6 +60,7 @@ COUNTED: dict[str, _Counted] = {
 }
 # fmt: on
 
+_CLOSED = "This case is closed already."
 _WORDS = {BLOCKER: "blocking issue", MAJOR: "major issue", MINOR: "minor issue"}
 
 
@@ -75,13 +83,19 @@ class Case:
     revision: int
     """The number of the newest review when it was opened; 0: none."""
     draft: Draft
-    """What the expert had said before, or what the agent says."""
+    """What the expert had said before; else what the agent says, or in a blind case nothing."""
     saved_at: str | None
     """When a restored draft was saved (ISO 8601, UTC); None where nothing was restored."""
     is_completed: bool
     """It is closed: open for reading, without a claim."""
     reviews: tuple[Review, ...]
-    """What was submitted about it, oldest first."""
+    """What was submitted about it, oldest first; while another opinion is awaited only one's own."""
+    opinions: tuple[Opinion, ...] = ()
+    """The two answers that an adjudication decides between; none in any other case."""
+    request: str = ""
+    """Why a colleague asks for a second opinion; empty in any other case."""
+    deferral: Deferral | None = None
+    """Who has put the case off, and why; None where nobody has."""
 
     def context(self, issue_id: str) -> IssueContext:
         """One of the issues with the document's text around it. NotFound if there is no such issue."""
@@ -89,14 +103,19 @@ class Case:
             self._contexts[issue_id] = issue_context(self.packet, issue_id, self.bundle)
         return self._contexts[issue_id]
 
+    @property
+    def is_blind(self) -> bool:
+        """Whether nothing that the agent said may be shown before the expert has answered."""
+        return is_blind(self.packet, self.revision)
+
     def mixture(self, draft: Draft) -> tuple[tuple[DocumentType, float], ...]:
         """The shares 0..1 that the review would leave: the expert's, else by pages of what they drew, else the agent's.
 
-        Pages of no type yet count for none.
+        Pages of no type yet count for none. In a blind case the agent's are never told.
         """
         if draft.mixture is not None:
             return tuple(draft.mixture.items())
-        if self._repaired is not None and "segments" not in self._differences(draft):
+        if self._repaired is not None and not self.is_blind and "segments" not in self._differences(draft):
             return tuple((entry.document_type, entry.overall_share) for entry in self._repaired.document_mixture)
         pages: Counter[DocumentType | None] = Counter()
         for one in draft.segments:
@@ -105,7 +124,12 @@ class Case:
 
     @cached_property
     def must_see(self) -> MustSee:
-        """All that has to be on screen before one press may validate."""
+        """All that has to be on screen before one press may validate.
+
+        In a blind case it is the segments that the expert had drawn on opening: ``not_yet_seen`` follows the draft.
+        """
+        if self.is_blind:
+            return _own(self.draft)
         segments = self.packet.classification.segments if self.packet.classification else ()
         first_pages = {one.start_page for one in segments if 1 <= one.start_page <= self.packet.total_pages}
         # A row that is not in the table yet could have counted anything.
@@ -115,15 +139,23 @@ class Case:
 
     def not_yet_seen(self, draft: Draft) -> MustSee:
         """What of it was not on screen yet."""
+        must_see = _own(draft) if self.is_blind else self.must_see
         return MustSee(
-            pages=tuple(page for page in self.must_see.pages if page not in draft.pages_seen),
-            issues=tuple(issue for issue in self.must_see.issues if issue not in draft.evidence_seen),
+            pages=tuple(page for page in must_see.pages if page not in draft.pages_seen),
+            issues=tuple(issue for issue in must_see.issues if issue not in draft.evidence_seen),
         )
 
     def refusal(self) -> str | None:
-        """Why nobody can validate this case, whatever they have seen, in a sentence for a clinician; else None."""
+        """Why nobody can validate this case, whatever they have seen, in a sentence for a clinician; else None.
+
+        Always None in a blind case: it would tell about the agent's answer.
+        """
         if self.is_completed:
-            return "This case is closed already."
+            return _CLOSED
+        return None if self.is_blind else self._why_it_cannot_stand
+
+    @cached_property
+    def _why_it_cannot_stand(self) -> str | None:
         if self.packet.classification is None:
             return "The classifier gave no usable answer, so there is nothing to agree with."
         if not (remaining := self._faults):
@@ -132,18 +164,44 @@ class Case:
         return f"This answer breaks a rule, so it can only be corrected: {remaining[0].message}{more}."
 
     def why_not_validate(self, draft: Draft) -> str | None:
-        """Why one press may not validate now, in words for a clinician; None where it may."""
+        """Why one press may not validate now, in words for a clinician; None where it may.
+
+        In a blind case none may: see ``why_not_submit``.
+        """
+        if self.is_blind:
+            return "Give your own answer: what the agent said is shown after it."
         if sentence := self.refusal():
             return sentence
         if self.is_changed(draft):
             return "You have changed the classification: submit it as a correction."
         missing = self.not_yet_seen(draft)
-        parts = [*self._issue_words(missing.issues), *_page_words(missing.pages)]
+        parts = [*self._issue_words(missing.issues), *([_where(_single(missing.pages))] if missing.pages else [])]
         return f"{_joined(parts)} not yet seen" if parts else None
 
+    def why_not_submit(self, draft: Draft) -> str | None:
+        """Why the draft cannot be submitted now, as an answer or a correction; None where it can.
+
+        Whether its overall type and shares keep to the rules is only found on submitting.
+        """
+        if self.is_completed:
+            return _CLOSED
+        hindrance = self._hindrance(draft)
+        return hindrance[0] if hindrance else None
+
     def is_changed(self, draft: Draft) -> bool:
-        """Whether ranges, types or shares differ from the agent's; notes and verdicts are no change."""
-        return bool(self._differences(draft))
+        """Whether ranges, types or shares differ from the agent's; notes, flags and verdicts are no change.
+
+        In a blind case: whether the expert has given an answer, a type for every segment.
+        """
+        return not _untyped(draft) if self.is_blind else bool(self._differences(draft))
+
+    def changes(self, draft: Draft) -> tuple[str, ...]:
+        """What differs from the agent's answer, one sentence each; nothing in a blind case, where it is not told."""
+        return () if self.is_blind else tuple(_changes(self._agents, draft))
+
+    def agrees(self, draft: Draft) -> bool:
+        """Whether ranges, types and the overall type are the agent's. Not to be shown before a blind case is closed."""
+        return not self._differences(draft) - {"mixture"}
 
     def said(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> Submission:
         """What pressing the button says. ReviewRefused where it cannot be said with this draft."""
@@ -152,21 +210,26 @@ class Case:
         corrects: frozenset[Part] = frozenset()
         if validate:
             if reason := self.why_not_validate(draft):
-                raise _refused(reason.rstrip("."), "Look at what is missing, or submit a correction.")
+                raise _refused(reason.rstrip("."), "Look at what is missing, or submit what you say instead.")
         elif undeterminable is None:
+            if hindrance := self._hindrance(draft):
+                raise _refused(*hindrance)
             corrects = self._corrections(draft)
+            validate = not corrects
         return Submission(
             agrees=validate or None,
             corrected_dominant_type=draft.dominant_type if "dominant_type" in corrects else None,
             corrected_segments=draft.segments if "segments" in corrects else None,
             corrected_mixture=_entries(draft) if "mixture" in corrects else None,
-            correction_notes=draft.notes,
-            issue_verdicts=draft.issue_verdicts,
+            correction_notes=_notes(draft),
+            issue_verdicts=_verdicts(draft),
             undeterminable=undeterminable,
             vouched=self._vouched(draft) if validate else None,
             seconds_active=draft.seconds_active,
             pages_seen=draft.pages_seen,
             evidence_seen=draft.evidence_seen,
+            shown=Shown(agent=not self.is_blind),
+            segment_flags=tuple(_segment_flags(draft)),
         )
 
     @cached_property
@@ -184,6 +247,8 @@ class Case:
         return faults(self._repaired, self.bundle, VALIDATED_PARTS) if self._repaired else []
 
     def _vouched(self, draft: Draft) -> tuple[Part, ...]:
+        if self.is_blind:
+            return VALIDATED_PARTS  # shares were neither shown nor stated
         # Having looked at shares that break a rule must not stand in the way of what does not depend on them.
         shares_hold = self._repaired is not None and not faults(self._repaired, self.bundle, PARTS)
         return PARTS if draft.mixture_seen and shares_hold else VALIDATED_PARTS
@@ -200,19 +265,33 @@ class Case:
         }
         return frozenset(part for part, is_other in differs.items() if is_other)
 
+    def _hindrance(self, draft: Draft) -> tuple[str, str] | None:
+        """Why the draft is neither an answer nor a correction, and what to do."""
+        parts = frozenset(VALIDATED_PARTS) if self.is_blind else self._differences(draft)
+        if not parts and not (self.refusal() and draft.notes.strip()):
+            return "nothing was changed", "Change a range, a type or the shares, or validate what is there."
+        if "segments" in parts and (untyped := _untyped(draft)):
+            where = _where([(one.start_page, one.end_page) for one in untyped])
+            return f"{where} {'have' if where.startswith('pages') else 'has'} no type yet", "Choose a type."
+        if draft.dominant_type is None and parts != {"mixture"}:
+            return "the file has no type yet", "Choose its type, or say why nobody can tell."
+        # Whoever takes over an answer, or gives one blind, must have looked where its documents begin.
+        unseen = [one.start_page for one in draft.segments if one.start_page not in draft.pages_seen]
+        if unseen and (self.is_blind or self.packet.case_id.endswith(ADJUDICATION)):
+            return f"{_where(_single(unseen))} not yet seen", "Look where each of your documents begins."
+        return None
+
     def _corrections(self, draft: Draft) -> frozenset[Part]:
-        """The parts that the draft corrects; the type goes with segments, and with words alone."""
+        """The parts that the draft corrects; the type goes with segments, and with words alone.
+
+        None where a blind answer turns out to be what the agent said, and that can stand: it is validated.
+        """
         parts = self._differences(draft)
-        if not parts and not draft.notes.strip():
-            raise _refused("nothing was changed", "Change a range, a type or the shares, or write a note.")
-        if not parts or "segments" in parts:
-            parts |= {"dominant_type"}
-        untyped = [at for at, one in enumerate(draft.segments, 1) if one.dominant_type is None]
-        if "segments" in parts and untyped:
-            raise _refused(f"document {untyped[0]} of the file has no type yet", "Choose its type.")
-        if "dominant_type" in parts and draft.dominant_type is None:
-            raise _refused("the file has no type yet", "Choose its type, or say why nobody can tell.")
-        return parts
+        if self.is_blind:
+            if not parts and self._why_it_cannot_stand is None:
+                return parts
+            return parts | set(VALIDATED_PARTS)  # the expert has drawn it all
+        return parts | {"dominant_type"} if not parts or "segments" in parts else parts
 
     def _issue_words(self, ids: Sequence[str]) -> Iterator[str]:
         severities = [issue.severity for issue in self.packet.open_issues if issue.issue_id in ids]
@@ -221,9 +300,70 @@ class Case:
             yield f"{count} {_WORDS[severity]}{'s' if count > 1 else ''}"
 
 
-def _page_words(pages: Sequence[int]) -> Iterator[str]:
-    if pages:
-        yield f"page{'s' if len(pages) > 1 else ''} {_joined([str(page) for page in pages])}"
+def _where(ranges: Sequence[tuple[int, int]]) -> str:
+    """``page 4``, ``pages 4–6``, ``pages 1, 4–6 and 8``."""
+    is_one = len(ranges) == 1 and ranges[0][0] == ranges[0][1]
+    words = [f"{first}" if first == last else f"{first}–{last}" for first, last in ranges]
+    return f"page{'' if is_one else 's'} {_joined(words)}"
+
+
+def _single(pages: Iterable[int]) -> list[tuple[int, int]]:
+    return [(page, page) for page in pages]
+
+
+def _own(draft: Draft) -> MustSee:
+    """What has to be on screen of one's own segments."""
+    return MustSee(pages=tuple(one.start_page for one in draft.segments), issues=())
+
+
+def _untyped(draft: Draft) -> list[SegmentDraft]:
+    return [one for one in draft.segments if one.dominant_type is None]
+
+
+def _changes(agents: Draft, draft: Draft) -> Iterator[str]:
+    before, after = ({one.start_page for one in each.segments} for each in (agents, draft))
+    for page in sorted(before ^ after):
+        is_new = page in after
+        yield (
+            f"A new document starts on page {page}" if is_new else f"Pages {page - 1} and {page} belong to one document"
+        )
+    types = {page: one.dominant_type for one in agents.segments for page in range(one.start_page, one.end_page + 1)}
+    for one in draft.segments:
+        for kind, pages in groupby(range(one.start_page, one.end_page + 1), key=types.__getitem__):
+            if kind is not one.dominant_type:
+                first, *others = pages
+                where = _where([(first, others[-1] if others else first)]).capitalize()
+                yield f"{where}: {_named(kind)} → {_named(one.dominant_type)}"
+    if draft.dominant_type is not agents.dominant_type:
+        yield f"The whole file: {_named(agents.dominant_type)} → {_named(draft.dominant_type)}"
+    if draft.mixture is not None:
+        shares = (f"{kind} {round(100 * share, 2):g} %" for kind, share in draft.mixture.items() if share)
+        yield f"Shares of the file: {', '.join(shares)}"
+
+
+def _named(kind: DocumentType | None) -> str:
+    return kind.value if kind else "no type"
+
+
+def _verdicts(draft: Draft) -> tuple[IssueVerdict, ...]:
+    return tuple(
+        one.model_copy(update={"note": draft.issue_notes.get(one.issue_id, one.note)}) for one in draft.issue_verdicts
+    )
+
+
+def _notes(draft: Draft) -> str:
+    """The expert's words; those about an issue without a verdict have no other place."""
+    judged = {one.issue_id for one in draft.issue_verdicts}
+    about = (f"{issue_id}: {text}" for issue_id, text in sorted(draft.issue_notes.items()) if issue_id not in judged)
+    return "\n".join(filter(None, [draft.notes, *about]))
+
+
+def _segment_flags(draft: Draft) -> Iterator[dict[str, Any]]:
+    for index, one in enumerate(draft.segments, 1):
+        place = {"segment_index": index, "start_page": one.start_page, "end_page": one.end_page}
+        yield from (place | {"flag": flag.flag} for flag in draft.flags if flag.start_page == one.start_page)
+        if one.start_page in draft.segment_notes:
+            yield place | {"note": draft.segment_notes[one.start_page]}
 
 
 def _joined(words: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 A claim is taken on opening, renewed by the screen's heartbeat, and ends by itself; what decides in the end is the
 review's revision, so a claim that is lost costs nobody anything but time. While it lives no run rewrites the packet,
-and packet and index say ``in_review``.
+and packet and index say ``in_review``; a case that somebody has put off is ``deferred`` whenever nobody has it open.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ def show_status(files: Files, index: Index, case_id: str, now: str) -> None:
     status: ReviewStatus = review_status(files, case_id)
     if status == "pending" and index.claims.live(now, case_id):
         status = "in_review"
+    elif status == "pending" and index.deferrals.of(case_id):
+        status = "deferred"
     index.set_status(case_id, status)
     # A mirror that cannot be written must not stop the work: its packet is torn, or the disk full, which saving tells.
     with suppress(StoreError):
@@ -57,8 +59,7 @@ def show_status(files: Files, index: Index, case_id: str, now: str) -> None:
 
 def reconcile(files: Files, index: Index, now: str) -> None:
     """Let cases whose claim has run out by ``now`` (ISO 8601, UTC) wait again, and show claims that a rebuild hid."""
-    live = index.claims.live(now)
-    for row in index.cases("pending", "in_review"):
-        if (row["review_status"] == "in_review") is not (row["case_id"] in live):
-            with writing(files):
-                show_status(files, index, row["case_id"], now)
+    for case_id in index.case_list.contradicting_claims(now):
+        # A review that cannot be read is told when its case is opened; the others' cases must not wait for that.
+        with suppress(StoreError), writing(files):
+            show_status(files, index, case_id, now)

@@ -9,25 +9,45 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from statistics import median
 
 from pydantic import ValidationError
 
-from evalkit.errors import ReviewConflict, ReviewRefused, UsageError
-from evalkit.review.case import Case
+from evalkit.errors import ReviewConflict, ReviewRefused, StoreError, UsageError
+from evalkit.review.case import Case, is_blind
 from evalkit.review.claims import CLAIM_TIME, Holder, reconcile, show_status
 from evalkit.review.draft import Draft
-from evalkit.review.ground_truth import Review, newest_revision, reviews, status_after
+from evalkit.review.ground_truth import Review, newest_revision
 from evalkit.review.helper import at_work
 from evalkit.review.lock import writing
-from evalkit.review.packet import ReviewReason, SMEPacket, moment, packet_digest, read_bundle, read_packet
-from evalkit.review.submission import Submitter
-from evalkit.store import Claim, Files, Index, StoredDraft
+from evalkit.review.opinions import Opinions
+from evalkit.review.packet import (
+    ReviewReason,
+    SMEPacket,
+    base_of,
+    moment,
+    packet_digest,
+    read_bundle,
+    read_packet,
+)
+from evalkit.review.queue import (
+    OPEN_STATUSES,
+    SHOWN_KINDS,
+    Progress,
+    Queue,
+    QueueView,
+    complete_rows,
+    listed,
+    queue_row,
+)
+from evalkit.review.submission import Submission, Submitter
+from evalkit.store import Claim, Deferral, Files, Index, StoredDraft
 
-__all__ = ["Case", "Desk", "Queue", "QueueRow", "Submitted"]
+__all__ = ["Case", "Desk", "Submitted"]
 
 _log = logging.getLogger(__name__)
 
@@ -35,51 +55,12 @@ _log = logging.getLogger(__name__)
 ONE_IN = 8
 #: A claim that was renewed this short a time ago is not renewed again.
 _RENEWED_EVERY = timedelta(seconds=30)
+_FIRST_PAGE = QueueView()
 _DRAWN: tuple[ReviewReason, ...] = ("audit", "sample")
 
 
 def _here() -> datetime:
     return datetime.now(UTC).astimezone()
-
-
-@dataclass(frozen=True)
-class QueueRow:
-    """One case that waits or is worked on."""
-
-    case_id: str
-    doc_id: str
-    pdf_filename: str
-    pages: int
-    blocker: int
-    """Open issues of that severity."""
-    major: int
-    minor: int
-    decision_reason: str
-    """The arbiter's sentence."""
-    review_reason: ReviewReason
-    status: Literal["pending", "in_review"]
-    holder: str | None
-    """The reviewer who has it open."""
-    since: str | None
-    """Since when (ISO 8601, UTC)."""
-    is_mine: bool
-    """Whether this very tab has it open."""
-
-
-@dataclass(frozen=True)
-class Queue:
-    """What there is to do."""
-
-    rows: tuple[QueueRow, ...]
-    """Strictly worst first."""
-    pending: int
-    """How many wait."""
-    in_review: int
-    """How many are open somewhere."""
-    done_today: int
-    """How many cases were closed since midnight, by the desk's clock."""
-    done_by_me: int
-    """How many of these by this reviewer."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +72,22 @@ class Submitted:
     """Its number, from 1."""
     saved_at: str
     """When (ISO 8601, UTC)."""
+    production: str | None
+    """The production classifier's type; None where its label is not known."""
+    agent: str | None
+    """The type that the agent gave the whole document; only of a blind case, and None where it gave none."""
+    agrees: bool | None
+    """Whether the expert said the same as the agent without having seen it; None but for an answer to a blind case."""
+
+
+@dataclass(frozen=True)
+class _Undoable:
+    """The last review that was submitted here."""
+
+    case_id: str
+    revision: int
+    packet_sha256: str
+    draft: Draft
 
 
 @dataclass(frozen=True)
@@ -123,52 +120,96 @@ class Desk:
         self._index = Index(output)
         self._submitter = Submitter(self._files, self._index, name, clock)
         self._opened: dict[str, _Opened] = {}
+        self._last: _Undoable | None = None
 
     def close(self) -> None:
         """Give the database back. Claims stay: a reload of the tab may have renewed them already; they run out."""
         self._index.close()
 
-    def queue(self) -> Queue:
-        """What waits and what is open, and how much was done today."""
-        rows = self._rows()
+    def queue(self, view: QueueView = _FIRST_PAGE) -> Queue:
+        """The part of the queue that the view asks for, and how much was done today."""
         now = self._clock()
-        midnight = moment(now.replace(hour=0, minute=0, second=0, microsecond=0))
-        pending = sum(row.status == "pending" for row in rows)
+        reconcile(self._files, self._index, moment(now))
+        complete_rows(self._files, self._index)
+        rows, matching, facets, page = listed(self._index, view, now)
+        counts = self._index.case_list.by_status()
+        midnight = self._midnight()
         return Queue(
-            rows=rows,
-            pending=pending,
-            in_review=len(rows) - pending,
+            rows=tuple(queue_row(row, self._me.reviewer, self._me.session) for row in rows),
+            pending=counts.get("pending", 0),
+            in_review=counts.get("in_review", 0),
             done_today=self._index.closed(since=midnight),
             done_by_me=self._index.closed(since=midnight, reviewer=self._me.reviewer),
+            deferred=counts.get("deferred", 0),
+            matching=matching,
+            facets=facets,
+            view=replace(view, page=page),
+        )
+
+    def progress(self) -> Progress:
+        """How far the work is, and how long a case takes this reviewer."""
+        midnight = self._midnight()
+        mine = self._me.reviewer
+        seconds = self._index.seconds_active(mine, since=midnight) or self._index.seconds_active(mine)
+        counts = self._index.case_list.by_status()
+        return Progress(
+            done_today=self._index.closed(since=midnight),
+            done_by_me=self._index.closed(since=midnight, reviewer=mine),
+            left=sum(counts.get(status, 0) for status in OPEN_STATUSES),
+            median_seconds=median(seconds) if seconds else None,
         )
 
     def next_case(self) -> str | None:
-        """The case to do next, or None: the worst that nobody has open, every eighth time an audit or sample."""
-        free = [row for row in self._rows() if row.status == "pending"]
+        """The case to do next, or None: the worst that nobody has open, every eighth time an audit or sample.
+
+        Never one that was put off, that this reviewer may not do, or of a kind that has no screen yet.
+        """
+        reconcile(self._files, self._index, moment(self._clock()))
+        worst = partial(self._index.case_list.worst, kinds=SHOWN_KINDS, barred=self._me.reviewer)
         is_turn = self._index.closed(reviewer=self._me.reviewer) % ONE_IN == ONE_IN - 1
-        drawn = [row for row in free if is_turn and row.review_reason in _DRAWN]
-        return next((row.case_id for row in drawn or free), None)
+        return (worst(reasons=_DRAWN) if is_turn else None) or worst()
 
     def open(self, case_id: str, *, take_over: bool = False) -> Case:
         """The case, claimed for this tab for 15 minutes, with the draft that was saved.
 
         A closed case is opened for reading, without a claim. CaseTaken where it is open elsewhere, unless it is taken
-        over; NotFound, naming it; StoreError where its files cannot be read.
+        over; ReviewRefused where it needs another expert's opinion than this one's, or where its kind has no screen yet;
+        NotFound, naming it; StoreError where its files cannot be read.
         """
-        bundle = read_bundle(self._files, read_packet(self._files, case_id))  # before the claim: it may fail
+        packet = read_packet(self._files, case_id)
+        if packet.kind not in SHOWN_KINDS:
+            raise ReviewRefused(
+                f"the screen for cases like {case_id!r} is not there yet",
+                code="REVIEW-KIND",
+                remedy="Open another case.",
+            )
+        bundle = read_bundle(self._files, packet)  # before the claim: it may fail
         now = self._clock()
         with writing(self._files):
             packet = read_packet(self._files, case_id)
-            chain = tuple(reviews(self._files, case_id))
-            is_completed = status_after(chain[-1] if chain else None) == "completed"
+            opinions = Opinions.read(self._files, case_id)
+            opinions.require_not_barred(case_id, self._me.reviewer)
+            opinions.require_readable(case_id, self._me.reviewer)
+            is_completed = opinions.status(case_id) == "completed"
             if not is_completed:
                 self._me.take(self._index, case_id, now, take_over=take_over)
                 show_status(self._files, self._index, case_id, moment(now))
                 packet = packet.model_copy(update={"review_status": "in_review"})
             opened = _Opened(newest_revision(self._files, case_id), packet_digest(packet), moment(now), is_completed)
         self._opened[case_id] = opened
-        draft, saved_at = self._draft(packet, opened.packet_sha256)
-        return Case(packet, bundle, opened.revision, draft, saved_at, is_completed, chain)
+        draft, saved_at = self._draft(packet, opened)
+        return Case(
+            packet,
+            bundle,
+            opened.revision,
+            draft,
+            saved_at,
+            is_completed,
+            opinions.readable(case_id, self._me.reviewer),
+            opinions.answers(case_id),
+            opinions.request(case_id),
+            self._index.deferrals.of(case_id),
+        )
 
     def renew(self, case_id: str) -> None:
         """Keep the claim for another 15 minutes; one that has run out is taken again if nobody else has it.
@@ -205,15 +246,60 @@ class Desk:
     ) -> Submitted:
         """Close the case: validate it, say why it is undeterminable, or correct what differs from the agent's answer.
 
+        In a blind case the expert only answers: whether that validates or corrects follows from what the agent said.
+
         CaseTaken where somebody else has it open, ReviewConflict where it was reviewed or run anew since it was opened,
         ReviewRefused where the review cannot stand or something that must be seen was not; nothing was written then.
         Afterwards draft and claim are gone.
         """
-        opened = self._is_open(case_id)
-        if opened.is_completed:
+        return self._submit(
+            case_id, draft, lambda case: case.said(draft, validate=validate, undeterminable=undeterminable)
+        )
+
+    def ask_second(self, case_id: str, draft: Draft, reason: str) -> Submitted:
+        """Submit one's own answer and ask a colleague, with the reason, to answer the case too: ``….second``.
+
+        A draft that changes nothing validates the case where it may, and else corrects it by its words. The document has no ground truth until
+        the colleague agrees, or a third expert has decided. Refused as ``submit``, and without a reason.
+        """
+        if not reason.strip():
+            raise _incomplete("asking for a second opinion needs a reason", "Say what the colleague should look at.")
+        if base_of(case_id) != case_id:
             raise ReviewRefused(
-                f"case {case_id!r} is closed", code="REVIEW-CLOSED", remedy="Reopen it with a reason first."
+                f"case {case_id!r} is itself a further opinion",
+                code="REVIEW-NOT-BASE",
+                remedy="Answer it yourself; where two answers differ, a third expert decides.",
             )
+
+        def said(case: Case) -> Submission:
+            is_correction = case.is_changed(draft) or bool(draft.notes.strip())
+            validate = case.why_not_validate(draft) is None or not is_correction
+            answer = case.said(draft, validate=validate, undeterminable=None)
+            return replace(answer, second_opinion=reason.strip())
+
+        return self._submit(case_id, draft, said)
+
+    def defer(self, case_id: str, draft: Draft, reason: str) -> str:
+        """Put the case off: keep the draft, give the claim back, and tell the next reader why; when (ISO 8601, UTC).
+
+        It waits as ``deferred`` whenever nobody has it open, until its next review. CaseTaken, ReviewConflict as in
+        ``submit``; ReviewRefused without a reason, or where the case is closed.
+        """
+        if not reason.strip():
+            raise _incomplete("putting a case off needs a reason", "Say what it waits for.")
+        opened = self._is_undecided(case_id)
+        at = self._clock()
+        with writing(self._files):
+            self._check(read_packet(self._files, case_id), opened, at)
+            self.save_draft(case_id, draft)  # no claim is given back before the work is on disk
+            self._index.deferrals.put(Deferral(case_id, self._me.reviewer, reason.strip(), moment(at)))
+            self._index.claims.drop(case_id)
+            show_status(self._files, self._index, case_id, moment(at))
+        del self._opened[case_id]
+        return moment(at)
+
+    def _submit(self, case_id: str, draft: Draft, said: Callable[[Case], Submission]) -> Submitted:
+        opened = self._is_undecided(case_id)
         packet = read_packet(self._files, case_id)
         self._check(packet, opened, self._clock())  # who has the case is said before what is wrong with the draft
         case = Case(
@@ -221,13 +307,56 @@ class Desk:
         )
         review = self._submitter.submit(
             case_id,
-            case.said(draft, validate=validate, undeterminable=undeterminable),
+            said(case),
             base_revision=opened.revision,
             may=lambda current, now: self._hold(current, opened, datetime.fromisoformat(now)),
         )
-        self._index.drafts.drop(case_id, self._me.reviewer, self._me.session, until=opened.at)
+        self._last = _Undoable(case_id, opened.revision + 1, opened.packet_sha256, draft)
         del self._opened[case_id]
-        return Submitted(review, opened.revision + 1, review.submitted_at)
+        try:
+            self._index.drafts.drop(case_id, self._me.reviewer, self._me.session, until=opened.at)
+        except StoreError:  # the review stands: nobody must be told that it does not
+            _log.warning("the draft of a saved review could not be removed")
+        production, agents = packet.production_classification, packet.classification
+        return Submitted(
+            review,
+            opened.revision + 1,
+            review.submitted_at,
+            production=production["dominant_type"] if production else None,
+            agent=agents.dominant_type_overall if case.is_blind and agents else None,
+            agrees=case.agrees(draft) if case.is_blind and review.outcome != "undeterminable" else None,
+        )
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is a submission that ``undo_submitted`` would undo."""
+        return self._last is not None
+
+    def undo_submitted(self) -> str:
+        """Reopen the case that was submitted last here, with the draft that was submitted; its case_id.
+
+        ReviewRefused where there is none; ReviewConflict where the case was reviewed since. The next opening shows the
+        draft; a case that was blind is so no longer, since the agent's answer was told after the decision.
+        """
+        if self._last is None:
+            raise ReviewRefused(
+                "nothing was submitted here that could be undone",
+                code="REVIEW-NOTHING-TO-UNDO",
+                remedy="Reopen a closed case with a reason: SMEReviewHelper.reopen(case_id, reason).",
+            )
+        last = self._last
+        now, text = moment(self._clock()), last.draft.model_dump_json()
+        # Before the case is open again: the words must not be lost between the two.
+        self._index.drafts.put(
+            StoredDraft(last.case_id, self._me.reviewer, self._me.session, last.packet_sha256, text, now)
+        )
+        try:
+            self._submitter.reopen(last.case_id, "undone by the reviewer", base_revision=last.revision)
+        except ReviewRefused:
+            self._index.drafts.drop(last.case_id, self._me.reviewer, self._me.session, until=now)
+            raise
+        self._last = None
+        return last.case_id
 
     def release(self, case_id: str) -> None:
         """Give the case back; its draft stays. Nothing happens where this tab has no claim on it."""
@@ -236,21 +365,8 @@ class Desk:
             if self._index.claims.drop(case_id, reviewer=self._me.reviewer, session=self._me.session):
                 show_status(self._files, self._index, case_id, moment(self._clock()))
 
-    def _rows(self) -> tuple[QueueRow, ...]:
-        now = moment(self._clock())
-        reconcile(self._files, self._index, now)
-        claims = self._index.claims.live(now)
-        return tuple(self._row(row, claims.get(row["case_id"])) for row in self._index.cases("pending", "in_review"))
-
-    def _row(self, row: dict[str, Any], claim: Claim | None) -> QueueRow:
-        names = ("case_id", "doc_id", "pdf_filename", "pages", "blocker", "major", "minor")
-        return QueueRow(
-            **{name: row[name] for name in (*names, "decision_reason", "review_reason")},
-            status="in_review" if claim else "pending",
-            holder=claim.reviewer if claim else None,
-            since=claim.since if claim else None,
-            is_mine=self._me.has(claim),
-        )
+    def _midnight(self) -> str:
+        return moment(self._clock().replace(hour=0, minute=0, second=0, microsecond=0))
 
     def _claim(self, case_id: str, now: datetime) -> Claim | None:
         return self._index.claims.live(moment(now), case_id).get(case_id)
@@ -261,6 +377,14 @@ class Desk:
                 f"case {case_id!r} is not open here", code="REVIEW-NOT-OPEN", remedy="Open it from the queue."
             )
         return self._opened[case_id]
+
+    def _is_undecided(self, case_id: str) -> _Opened:
+        opened = self._is_open(case_id)
+        if opened.is_completed:
+            raise ReviewRefused(
+                f"case {case_id!r} is closed", code="REVIEW-CLOSED", remedy="Reopen it with a reason first."
+            )
+        return opened
 
     def _check(self, packet: SMEPacket, opened: _Opened, now: datetime) -> None:
         """CaseTaken where somebody else has the case; ReviewConflict where it is not the one that was opened."""
@@ -277,19 +401,28 @@ class Desk:
         self._check(packet, opened, now)
         self._me.take(self._index, packet.case_id, now)
 
-    def _draft(self, packet: SMEPacket, packet_sha256: str) -> tuple[Draft, str | None]:
-        """The reviewer's newest draft, moved to the packet as it is now, and when it was saved; else the agent's."""
+    def _draft(self, packet: SMEPacket, opened: _Opened) -> tuple[Draft, str | None]:
+        """The reviewer's newest draft, moved to the packet as it is now, and when it was saved; else the first one.
+
+        That is what the agent says, or in a blind case nothing.
+        """
+        hides_agent = is_blind(packet, opened.revision)
+        first = Draft.blank(packet.total_pages) if hides_agent else Draft.of(packet)
         stored = self._index.drafts.newest(packet.case_id, self._me.reviewer, self._me.session)
         if stored is None:
-            return Draft.of(packet), None
+            return first, None
         try:
             draft = Draft.model_validate_json(stored.draft)
         except ValidationError:
             # Of an evalkit that shaped drafts otherwise. Without the cause: it would quote the patient's document.
             _log.warning("a draft of another evalkit cannot be read; the case starts anew")
-            return Draft.of(packet), None
-        is_same = stored.packet_sha256 == packet_sha256 and draft.total_pages == packet.total_pages
-        return draft if is_same else draft.moved_to(packet), stored.saved_at
+            return first, None
+        is_same = stored.packet_sha256 == opened.packet_sha256 and draft.total_pages == packet.total_pages
+        return draft if is_same else draft.moved_to(first), stored.saved_at
+
+
+def _incomplete(message: str, remedy: str) -> ReviewRefused:
+    return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)
 
 
 def _conflict(message: str) -> ReviewConflict:

@@ -6,8 +6,8 @@ first pages, so nothing else can be drawn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -16,6 +16,10 @@ from evalkit.classification.v2_consistency import tie_winner
 from evalkit.review.ground_truth import IssueVerdict
 from evalkit.review.packet import SMEPacket
 
+Flag = Literal["other_patient", "duplicate", "out_of_order"]
+FLAGS: tuple[Flag, ...] = get_args(Flag)
+
+_Key = TypeVar("_Key", int, str)
 _Starts = dict[int, DocumentType | None]
 """The type of each document by its first page."""
 
@@ -33,6 +37,15 @@ class SegmentDraft(_Frozen):
     """The last page, itself included."""
     dominant_type: DocumentType | None
     """None: not chosen yet."""
+
+
+class SegmentFlag(_Frozen):
+    """Something about a segment that its type does not say."""
+
+    start_page: int
+    """The segment's first page."""
+    flag: Flag
+    """It is about another patient, stands in the file twice, or its pages are not in their order."""
 
 
 class Draft(_Frozen):
@@ -54,6 +67,12 @@ class Draft(_Frozen):
     """The expert's words."""
     issue_verdicts: tuple[IssueVerdict, ...] = ()
     """What the expert says about single issues, by issue id."""
+    issue_notes: dict[str, str] = {}
+    """The expert's words about single issues, with a verdict or without one, by issue id; never blank."""
+    flags: tuple[SegmentFlag, ...] = ()
+    """In the order of the pages."""
+    segment_notes: dict[int, str] = {}
+    """The expert's words about single segments, by first page; never blank."""
     page: int = 1
     """The page on screen, from 1."""
     issue_id: str | None = None
@@ -76,15 +95,26 @@ class Draft(_Frozen):
             raise ValueError("there must be a segment")
         return self
 
+    @model_validator(mode="after")
+    def _remark_on_segments_that_are_there(self) -> Self:
+        if not {*self.segment_notes, *(one.start_page for one in self.flags)} <= self._starts.keys():
+            raise ValueError("flags and notes must name a segment's first page")
+        return self
+
     @classmethod
     def of(cls, packet: SMEPacket) -> Draft:
         """What the agent says; one segment of no type yet where it says nothing that covers the pages."""
         answer = packet.classification
+        blank = cls.blank(packet.total_pages)
         return cls(
-            segments=_agents(answer, packet.total_pages)
-            or (SegmentDraft(start_page=1, end_page=packet.total_pages, dominant_type=None),),
+            segments=covering(answer, packet.total_pages) or blank.segments,
             dominant_type=answer.dominant_type_overall if answer else None,
         )
+
+    @classmethod
+    def blank(cls, total_pages: int) -> Draft:
+        """Nothing is said yet: one segment of no type."""
+        return cls(segments=(SegmentDraft(start_page=1, end_page=total_pages, dominant_type=None),), dominant_type=None)
 
     @property
     def total_pages(self) -> int:
@@ -108,7 +138,7 @@ class Draft(_Frozen):
         if page in starts:
             del starts[page]
         else:
-            starts[page] = self._type_on(page)
+            starts[page] = self._on(page).dominant_type
         return self._redrawn(starts)
 
     def start_at(self, segment_position: int, page: int) -> Draft:
@@ -125,7 +155,7 @@ class Draft(_Frozen):
             for start, kind in self._starts.items()
             if start == 1 or not min(first, segment.start_page) <= start <= segment.start_page
         }
-        return self._redrawn({**starts, first: segment.dominant_type})
+        return self._redrawn({**starts, first: segment.dominant_type}, moved=(segment.start_page, first))
 
     def end_at(self, segment_position: int, page: int) -> Draft:
         """The segment ends on that page; the one after it gives or takes the pages, or is used up.
@@ -139,15 +169,16 @@ class Draft(_Frozen):
         if last == segment.end_page:
             return self
         # Whose the first page after it is: when it grows, its own document's; when it shrinks, the next one's.
-        after = self._type_on(min(max(last, segment.end_page) + 1, self.total_pages))
+        after = self._on(min(max(last, segment.end_page) + 1, self.total_pages))
         starts = {
             start: kind
             for start, kind in self._starts.items()
             if not segment.start_page < start <= max(last, segment.end_page) + 1
         }
-        if last < self.total_pages:
-            starts[last + 1] = after
-        return self._redrawn(starts)
+        if last == self.total_pages:
+            return self._redrawn(starts)
+        starts[last + 1] = after.dominant_type
+        return self._redrawn(starts, moved=None if after == segment else (after.start_page, last + 1))
 
     def with_dominant(self, kind: DocumentType | None) -> Draft:
         """The whole document is of that type, whatever the pages say; None lets it follow from the pages again."""
@@ -180,24 +211,45 @@ class Draft(_Frozen):
             kept.append(IssueVerdict(issue_id=issue_id, verdict=verdict, note=note))
         return self._changed(issue_verdicts=tuple(sorted(kept, key=lambda one: one.issue_id)))
 
+    def with_issue_note(self, issue_id: str, text: str) -> Draft:
+        """The expert's words about an issue, in place of earlier ones; blank ones take them back."""
+        return self._changed(issue_notes=_noted(self.issue_notes, issue_id, text))
+
+    def with_flag(self, segment_position: int, flag: Flag) -> Draft:
+        """The segment at that position, from 0, has that flag, or has it no longer if it had. IndexError."""
+        one = SegmentFlag(start_page=self._at(segment_position).start_page, flag=flag)
+        return self._changed(flags=_in_order({*self.flags} ^ {one}))
+
+    def with_segment_note(self, segment_position: int, text: str) -> Draft:
+        """The expert's words about the segment at that position, from 0; blank ones take them back. IndexError."""
+        return self._changed(segment_notes=_noted(self.segment_notes, self._at(segment_position).start_page, text))
+
     def with_notes(self, text: str) -> Draft:
         """The expert's words."""
         return self._changed(notes=text)
 
-    def moved_to(self, packet: SMEPacket) -> Draft:
-        """The draft on a packet that was made anew since: what the expert decided stays, the rest is the packet's.
+    def moved_to(self, fresh: Draft) -> Draft:
+        """The draft on a packet that was made anew since, whose case starts with ``fresh``.
 
-        Issue ids may mean other issues now, so nothing counts as seen or judged.
+        What the expert decided stays, the rest is the new packet's. Issue ids may mean other issues now, so nothing
+        counts as seen or judged. Words about an issue, or about a segment that is gone, join the notes.
         """
-        fresh = Draft.of(packet)
-        if self.total_pages != packet.total_pages:
-            return fresh.with_notes(self.notes)
-        kept: dict[str, Any] = {"notes": self.notes, "mixture": self.mixture, "page": self.page}
+        words = list(self.issue_notes.values())
+        if self.total_pages != fresh.total_pages:
+            return fresh.with_notes(self._notes_and(*words, *self.segment_notes.values()))
+        kept: dict[str, Any] = {"mixture": self.mixture, "page": self.page, "seconds_active": self.seconds_active}
         if self.is_redrawn:
             kept |= {"segments": self.segments, "dominant_type": self.dominant_type, "is_redrawn": True}
         if self.is_type_chosen:
             kept |= {"dominant_type": self.dominant_type, "is_type_chosen": True}
-        return fresh.model_copy(update=kept | {"seconds_active": self.seconds_active})
+        if self.is_redrawn or self.segments == fresh.segments:
+            kept |= {"flags": self.flags, "segment_notes": self.segment_notes}
+        else:
+            words += self.segment_notes.values()
+        return fresh._changed(**kept, notes=self._notes_and(*words))
+
+    def _notes_and(self, *words: str) -> str:
+        return "\n".join(filter(None, (self.notes, *words)))
 
     @property
     def _starts(self) -> _Starts:
@@ -208,15 +260,18 @@ class Draft(_Frozen):
             raise IndexError(position)
         return self.segments[position]
 
-    def _type_on(self, page: int) -> DocumentType | None:
-        return next(one.dominant_type for one in self.segments if one.start_page <= page <= one.end_page)
+    def _on(self, page: int) -> SegmentDraft:
+        return next(one for one in self.segments if one.start_page <= page <= one.end_page)
 
     def _require(self, page: int) -> None:
         if not 1 <= page <= self.total_pages:
             raise ValueError(f"the document has no page {page}")
 
-    def _redrawn(self, starts: _Starts) -> Draft:
-        """The draft with these documents; the overall type follows from the pages unless the expert chose it."""
+    def _redrawn(self, starts: _Starts, moved: tuple[int, int] | None = None) -> Draft:
+        """The draft with these documents; the overall type follows from the pages unless the expert chose it.
+
+        ``moved`` is the first page, before and now, of a document that starts elsewhere: its flags and note go with it.
+        """
         first_pages = sorted(starts)
         ends = [*(start - 1 for start in first_pages[1:]), self.total_pages]
         segments = tuple(
@@ -226,15 +281,31 @@ class Draft(_Frozen):
         if segments == self.segments:
             return self
         overall = self.dominant_type if self.is_type_chosen else _of_most_pages(segments)
-        return self._changed(segments=segments, dominant_type=overall, is_redrawn=True)
+        places = {start: start for start in starts}  # where each document that is still there starts now
+        if moved:
+            before, now = moved
+            places.pop(now, None)  # the one that started there is used up
+            places[before] = now
+        flags = (
+            SegmentFlag(start_page=places[one.start_page], flag=one.flag)
+            for one in self.flags
+            if one.start_page in places
+        )
+        return self._changed(
+            segments=segments,
+            dominant_type=overall,
+            is_redrawn=True,
+            flags=_in_order(flags),
+            segment_notes={places[page]: text for page, text in self.segment_notes.items() if page in places},
+        )
 
     def _changed(self, **fields: Any) -> Draft:
         # Not model_copy, which would not check the fields.
         return Draft(**{name: getattr(self, name) for name in Draft.model_fields} | fields)
 
 
-def _agents(answer: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
-    """The agent's segments; none where their ranges do not cover the pages exactly."""
+def covering(answer: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
+    """The segments of an answer in the order of the pages; none where they do not cover the pages exactly."""
     ranges = sorted((one.start_page, one.end_page, at) for at, one in enumerate(answer.segments)) if answer else []
     next_page = 1
     for start, end, _ in ranges:
@@ -247,6 +318,15 @@ def _agents(answer: ClassificationOutput | None, total_pages: int) -> tuple[Segm
         SegmentDraft(start_page=start, end_page=end, dominant_type=answer.segments[at].dominant_type)
         for start, end, at in ranges
     )
+
+
+def _noted(notes: Mapping[_Key, str], key: _Key, text: str) -> dict[_Key, str]:
+    others = {one: words for one, words in notes.items() if one != key}
+    return others | ({key: text} if text.strip() else {})
+
+
+def _in_order(flags: Iterable[SegmentFlag]) -> tuple[SegmentFlag, ...]:
+    return tuple(sorted(flags, key=lambda one: (one.start_page, FLAGS.index(one.flag))))
 
 
 def _of_most_pages(segments: tuple[SegmentDraft, ...]) -> DocumentType | None:

@@ -2,14 +2,15 @@
 
 ``reviews/{case_id}/0001.json``, ``0002.json`` … are created exclusively (that creation is the compare-and-swap), and
 each carries the SHA-256 of the one before it. ``ground_truth/gt_{case_id}.json`` can be made again from them at any
-time; only a silver record, an accepted classification that nobody has looked at, comes from a result instead.
+time (``opinions`` does); only a silver record, an accepted classification that nobody has looked at, comes from a
+result instead.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -21,7 +22,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import ReviewConflict, ReviewRefused, StoreError
 from evalkit.review.corrections import Part
 from evalkit.review.lock import writing
-from evalkit.review.packet import ReviewStatus, SMEPacket, mirror_status, read_packet
+from evalkit.review.packet import ReviewStatus, SMEPacket
 from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name
 
 SCHEMA_VERSION = 1
@@ -102,7 +103,9 @@ class Review(_Frozen):
     shown: Shown = Shown()
     """What the expert saw of the machines' opinions."""
     segment_flags: tuple[dict[str, Any], ...] = ()
-    """Remarks about single segments, such as ``{segment_index, flag}``."""
+    """Remarks about single segments: ``{segment_index, start_page, end_page}`` with a ``flag``, a ``note`` or both."""
+    second_opinion: str = ""
+    """Why the expert asks a colleague to answer the case too; empty where they do not."""
     packet_sha256: str
     """What the expert had before their eyes."""
     prev_sha256: str | None = None
@@ -138,7 +141,7 @@ class GroundTruth(_Frozen):
     packet_sha256: str | None
     """The packet that was reviewed; None for silver."""
     revision: int
-    """The number of the review; 0 for silver."""
+    """The number of the review, an adjudication's counted on from the case's own; 0 for silver."""
     supersedes: int | None
     """The revision that it replaces (0: a silver record); None where it is the first."""
 
@@ -168,7 +171,12 @@ def read_review(files: Files, case_id: str, revision: int) -> Review:
 
 def reviews(files: Files, case_id: str) -> list[Review]:
     """A case's reviews, oldest first."""
-    return [read_review(files, case_id, number) for number in revisions(files, case_id)]
+    return [review for _, review in numbered(files, case_id)]
+
+
+def numbered(files: Files, case_id: str) -> list[tuple[int, Review]]:
+    """A case's reviews with their numbers, oldest first."""
+    return [(number, read_review(files, case_id, number)) for number in revisions(files, case_id)]
 
 
 def status_after(newest: Review | None) -> ReviewStatus:
@@ -198,11 +206,13 @@ def _hash(files: Files, case_id: str, revision: int) -> str | None:
     return hashlib.sha256(files.raw(review_name(case_id, revision))).hexdigest() if revision else None
 
 
-def project(packet: SMEPacket, chain: Sequence[tuple[int, Review]]) -> GroundTruth | None:
+def project(
+    packet: SMEPacket, chain: Sequence[tuple[int, Review]], *, withheld: Container[int] = ()
+) -> GroundTruth | None:
     """The ground truth of a case from its numbered reviews, oldest first; None where the newest leaves none.
 
-    It supersedes the newest earlier review that gave ground truth, also one that was reopened since; failing that the
-    silver record (0) of a document that was accepted.
+    It supersedes the newest earlier review that gave ground truth, also one that was reopened since, but none of those
+    that are ``withheld``; failing that the silver record (0) of a document that was accepted.
     """
     if not chain:
         return None
@@ -210,7 +220,7 @@ def project(packet: SMEPacket, chain: Sequence[tuple[int, Review]]) -> GroundTru
     source = SOURCE[newest.outcome]
     if source is None or newest.after is None:
         return None
-    earlier = [number for number, review in chain[:-1] if SOURCE[review.outcome]]
+    earlier = [number for number, review in chain[:-1] if SOURCE[review.outcome] and number not in withheld]
     silver = 0 if packet.v5_decision is Decision.AUTO_ACCEPT else None
     return GroundTruth(
         doc_id=packet.doc_id,
@@ -227,31 +237,6 @@ def project(packet: SMEPacket, chain: Sequence[tuple[int, Review]]) -> GroundTru
         revision=revision,
         supersedes=max(earlier, default=silver),
     )
-
-
-def reproject(files: Files, case_id: str) -> ReviewStatus:
-    """Make all files that follow from a case's reviews again, and give its status; without reviews nothing changes.
-
-    Heals a crash between a review and its ground truth. NotFound where the case has no packet.
-    """
-    with writing(files):
-        return settle(files, case_id)
-
-
-def settle(files: Files, case_id: str) -> ReviewStatus:
-    """``reproject`` for a caller that holds the lock."""
-    packet = read_packet(files, case_id)
-    chain = [(number, read_review(files, case_id, number)) for number in revisions(files, case_id)]
-    status = status_after(chain[-1][1] if chain else None)
-    if chain:
-        name = ground_truth_name(case_id)
-        record = project(packet, chain)
-        if record is None:
-            files.remove(name)
-        elif _stored(files, name) != (value := record.model_dump(mode="json")):
-            files.write(name, value)
-    mirror_status(files, case_id, status)
-    return status
 
 
 def accept_silver(
@@ -286,7 +271,7 @@ def accept_silver(
     with writing(files):
         if revisions(files, result.doc_id):
             return False
-        stored = _stored(files, name)
+        stored = if_readable(files, name)
         if stored is not None and {**stored, "reviewed_at": accepted_at} == record:
             return False
         files.write(name, record)
@@ -295,7 +280,7 @@ def accept_silver(
 
 def silver_probability(files: Files, doc_id: str) -> float | None:
     """With which probability an accepted document could be drawn for an audit; None without a silver record."""
-    stored = _stored(files, ground_truth_name(doc_id))
+    stored = if_readable(files, ground_truth_name(doc_id))
     if stored is None or stored["ground_truth_source"] != "AUTO_ACCEPTED":
         return None
     probability: float | None = stored["inclusion_probability"]
@@ -306,7 +291,7 @@ def withdraw_silver(files: Files, doc_id: str) -> bool:
     """Remove the silver record of a document that is no longer accepted; whether there was one. Others stay."""
     name = ground_truth_name(doc_id)
     with writing(files):
-        stored = _stored(files, name)
+        stored = if_readable(files, name)
         return stored is not None and stored["ground_truth_source"] == "AUTO_ACCEPTED" and files.remove(name)
 
 
@@ -318,10 +303,11 @@ def ground_truth_records(files: Files, *, silver: bool = False) -> Iterator[dict
             yield record
 
 
-def _stored(files: Files, name: str) -> dict[str, Any] | None:
+def if_readable(files: Files, name: str) -> dict[str, Any] | None:
+    """A file that can be made again; None where there is none, or it is torn."""
     try:
         return files.read(name, schema_version=SCHEMA_VERSION)
     except StoreError as error:
-        if error.code in ("STORE-NOT-FOUND", "STORE-TORN"):  # what is torn can be made again
+        if error.code in ("STORE-NOT-FOUND", "STORE-TORN"):
             return None
         raise

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from evalkit.errors import CaseTaken, ReviewConflict, UsageError
 from evalkit.review.claims import reconcile
 from evalkit.review.context import IssueContext, issue_context
-from evalkit.review.ground_truth import IssueVerdict, Review, Shown, newest_revision, reviews
+from evalkit.review.ground_truth import IssueVerdict, Review, Shown, newest_revision
+from evalkit.review.opinions import Opinions
 from evalkit.review.packet import SMEPacket, moment, packet_digest, read_bundle, read_packet, utc_now
 from evalkit.review.queue import pending
 from evalkit.review.submission import Submission, Submitter
@@ -73,9 +74,9 @@ class SMEReviewHelper:
         return issue_context(packet, issue_id, read_bundle(self._files, packet))
 
     def reviews(self, case_id: str) -> list[Review]:
-        """What was submitted about a case, oldest first. NotFound if there is no such case."""
+        """What was submitted about a case, oldest first; only one's own while a further opinion is awaited. NotFound."""
         self.load_packet(case_id)
-        return reviews(self._files, case_id)
+        return list(Opinions.read(self._files, case_id).readable(case_id, self.reviewer))
 
     def revision(self, case_id: str) -> int:
         """The number of a case's newest review, 0 before the first: what ``base_revision`` is compared with."""
@@ -105,8 +106,11 @@ class SMEReviewHelper:
 
         ``corrected_segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` and perhaps
         ``segment_composition``; ``issue_verdicts`` dicts with ``issue_id``, ``verdict`` (confirmed or dismissed) and
-        perhaps ``note``. ``vouched`` defaults to type and segments, or to the corrected parts (segments bring their
-        type with them). ``base_revision`` is the revision the expert has seen; None takes whatever is the newest.
+        perhaps ``note``. ``segment_flags`` are dicts with ``segment_index`` (from 1, in the order of the pages, of the
+        segments that the review leaves), ``flag`` (``other_patient``, ``duplicate`` or ``out_of_order``) or ``note`` or
+        both, and perhaps ``start_page`` and ``end_page``, which an undeterminable case needs. ``vouched`` defaults to
+        type and segments, or to the corrected parts (segments bring their type with them). ``base_revision`` is the
+        revision the expert has seen; None takes whatever is the newest.
 
         No claim is needed. Where another reviewer has the case open in the workbench, saving on whatever is the newest
         is refused (CaseTaken); whoever names the ``base_revision`` they have seen saves, and the other is told so when

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Literal
@@ -17,20 +17,25 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
+from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.collector import resting
 from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import NotFound, StoreError
 from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
 from evalkit.review.lock import writing
-from evalkit.store import REVIEWS, Files, Index, bundle_name, digest, packet_name
+from evalkit.store import REVIEWS, Files, Index, bundle_name, digest, packet_name, result_name
 
 SCHEMA_VERSION = 1
 
 ReviewStatus = Literal["pending", "in_review", "deferred", "completed"]
 ReviewReason = Literal["escalated", "audit", "sample", "requested"]
+
+#: What the ids of the cases for further opinions end with.
+SECOND, ADJUDICATION = ".second", ".adjudication"
 
 _CASE_ID = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
 #: Columns of a terminal line of ``issue_text``: what slide 9's example keeps to.
@@ -100,6 +105,13 @@ class SMEPacket(_Frozen):
     """The probability with which it was drawn, 0..1; 1 for an escalated case."""
     created_at: str
     """When it was made (ISO 8601, UTC)."""
+
+    @property
+    def is_asked_blind(self) -> bool:
+        """Whether its first reviewer answers before the agent's answer is shown: audits and second opinions."""
+        if self.case_id.endswith(ADJUDICATION):
+            return False
+        return self.review_reason == "audit" or self.case_id.endswith(SECOND)
 
     @property
     def open_issues(self) -> list[Issue]:
@@ -205,8 +217,16 @@ def _without(value: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     return {key: inner for key, inner in value.items() if key not in keys}
 
 
-def case_row(packet: SMEPacket, status: ReviewStatus) -> dict[str, Any]:
-    """The case's row of the index: the columns of ``store.CASE_COLUMNS``; counts are of open issues."""
+def base_of(case_id: str) -> str:
+    """The case that further opinions are about; a base case itself."""
+    return case_id.removesuffix(SECOND).removesuffix(ADJUDICATION)
+
+
+def case_row(packet: SMEPacket, status: ReviewStatus, barred: Iterable[str] = ()) -> dict[str, Any]:
+    """The case's row of the index as far as the packet tells it; counts and agents are of open issues.
+
+    ``barred`` are reviewers who must not answer it.
+    """
     counts = {
         severity.value.lower(): sum(issue.severity is severity for issue in packet.open_issues)
         for severity in IssueSeverity
@@ -221,7 +241,26 @@ def case_row(packet: SMEPacket, status: ReviewStatus) -> dict[str, Any]:
         "decision_reason": packet.decision_reason,
         "review_reason": packet.review_reason,
         "review_status": status,
+        "barred": ",".join(barred),
+        "created_at": packet.created_at,
+        "dominant_type": packet.classification.dominant_type_overall or "" if packet.classification else "",
+        "agents": ",".join(sorted({issue.agent for issue in packet.open_issues})),
+        "is_blind": packet.is_asked_blind,
     }
+
+
+def source(files: Files, doc_id: str) -> str:
+    """What gave the answer about a document: the name of a model, ``supplied`` by another system, or empty: not known.
+
+    Its result says so; a queue is no place to fail in because that file is gone.
+    """
+    try:
+        stored = files.read(result_name(doc_id), schema_version=RESULT_VERSION)
+        if "classifier" not in stored["usage"]["by_agent"]:
+            return "supplied"
+        return str(stored["versions"].get("models", {}).get("classifier", stored["model"]))
+    except (StoreError, LookupError, TypeError, AttributeError):
+        return ""
 
 
 def read_packet(files: Files, case_id: str) -> SMEPacket:
@@ -249,7 +288,8 @@ def read_bundle(files: Files, packet: SMEPacket) -> DocumentBundle:
     """The document of a packet. NotFound where its file is gone; StoreError if it cannot be read."""
     name = packet.document_bundle_path
     try:
-        return DocumentBundle.model_validate(files.read(name, schema_version=BUNDLE_VERSION))
+        with resting():
+            return DocumentBundle.model_validate(files.read(name, schema_version=BUNDLE_VERSION))
     except ValidationError:
         # Without the cause: pydantic's message would quote the patient's document.
         raise StoreError(
@@ -279,21 +319,22 @@ def publish(files: Files, index: Index, packet: SMEPacket, *, clock: Callable[[]
     """Put a case into the queue; whether its file was written.
 
     A frozen packet stays as it is. One that is equal but for ``created_at`` stays too, with its old clock; its row of
-    the index is written again.
+    the index is written again. A case that somebody has put off stays so.
     """
     name = packet_name(packet.case_id)
     with writing(files):
         if is_frozen(files, index, packet.case_id, moment(clock())):
             return False
-        new = to_json(packet)
+        status: ReviewStatus = "deferred" if index.deferrals.of(packet.case_id) else packet.review_status
+        new = to_json(packet) | {"review_status": status}
         # The mirror of a claim that has run out is no difference either.
         passing = ("created_at", "review_status")
         is_new = not files.exists(name) or _without(new, *passing) != _without(files.read(name), *passing)
         if is_new:
             files.write(name, new)
         else:
-            mirror_status(files, packet.case_id, packet.review_status)
-        index.put_case(case_row(packet, packet.review_status))
+            mirror_status(files, packet.case_id, status)
+        index.put_case({**case_row(packet, status), "source": source(files, packet.doc_id)})
         return is_new
 
 

@@ -7,21 +7,22 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Self, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.schema import ClassificationOutput, type_definitions
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
 from evalkit.review.corrections import PARTS, Part, corrected, given_parts, validated
-from evalkit.review.ground_truth import IssueVerdict, Outcome, Review, Shown, append, newest_revision, settle
+from evalkit.review.draft import FLAGS, Flag, covering
+from evalkit.review.ground_truth import IssueVerdict, Outcome, Review, Shown, append, newest_revision
 from evalkit.review.lock import writing
+from evalkit.review.opinions import Opinions, enter, settle
 from evalkit.review.packet import (
     ReviewStatus,
     SMEPacket,
-    case_row,
     moment,
     packet_digest,
     read_bundle,
@@ -33,6 +34,25 @@ from evalkit.store import Files, Index, canonical
 log = logging.getLogger(__name__)
 
 _VERDICTS = TypeAdapter(tuple[IssueVerdict, ...])
+
+
+class _GivenFlag(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    segment_index: int
+    start_page: int | None = None
+    end_page: int | None = None
+    flag: Flag | None = None
+    note: str | None = None
+
+    @model_validator(mode="after")
+    def _say_something(self) -> Self:
+        if self.flag is None and not (self.note or "").strip():
+            raise ValueError("it has neither a flag nor a note")
+        return self
+
+
+_FLAGS = TypeAdapter(tuple[_GivenFlag, ...])
 
 #: What a validation stands for, unless it is said.
 VALIDATED_PARTS: tuple[Part, ...] = ("dominant_type", "segments")
@@ -55,6 +75,8 @@ class Submission:
     evidence_seen: Iterable[str] = ()
     shown: Shown | None = None
     segment_flags: Iterable[Mapping[str, Any]] = ()
+    second_opinion: str = ""
+    """Why a colleague is to answer the case too; only a ``Desk`` asks."""
 
     @property
     def corrects(self) -> tuple[Part, ...]:
@@ -101,7 +123,8 @@ class Submitter:
                 pages_seen=tuple(said.pages_seen),
                 evidence_seen=tuple(said.evidence_seen),
                 shown=said.shown or Shown(),
-                segment_flags=tuple(dict(flag) for flag in said.segment_flags),
+                segment_flags=_segment_flags(said.segment_flags, after, packet.total_pages),
+                second_opinion=said.second_opinion,
             )
 
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
@@ -125,6 +148,9 @@ class Submitter:
     def _save(self, packet: SMEPacket, base_revision: int | None, **said: Any) -> Review:
         """Write the review and what follows from it; the lock is held."""
         case_id = packet.case_id
+        Opinions.read(self.files, case_id).require_writable(
+            self.files, self.index, case_id, self.reviewer, said["submitted_at"], is_undo=said["outcome"] == "reopened"
+        )
         base = newest_revision(self.files, case_id) if base_revision is None else base_revision
         review = append(self.files, case_id, self._review(packet, said), base_revision=base)
         # From here on the review stands: an error must not invite anybody to save it a second time.
@@ -137,16 +163,18 @@ class Submitter:
                 remedy="Do not save it again: mend the folder, then run `evalkit reindex`.",
             ) from error
         try:
-            self._enter(packet, review, status)
+            with self.index.together():
+                self._enter(packet, review, status)
         except StoreError:
             log.warning("the index did not take a saved review; `evalkit reindex` catches up")
         return review
 
     def _enter(self, packet: SMEPacket, review: Review, status: ReviewStatus) -> None:
         """Tell the index, which can be made again, what the files say."""
-        self.index.put_case(case_row(packet, status))
+        self.index.deferrals.drop(packet.case_id)
+        enter(self.files, self.index, packet.case_id)
         if status == "completed":
-            self.index.put_closing(packet.case_id, review.reviewer, review.submitted_at)
+            self.index.put_closing(packet.case_id, review.reviewer, review.submitted_at, review.seconds_active)
             self.index.claims.drop(packet.case_id)  # nobody works on a closed case
         else:
             self.index.drop_closing(packet.case_id)
@@ -244,6 +272,32 @@ def _verdicts(packet: SMEPacket, given: Iterable[IssueVerdict | Mapping[str, Any
     if len(set(named)) < len(named):
         raise _refused("an issue has two verdicts", shape)
     return verdicts
+
+
+def _segment_flags(
+    given: Iterable[Mapping[str, Any]], after: ClassificationOutput | None, total_pages: int
+) -> tuple[dict[str, Any], ...]:
+    """The rows with their pages; each names a segment that the review leaves.
+
+    Where these do not cover the pages, or there are none, it says which pages it means.
+    """
+    shape = (
+        "Each is a dict with segment_index (from 1, in the order of the pages), flag "
+        f"({', '.join(FLAGS)}) or note, and start_page and end_page where the review leaves no segments that cover the pages."
+    )
+    try:
+        read = _FLAGS.validate_python(tuple(given))
+    except ValidationError as error:
+        raise _misshapen("segment_flags", error, shape) from None
+    left = dict(enumerate(((one.start_page, one.end_page) for one in covering(after, total_pages)), 1))
+    rows = []
+    for place, one in enumerate(read):
+        start, end = left.get(one.segment_index, (0, 0)) if left else (one.start_page or 0, one.end_page or 0)
+        is_there = one.segment_index >= 1 and 1 <= start <= end <= total_pages
+        if not is_there or one.start_page not in (None, start) or one.end_page not in (None, end):
+            raise _refused(f"segment_flags.{place}: the review has no such segment", shape)
+        rows.append(one.model_dump(exclude_none=True) | {"start_page": start, "end_page": end})
+    return tuple(rows)
 
 
 def _misshapen(where: str, error: ValidationError, remedy: str) -> ReviewRefused:

@@ -206,7 +206,7 @@ class Desk:
         return self.files.read(name) if self.files.exists(name) else None
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def build() -> type[Build]:
     return Build
 

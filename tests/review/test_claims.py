@@ -6,9 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
-import threading
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
@@ -17,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from review.racing import together
+from review.racing import claims_won, race_for_claims, together
 
 from evalkit.batch.reindex import reindex
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
@@ -274,7 +272,7 @@ def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, desk: Any, ta
     desk.helper().reopen("b", "it can be read after all")
     assert desk.index.closed() == 1
     closings = rebuild_closings(desk.files)
-    assert closings == [{"case_id": "a", "reviewer": "dr_lee", "closed_at": SINCE}]
+    assert closings == [{"case_id": "a", "reviewer": "dr_lee", "closed_at": SINCE, "seconds_active": 0.0}]
     desk.index.rebuild([], [])
     assert desk.index.closed(reviewer="dr_lee") == 1
     desk.index.rebuild([], [], [*closings, {"case_id": "z", "reviewer": "dr_kim", "closed_at": SINCE}])
@@ -313,36 +311,15 @@ def test_listing_from_python_lets_cases_wait_again(case: str, tab: Any, desk: An
 # --- races ---------------------------------------------------------------------------------------------------------
 
 
-def _races(root: Path, me: str, turns: int, wait: Callable[[], Any]) -> list[bool]:
-    """Which of the turns' cases this one got; nine cases in ten are free, the others were somebody's until now."""
-    index = Index(root)
-    won = []
-    for turn in range(turns):
-        wait()
-        claim = Claim(f"case_{turn}", me, "tab", SINCE, "2025-02-01T10:55:00+00:00")
-        won.append(index.claims.take(claim, now=SINCE) == claim)
-    index.close()
-    return won
-
-
-def test_2000_races_for_a_claim_over_threads_have_one_winner_each(tmp_path: Path) -> None:
-    turns = 2000
-    index = Index(tmp_path)
-    for turn in range(0, turns, 10):
-        index.claims.take(Claim(f"case_{turn}", "dr_old", "tab", "2025", SINCE), now="2025")
-    barrier = threading.Barrier(2)
-    lee, kim = together(*(partial(_races, tmp_path, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")))
-    assert [a + b for a, b in zip(lee, kim, strict=True)] == [1] * turns
-    holders = index.claims.live(SINCE)
-    assert [holders[f"case_{turn}"].reviewer for turn in range(turns)] == ["dr_lee" if won else "dr_kim" for won in lee]
-    assert 0 < sum(lee) < turns
+def test_600_races_for_a_claim_over_threads_have_one_winner_each(tmp_path: Path) -> None:
+    race_for_claims(tmp_path, 600)
 
 
 def test_races_for_a_claim_over_processes_have_one_winner_each(tmp_path: Path) -> None:
     turns = 150
     with get_context("spawn").Manager() as manager, ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         barrier = manager.Barrier(2)
-        futures = [pool.submit(_races, tmp_path, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")]
+        futures = [pool.submit(claims_won, tmp_path, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")]
         lee, kim = (future.result() for future in futures)
     assert [a + b for a, b in zip(lee, kim, strict=True)] == [1] * turns
     assert Counter(claim.reviewer for claim in Index(tmp_path).claims.live(SINCE).values())["dr_lee"] == sum(lee)

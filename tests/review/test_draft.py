@@ -150,6 +150,142 @@ def test_a_document_that_is_not_there_is_refused(position: int) -> None:
         THREE.with_type(position, OTHER)
 
 
+# --- flags and notes ------------------------------------------------------------------------------------------------
+
+
+def flags(draft: Draft) -> list[tuple[int, str]]:
+    return [(one.start_page, one.flag) for one in draft.flags]
+
+
+NOTED = THREE.with_flag(0, "duplicate").with_flag(1, "other_patient").with_flag(2, "out_of_order")
+NOTED = NOTED.with_segment_note(0, "one").with_segment_note(1, "two").with_segment_note(2, "three")
+
+
+def test_a_flag_is_put_up_and_taken_down() -> None:
+    draft = THREE.with_flag(2, "duplicate").with_flag(1, "out_of_order").with_flag(1, "other_patient")
+    assert flags(draft) == [(4, "other_patient"), (4, "out_of_order"), (6, "duplicate")]
+    assert flags(draft.with_flag(1, "out_of_order")) == [(4, "other_patient"), (6, "duplicate")]
+    assert draft.segments == THREE.segments
+    assert not draft.is_redrawn
+    with pytest.raises(ValidationError):
+        THREE.with_flag(0, "interesting")  # type: ignore[arg-type]
+
+
+def test_words_about_a_segment_or_an_issue_are_replaced_and_taken_back() -> None:
+    draft = THREE.with_segment_note(1, "page 5 is cut").with_issue_note("V4-0001", "it is there")
+    draft = draft.with_segment_note(1, "page 5 is cut off").with_issue_note("V3-0001", "a real report")
+    assert draft.segment_notes == {4: "page 5 is cut off"}
+    assert draft.issue_notes == {"V4-0001": "it is there", "V3-0001": "a real report"}
+    assert draft.with_segment_note(1, " \n").segment_notes == {}
+    assert draft.with_issue_note("V4-0001", "").issue_notes == {"V3-0001": "a real report"}
+    assert draft.issue_verdicts == ()
+
+
+@pytest.mark.parametrize(
+    ("move", "expected"),
+    [
+        # a flag and a note go where the first page of their segment goes
+        (lambda d: d.start_at(1, 3), {1: "one", 3: "two", 6: "three"}),
+        (lambda d: d.start_at(1, 5), {1: "one", 5: "two", 6: "three"}),
+        (lambda d: d.start_at(0, 2), {2: "one", 4: "two", 6: "three"}),
+        (lambda d: d.end_at(0, 4), {1: "one", 5: "two", 6: "three"}),
+        (lambda d: d.end_at(0, 2), {1: "one", 3: "two", 6: "three"}),
+        (lambda d: d.end_at(2, 6), {1: "one", 4: "two", 6: "three"}),
+        # and are gone with it
+        (lambda d: d.start_at(1, 1), {1: "two", 6: "three"}),
+        (lambda d: d.start_at(2, 2), {1: "one", 2: "three"}),
+        (lambda d: d.end_at(0, 5), {1: "one", 6: "three"}),
+        (lambda d: d.end_at(0, 6), {1: "one", 7: "three"}),
+        (lambda d: d.end_at(0, 8), {1: "one"}),
+        (lambda d: d.split_at(4), {1: "one", 6: "three"}),
+        # a document that is new has none
+        (lambda d: d.split_at(2), {1: "one", 4: "two", 6: "three"}),
+        (lambda d: d.split_at(4).split_at(4), {1: "one", 6: "three"}),
+        (lambda d: d.with_type(1, RADIOLOGY), {1: "one", 4: "two", 6: "three"}),
+    ],
+)
+def test_flags_and_notes_stay_with_their_segment(move: Any, expected: dict[int, str]) -> None:
+    flag = {"one": "duplicate", "two": "other_patient", "three": "out_of_order"}
+    moved = move(NOTED)
+    assert moved.segment_notes == expected
+    assert flags(moved) == [(page, flag[text]) for page, text in expected.items()]
+
+
+def owners_after(owners: list[int], move: str, position: int, page: int) -> list[int]:
+    """The same move, told by which segment each page (from 0) belongs to; a new segment gets a new number."""
+    numbers = list(dict.fromkeys(owners))
+    me, fresh, total, owners = numbers[position], max(owners) + 1, len(owners), list(owners)
+    start, end = owners.index(me), total - 1 - owners[::-1].index(me)
+    at = page - 1
+    if move == "split_at":
+        its = owners[at]
+        is_first = at == 0 or owners[at - 1] != its
+        for one in range(at, total):
+            if owners[one] == its and at > 0:
+                owners[one] = owners[at - 1] if is_first else fresh
+    elif move == "start_at":
+        first = min(at, end)
+        for one in range(min(first, start), end + 1):
+            left = owners[start - 1] if start > 0 else fresh
+            owners[one] = me if one >= first else left
+    else:
+        last = max(at, start)
+        right = owners[end + 1] if end + 1 < total else fresh
+        for one in range(start, max(last, end) + 1):
+            owners[one] = me if one <= last else right
+    return owners
+
+
+@given(st.data())
+def test_whatever_is_moved_flags_and_notes_name_the_segments_that_they_were_put_on(data: st.DataObject) -> None:
+    total = data.draw(st.integers(1, 10))
+    draft, owners = drawn((1, total, None)), [0] * total
+    noted: dict[int, str] = {}
+    for turn in range(data.draw(st.integers(1, 20))):
+        move = data.draw(st.sampled_from(["note", "with_type", "split_at", "start_at", "end_at"]))
+        position = data.draw(st.integers(0, len(draft.segments) - 1))
+        page = data.draw(st.integers(1, total))
+        if move == "note":
+            draft = draft.with_segment_note(position, f"note {turn}")
+            if all(one.start_page != draft.segments[position].start_page for one in draft.flags):
+                draft = draft.with_flag(position, "duplicate")
+            noted[list(dict.fromkeys(owners))[position]] = f"note {turn}"
+        elif move == "with_type":
+            draft = draft.with_type(position, data.draw(KINDS))
+        else:
+            draft = draft.split_at(page) if move == "split_at" else getattr(draft, move)(position, page)
+            owners = owners_after(owners, move, position, page)
+        noted = {one: text for one, text in noted.items() if one in owners}  # a number may be given again
+        expected = {owners.index(one) + 1: text for one, text in noted.items()}
+        assert draft.segment_notes == expected
+        assert flags(draft) == [(start, "duplicate") for start in sorted(expected)]
+        assert [one.start_page for one in draft.segments] == [owners.index(one) + 1 for one in dict.fromkeys(owners)]
+        assert Draft.model_validate_json(draft.model_dump_json()) == draft
+
+
+@pytest.mark.parametrize("fields", [{"flags": [{"start_page": 2, "flag": "duplicate"}]}, {"segment_notes": {5: "x"}}])
+def test_a_remark_on_a_segment_that_is_not_there_cannot_be_made(fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="first page"):
+        Draft.model_validate(THREE.model_dump() | fields)
+
+
+@pytest.mark.parametrize("position", [3, -1])
+def test_a_segment_that_is_not_there_takes_no_remark(position: int) -> None:
+    with pytest.raises(IndexError):
+        THREE.with_flag(position, "duplicate")
+    with pytest.raises(IndexError):
+        THREE.with_segment_note(position, "words")
+
+
+def test_a_draft_that_was_stored_before_there_were_flags_is_read() -> None:
+    stored = """{"segments": [{"start_page": 1, "end_page": 2, "dominant_type": "Other"}], "dominant_type": "Other",
+        "is_type_chosen": false, "is_redrawn": true, "mixture": null, "mixture_seen": false, "notes": "a CBC",
+        "issue_verdicts": [{"issue_id": "V4-0001", "verdict": "confirmed", "note": ""}], "page": 2,
+        "issue_id": null, "pages_seen": [1, 2], "evidence_seen": [], "seconds_active": 3.5}"""
+    draft = Draft.model_validate_json(stored)
+    assert (draft.flags, draft.segment_notes, draft.issue_notes, draft.notes) == ((), {}, {}, "a CBC")
+
+
 # --- the type of the whole file ------------------------------------------------------------------------------------
 
 
@@ -208,11 +344,35 @@ def test_on_a_new_packet_only_what_the_expert_decided_stays(build: Any) -> None:
     bundle = build.bundle([["a"]] * 8)
     packet = build.packet(build.result(build.single("Pathology Report", 8)), bundle)
     seen = THREE.seen_page(4).seen_evidence("V3-0001").with_verdict("V3-0001", "confirmed", "").with_notes("CBC")
-    moved = seen.moved_to(packet)
+    moved = seen.moved_to(Draft.of(packet))
     assert (shape(moved), moved.dominant_type) == ([(1, 8, PATHOLOGY)], PATHOLOGY)
     assert (moved.notes, moved.page) == ("CBC", 4)
     assert (moved.pages_seen, moved.evidence_seen, moved.issue_verdicts, moved.issue_id) == ((), (), (), None)
-    assert shape(seen.with_type(1, OTHER).moved_to(packet)) == shape(THREE.with_type(1, OTHER))
-    assert seen.with_dominant(OTHER).moved_to(packet).dominant_type is OTHER
+    assert shape(seen.with_type(1, OTHER).moved_to(Draft.of(packet))) == shape(THREE.with_type(1, OTHER))
+    assert seen.with_dominant(OTHER).moved_to(Draft.of(packet)).dominant_type is OTHER
     shorter = build.packet(build.result(build.single("Other", 2)), build.bundle([["a"]] * 2))
-    assert (shape(seen.split_at(2).moved_to(shorter)), seen.moved_to(shorter).notes) == ([(1, 2, OTHER)], "CBC")
+    assert (shape(seen.split_at(2).moved_to(Draft.of(shorter))), seen.moved_to(Draft.of(shorter)).notes) == (
+        [(1, 2, OTHER)],
+        "CBC",
+    )
+
+
+def test_on_a_new_packet_remarks_stay_where_the_segments_do_and_no_word_is_lost(build: Any) -> None:
+    bundle = build.bundle([["a"]] * 8)
+    other = Draft.of(build.packet(build.result(build.single("Pathology Report", 8)), bundle))
+    draft = NOTED.with_notes("in all").with_issue_note("V4-0001", "it is there")
+    moved = draft.moved_to(other)
+    assert (moved.flags, moved.segment_notes, moved.issue_notes) == ((), {}, {})
+    assert moved.notes == "in all\nit is there\none\ntwo\nthree"
+    redrawn = draft.with_type(0, OTHER)
+    for kept in (draft.moved_to(THREE), redrawn.moved_to(other)):
+        assert (kept.flags, kept.segment_notes, kept.issue_notes) == (draft.flags, draft.segment_notes, {})
+        assert kept.notes == "in all\nit is there"
+    shorter = redrawn.moved_to(Draft.blank(2))
+    assert (shape(shorter), shorter.flags, shorter.notes) == ([(1, 2, None)], (), moved.notes)
+
+
+def test_a_blank_draft_says_nothing() -> None:
+    draft = Draft.blank(3)
+    assert (shape(draft), draft.dominant_type, draft.is_redrawn) == ([(1, 3, None)], None, False)
+    assert draft.with_type(0, OTHER).dominant_type is OTHER

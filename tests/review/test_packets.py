@@ -160,7 +160,8 @@ def test_the_row_counts_open_issues_and_can_be_rebuilt(build: Any, desk: Any) ->
     rows = desk.index.cases()
     assert tuple(rows[0]) == CASE_COLUMNS
     assert (rows[0]["blocker"], rows[0]["major"], rows[0]["minor"]) == (1, 1, 1)
-    assert rebuild_rows(desk.files) == sorted(rows, key=lambda row: row["case_id"])
+    rebuilt = [{name: row[name] for name in CASE_COLUMNS} for row in rebuild_rows(desk.files)]
+    assert rebuilt == sorted(rows, key=lambda row: row["case_id"])
 
 
 @pytest.mark.parametrize("case_id", ["../x", "a/b", "", ".", "..", "doc2_6\n", "/etc/passwd", "x.json/../y", "a\x00b"])

@@ -1,0 +1,302 @@
+"""Several experts' opinions about one case, and what is true in the end.
+
+Source: contract, "Identity". An expert may ask for a second opinion (the case ``….second``, for somebody else); where
+the two answers differ a third expert decides (``….adjudication``). Until there is agreement or a decision the document
+has no ground truth: a wrong one would cost more than a late one.
+
+All of it follows from review files. That a second opinion is wanted stands in the first expert's review, so that one
+file, created at one moment, says both; the packets of the further cases and the ground truth are made from the reviews
+and the base packet, and are made again after a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from evalkit.errors import ReviewRefused
+from evalkit.review.draft import Draft, SegmentFlag
+from evalkit.review.ground_truth import GroundTruth, Outcome, Review, if_readable, numbered, project, status_after
+from evalkit.review.lock import writing
+from evalkit.review.packet import (
+    ADJUDICATION,
+    SECOND,
+    ReviewStatus,
+    SMEPacket,
+    base_of,
+    case_row,
+    is_frozen,
+    mirror_status,
+    read_packet,
+    source,
+    to_json,
+)
+from evalkit.store import Files, Index, digest, ground_truth_name, packet_name
+
+_Chain = list[tuple[int, Review]]
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """One of the two answers of an adjudication. It does not tell whose it is, nor which was first."""
+
+    name: str
+    """``A`` or ``B``."""
+    draft: Draft
+    """What was answered; one segment of no type where the expert could not tell."""
+    outcome: Outcome
+    """What was decided."""
+    notes: str
+    """The expert's words."""
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """A base case and the opinions about it, as the files say at one moment."""
+
+    base: SMEPacket
+    chains: dict[str, _Chain]
+    """The numbered reviews of the base case and of the cases for further opinions, oldest first, by case_id."""
+
+    @classmethod
+    def read(cls, files: Files, case_id: str) -> Opinions:
+        """All opinions about the case that ``case_id`` belongs to. NotFound where its base case is not there."""
+        base = read_packet(files, base_of(case_id))
+        return cls(base, {one: numbered(files, one) for one in _family(base.case_id)})
+
+    @cached_property
+    def asked(self) -> Review | None:
+        """The review that stands on the base case and asks for a second opinion, if it does."""
+        newest = self._closing(self.base.case_id)
+        return newest if newest and newest.second_opinion else None
+
+    @cached_property
+    def packets(self) -> dict[str, SMEPacket]:
+        """The further cases that there must be, by case_id."""
+        asked, second = self.asked, self._second
+        wanted = {}
+        if asked:
+            reason = f"a colleague asks for a second opinion: {asked.second_opinion}"
+            wanted[self._id(SECOND)] = self._packet(SECOND, reason, asked)
+        if second and self._differ:
+            reason = "two colleagues gave different answers, and a third decides"
+            wanted[self._id(ADJUDICATION)] = self._packet(ADJUDICATION, reason, second)
+        return wanted
+
+    def record(self) -> GroundTruth | None:
+        """The document's ground truth; None where there is none, or none yet."""
+        chain = self.chains[self.base.case_id]
+        # What was asked about gave no ground truth, unless the second opinion agreed with it for a while.
+        withheld = {number for number, review in chain if review.second_opinion}
+        if self.asked and any(_answer(self.asked) == _answer(one) for _, one in self.chains[self._id(SECOND)]):
+            withheld.remove(chain[-1][0])
+        if self.is_doubtful:
+            return None
+        if self._differ:
+            decided = self.chains[self._id(ADJUDICATION)]
+            # Counted on, so that a document's records never have the same number twice.
+            chain = [*chain, *((chain[-1][0] + number, review) for number, review in decided)]
+        return project(self.base, chain, withheld=withheld)
+
+    def status(self, case_id: str) -> ReviewStatus:
+        """Where one of the cases stands, by its reviews."""
+        chain = self.chains[case_id]
+        return status_after(chain[-1][1] if chain else None)
+
+    def request(self, case_id: str) -> str:
+        """Why a colleague asks; empty unless it is the case for a second opinion."""
+        return self.asked.second_opinion if self.asked and case_id == self._id(SECOND) else ""
+
+    def answers(self, case_id: str) -> tuple[Opinion, ...]:
+        """The two answers, if the case is their adjudication. Their order tells nothing of who came first."""
+        if case_id != self._id(ADJUDICATION) or not (self.asked and self._second):
+            return ()
+        mixed = sorted((self.asked, self._second), key=lambda review: digest(review.model_dump(mode="json")))
+        return tuple(
+            Opinion(name, self._drawn(review), review.outcome, review.correction_notes)
+            for name, review in zip("AB", mixed, strict=True)
+        )
+
+    def barred(self, case_id: str) -> tuple[str, ...]:
+        """The reviewers who must not answer that case: all who have answered one before it, undone or not."""
+        before = {SECOND: ("",), ADJUDICATION: ("", SECOND)}.get(case_id.removeprefix(self.base.case_id), ())
+        reviews = (review for ending in before for _, review in self.chains[self._id(ending)])
+        return tuple(dict.fromkeys(review.reviewer for review in reviews if review.outcome != "reopened"))
+
+    def readable(self, case_id: str, reviewer: str) -> tuple[Review, ...]:
+        """The reviews of a case that a reviewer may read: while another opinion is awaited, only their own."""
+        return tuple(
+            review for _, review in self.chains[case_id] if review.reviewer == reviewer or not self.is_doubtful
+        )
+
+    def require_not_barred(self, case_id: str, reviewer: str) -> None:
+        """ReviewRefused where the reviewer has given their opinion already."""
+        if reviewer in self.barred(case_id):
+            raise ReviewRefused(
+                f"you have answered case {self.base.case_id!r} already, and case {case_id!r} needs another expert",
+                code="REVIEW-BARRED",
+                remedy="Leave it to a colleague, and take the next case.",
+            )
+
+    def require_readable(self, case_id: str, reviewer: str) -> None:
+        """ReviewRefused where the case would tell the reviewer what they must not know: they may be asked next."""
+        if case_id == self.base.case_id and self.is_doubtful and reviewer not in self.barred(self._id(SECOND)):
+            raise ReviewRefused(
+                f"a further opinion on case {case_id!r} is awaited, and you may be asked for it",
+                code="REVIEW-AWAITED",
+                remedy="Open it when all opinions are given.",
+            )
+
+    def row(self, files: Files, case_id: str) -> dict[str, Any]:
+        """The row of the index of one of the cases; what a base case says is left out while an opinion is awaited."""
+        packet = read_packet(files, case_id)
+        row = {
+            **case_row(packet, self.status(case_id), self.barred(case_id)),
+            "source": source(files, packet.doc_id),
+        }
+        if case_id == self.base.case_id and self.is_doubtful:
+            row |= {"blocker": 0, "major": 0, "minor": 0, "dominant_type": "", "agents": ""}
+            row["decision_reason"] = "a further opinion is awaited"
+        return row
+
+    def require_writable(
+        self, files: Files, index: Index, case_id: str, reviewer: str, now: str, *, is_undo: bool
+    ) -> None:
+        """ReviewRefused where a further review of the case, by that reviewer at ``now``, would break what rests on it.
+
+        Only under the lock. ``now`` is ISO 8601 in UTC; ``is_undo`` says that the review reopens the case.
+        """
+        self.require_not_barred(case_id, reviewer)
+        following = {self.base.case_id: self._id(SECOND), self._id(SECOND): self._id(ADJUDICATION)}.get(case_id)
+        if following is None or following not in self.packets:
+            return
+        if is_frozen(files, index, following, now) or index.deferrals.of(following):
+            raise ReviewRefused(
+                f"a colleague has begun case {following!r}, so what was said in case {case_id!r} stands",
+                code="REVIEW-RESTS",
+                remedy=f"Whatever is to change is said in case {following!r} now.",
+            )
+        if case_id == self.base.case_id and not is_undo:
+            raise ReviewRefused(
+                f"a second opinion on case {case_id!r} was asked for and is awaited",
+                code="REVIEW-AWAITED",
+                remedy="Wait for it, or reopen the case, which takes the question back.",
+            )
+
+    def _id(self, ending: str) -> str:
+        return self.base.case_id + ending
+
+    def _closing(self, case_id: str) -> Review | None:
+        """The newest review of a case, if it closes it."""
+        return self.chains[case_id][-1][1] if self.status(case_id) == "completed" else None
+
+    @cached_property
+    def _second(self) -> Review | None:
+        return self._closing(self._id(SECOND)) if self.asked else None
+
+    @property
+    def _differ(self) -> bool:
+        """Whether there are two answers, and not the same."""
+        if self.asked is None or self._second is None:
+            return False
+        return _answer(self.asked) != _answer(self._second)
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether an opinion was asked for and is still to come."""
+        if self._differ:
+            return self.status(self._id(ADJUDICATION)) != "completed"
+        return self.asked is not None and self._second is None
+
+    def _packet(self, ending: str, reason: str, after: Review) -> SMEPacket:
+        return self.base.model_copy(
+            update={
+                "case_id": self._id(ending),
+                "decision_reason": reason,
+                "review_status": "pending",
+                "review_reason": "requested",
+                "inclusion_probability": 1.0,
+                "created_at": after.submitted_at,
+            }
+        )
+
+    def _drawn(self, review: Review) -> Draft:
+        draft = Draft.of(self.base.model_copy(update={"classification": review.after}))
+        starts = {one.start_page for one in draft.segments}
+        flags = tuple(
+            SegmentFlag(start_page=row["start_page"], flag=row["flag"])
+            for row in review.segment_flags
+            if "flag" in row and row["start_page"] in starts
+        )
+        said = {"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts, "flags": flags}
+        return draft.model_copy(update=said)
+
+
+def reproject(files: Files, case_id: str) -> ReviewStatus:
+    """Make all files that follow from a case's reviews again, and give its status; without reviews nothing changes.
+
+    That is: ground truth, the packets of further opinions, the packets' mirrors of the status. Heals a crash after a
+    review was written. NotFound where the case has no packet.
+    """
+    with writing(files):
+        read_packet(files, case_id)
+        return settle(files, case_id)
+
+
+def settle(files: Files, case_id: str) -> ReviewStatus:
+    """``reproject`` for a caller that holds the lock."""
+    opinions = Opinions.read(files, case_id)
+    # First of all, so that nobody takes for true what is in doubt by now.
+    _settle_record(files, opinions)
+    for one, chain in opinions.chains.items():
+        if one != opinions.base.case_id:
+            _settle_packet(files, one, opinions.packets.get(one), is_begun=bool(chain))
+        if files.exists(packet_name(one)):
+            mirror_status(files, one, opinions.status(one))
+    return opinions.status(case_id)
+
+
+def enter(files: Files, index: Index, case_id: str) -> None:
+    """Tell the index which cases there are about the case's base, and where each stands; the caller holds the lock."""
+    opinions = Opinions.read(files, case_id)
+    for one in opinions.chains:
+        if files.exists(packet_name(one)):
+            index.put_case(opinions.row(files, one))
+        else:
+            index.drop_case(one)
+
+
+def _settle_record(files: Files, opinions: Opinions) -> None:
+    if not opinions.chains[opinions.base.case_id]:
+        return  # silver stays
+    name = ground_truth_name(opinions.base.case_id)
+    record = opinions.record()
+    if record is None:
+        files.remove(name)
+    elif if_readable(files, name) != (value := record.model_dump(mode="json")):
+        files.write(name, value)
+
+
+def _settle_packet(files: Files, case_id: str, wanted: SMEPacket | None, *, is_begun: bool) -> None:
+    """Write or withdraw a further case's packet; one that was reviewed stays what its reviewer had before their eyes."""
+    name = packet_name(case_id)
+    stored = if_readable(files, name)
+    if wanted is None:
+        if not is_begun:
+            files.remove(name)
+    elif stored is None or not (is_begun or stored | {"review_status": "pending"} == to_json(wanted)):
+        files.write(name, to_json(wanted))
+
+
+def _family(case_id: str) -> Iterator[str]:
+    yield from (case_id, case_id + SECOND, case_id + ADJUDICATION)
+
+
+def _answer(review: Review) -> tuple[Any, ...]:
+    """What two experts must have said alike to agree, whether the agent had said it or not."""
+    if review.after is None:
+        return (review.outcome,)
+    segments = [(one.start_page, one.end_page, one.dominant_type) for one in review.after.segments]
+    return review.after.dominant_type_overall, segments

@@ -1,0 +1,226 @@
+"""A case: what differs from the agent's answer, why it cannot be submitted, and what flags and notes become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.classification.schema import DocumentType
+from evalkit.errors import ReviewRefused
+from evalkit.review import Case, Draft
+
+NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
+
+
+@pytest.fixture(scope="module")
+def case(build: Any) -> Case:
+    """Eight pages that the agent calls a genomic report (1–3), a note (4–5) and something else (6–8)."""
+    return made(
+        build,
+        [(1, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)],
+        {"Genomic Report": 0.375, "Clinical Note": 0.25, "Other": 0.375},
+        "Genomic Report",
+    )
+
+
+def made(build: Any, segments: list[tuple[int, int, Any]], mixture: dict[str, float], dominant: str) -> Case:
+    answer = build.answer(
+        [build.segment(at, start, end, kind) for at, (start, end, kind) in enumerate(segments, 1)], mixture, dominant
+    )
+    bundle = build.bundle([["a"]] * 8)
+    issues = [build.issue("V4-0001"), build.issue("V3-0001", "MINOR")]
+    packet = build.packet(build.result(answer, issues), bundle)
+    return Case(packet, bundle, 0, Draft.of(packet), None, is_completed=False, reviews=())
+
+
+# --- what differs -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda d: d, ()),
+        (lambda d: d.with_notes("x").with_flag(0, "duplicate").with_verdict("V4-0001", "confirmed"), ()),
+        (lambda d: d.with_type(1, OTHER), ("Pages 4–5: Clinical Note → Other", "The whole file: Genomic Report → Other")),
+        (
+            lambda d: d.with_type(1, None),
+            ("Pages 4–5: Clinical Note → no type",),
+        ),
+        (lambda d: d.split_at(2), ("A new document starts on page 2",)),
+        (lambda d: d.split_at(2).with_type(0, NOTE), ("A new document starts on page 2", "Page 1: Genomic Report → Clinical Note", "The whole file: Genomic Report → Clinical Note")),
+        (lambda d: d.split_at(6), ("Pages 5 and 6 belong to one document", "Pages 6–8: Other → Clinical Note", "The whole file: Genomic Report → Clinical Note")),
+        (lambda d: d.start_at(1, 3), ("A new document starts on page 3", "Pages 3 and 4 belong to one document", "Page 3: Genomic Report → Clinical Note", "The whole file: Genomic Report → Clinical Note")),
+        (lambda d: d.with_dominant(OTHER), ("The whole file: Genomic Report → Other",)),
+        (lambda d: d.with_mixture({OTHER: 0.705, NOTE: 0.295, GENOMIC: 0.0}), ("Shares of the file: Other 70.5 %, Clinical Note 29.5 %",)),
+    ],
+)  # fmt: skip
+def test_each_difference_is_one_sentence(case: Case, change: Any, expected: tuple[str, ...]) -> None:
+    assert case.changes(change(case.draft)) == expected
+
+
+def test_where_the_agents_ranges_cover_nothing_all_is_new(build: Any) -> None:
+    case = made(build, [(1, 5, GENOMIC), (5, 8, NOTE)], {"Genomic Report": 1.0}, "Genomic Report")
+    draft = case.draft.split_at(5).with_type(0, GENOMIC).with_type(1, NOTE)
+    assert case.changes(draft) == (
+        "A new document starts on page 5",
+        "Pages 1–4: no type → Genomic Report",
+        "Pages 5–8: no type → Clinical Note",
+    )
+
+
+@given(st.data())
+def test_there_is_a_sentence_exactly_where_something_is_changed(case: Case, data: st.DataObject) -> None:
+    draft = case.draft
+    for _ in range(data.draw(st.integers(0, 4))):
+        position = data.draw(st.integers(0, len(draft.segments) - 1))
+        page = data.draw(st.integers(1, 8))
+        move = data.draw(st.sampled_from(["with_type", "split_at", "start_at", "end_at", "with_flag"]))
+        if move == "with_type":
+            draft = draft.with_type(position, data.draw(st.sampled_from([None, GENOMIC, NOTE, OTHER])))
+        elif move == "with_flag":
+            draft = draft.with_flag(position, "out_of_order")
+        else:
+            draft = draft.split_at(page) if move == "split_at" else getattr(draft, move)(position, page)
+    assert bool(case.changes(draft)) is case.is_changed(draft)
+    assert len(set(case.changes(draft))) == len(case.changes(draft))
+
+
+# --- why not submit -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda d: d, "nothing was changed"),
+        (lambda d: d.with_flag(0, "duplicate").with_issue_note("V4-0001", "words"), "nothing was changed"),
+        (lambda d: d.with_notes("words"), "nothing was changed"),
+        (lambda d: d.with_type(1, None), "pages 4–5 have no type yet"),
+        (lambda d: d.split_at(2).with_type(0, None), "page 1 has no type yet"),
+        (lambda d: d.split_at(2).with_type(0, None).with_type(3, None), "pages 1 and 6–8 have no type yet"),
+        (lambda d: d.with_mixture({OTHER: 1.0}), None),
+        (lambda d: d.with_type(1, OTHER), None),
+    ],
+)
+def test_why_a_draft_cannot_be_submitted_is_said_before_it_is(case: Case, change: Any, expected: str | None) -> None:
+    draft = change(case.draft)
+    assert case.why_not_submit(draft) == expected
+    if expected:
+        with pytest.raises(ReviewRefused, match=expected):
+            case.said(draft, validate=False, undeterminable=None)
+    else:
+        assert case.said(draft, validate=False, undeterminable=None).corrects
+
+
+# --- what flags and notes become ------------------------------------------------------------------------------------
+
+
+def test_flags_and_notes_of_segments_are_rows_of_the_review(build: Any, desk: Any, tab: Any) -> None:
+    answer = build.answer(
+        [build.segment(1, 1, 2, "Other"), build.segment(2, 3, 4, "Clinical Note")],
+        {"Other": 0.5, "Clinical Note": 0.5},
+        "Clinical Note",
+    )
+    desk.publish(answer, bundle=build.bundle([["a"]] * 4))
+    lee = tab("dr_lee")
+    draft = lee.open("doc2_6").draft.seen_page(1).seen_page(3)
+    draft = draft.with_flag(1, "other_patient").with_flag(1, "duplicate").with_segment_note(1, "born 1950")
+    draft = draft.with_segment_note(0, "a cover sheet")
+    review = lee.submit("doc2_6", draft, validate=True).review
+    first = {"segment_index": 1, "start_page": 1, "end_page": 2}
+    second = {"segment_index": 2, "start_page": 3, "end_page": 4}
+    assert review.segment_flags == (
+        {**first, "note": "a cover sheet"},
+        {**second, "flag": "other_patient"},
+        {**second, "flag": "duplicate"},
+        {**second, "note": "born 1950"},
+    )
+    assert review.shown.agent is True
+    assert desk.files.read("reviews/doc2_6/0001.json")["segment_flags"] == list(review.segment_flags)
+
+
+@pytest.mark.parametrize("is_broken", [True, False])
+@pytest.mark.parametrize("says", ["undeterminable", "type", "segments"])
+def test_flags_never_stand_in_the_way_of_a_review(build: Any, desk: Any, tab: Any, says: str, is_broken: bool) -> None:
+    answer = build.answer(
+        [build.segment(1, 1, 3 if is_broken else 2, "Other"), build.segment(2, 3, 4, "Other")], {"Other": 1.0}, "Other"
+    )
+    desk.publish(answer, [build.issue()], build.bundle([["a"]] * 4))
+    lee = tab("dr_lee")
+    draft = lee.open("doc2_6").draft
+    if says == "segments":
+        draft = draft.split_at(2).with_type(0, NOTE).with_type(1, OTHER).with_type(len(draft.segments), OTHER)
+    elif says == "type":
+        draft = draft.with_dominant(OTHER if is_broken else NOTE).with_notes("see page 1")
+    draft = draft.with_flag(0, "duplicate")
+    review = lee.submit("doc2_6", draft, undeterminable="illegible" if says == "undeterminable" else None).review
+    one = draft.segments[0]
+    assert review.segment_flags == (
+        {"segment_index": 1, "start_page": 1, "end_page": one.end_page, "flag": "duplicate"},
+    )
+
+
+def test_words_about_an_issue_go_into_its_verdict_or_else_into_the_notes(case: Case) -> None:
+    draft = case.draft.with_type(0, OTHER).with_verdict("V4-0001", "dismissed")
+    draft = draft.with_issue_note("V4-0001", "it is there")
+    draft = draft.with_issue_note("V3-0001", "a real report").with_notes("see page 2")
+    said = case.said(draft, validate=False, undeterminable=None)
+    assert [(one.issue_id, one.verdict, one.note) for one in said.issue_verdicts] == [
+        ("V4-0001", "dismissed", "it is there")
+    ]
+    assert said.correction_notes == "see page 2\nV3-0001: a real report"
+    again = draft.with_verdict("V4-0001", None)
+    assert case.said(again, validate=False, undeterminable=None).correction_notes == (
+        "see page 2\nV3-0001: a real report\nV4-0001: it is there"
+    )
+    assert case.said(case.draft.with_type(0, OTHER), validate=False, undeterminable=None).issue_verdicts == ()
+
+
+# --- flags from Python ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"segment_index": 2, "flag": "duplicate"}, "segment_flags.0: the review has no such segment"),
+        ({"segment_index": 0, "flag": "duplicate"}, "no such segment"),
+        ({"segment_index": 1, "start_page": 1, "end_page": 3, "flag": "duplicate"}, "no such segment"),
+        ({"segment_index": 1, "start_page": 2, "flag": "duplicate"}, "no such segment"),
+        ({"flag": "duplicate"}, "segment_index: Field required"),
+        ({"segment_index": 1, "flag": "interesting"}, "flag: Input should be 'other_patient', 'duplicate'"),
+        ({"segment_index": 1, "flag": {"duplicate"}}, "flag: Input should be"),
+        ({"segment_index": 1, "note": b"\xff"}, "note: Input should be a valid string"),
+        ({"segment_index": 1, "note": "\ud800"}, "Unicode|unicode|JSON"),
+        ({"segment_index": 1, "note": " "}, "neither a flag nor a note"),
+        ({"segment_index": 1}, "neither a flag nor a note"),
+        ({"segment_index": 1, "flag": "duplicate", "page": 1}, "page: Extra inputs"),
+        ("duplicate", "segment_flags.0"),
+        (None, "segment_flags.0"),
+    ],
+)
+def test_a_bad_flag_is_refused_and_nothing_is_written(build: Any, desk: Any, row: Any, message: str) -> None:
+    desk.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
+    with pytest.raises(ReviewRefused, match=message):
+        desk.helper().save_review("doc2_6", agrees=True, segment_flags=[row])
+    assert not (desk.root / "reviews").exists()
+
+
+def test_a_flag_from_python_is_completed_with_its_pages(build: Any, desk: Any) -> None:
+    desk.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
+    row = {"segment_index": 2, "flag": "duplicate", "note": "of page 1"}
+    review = desk.helper().save_review(
+        "doc2_6", corrected_segments=[(2, 2, "Other"), (1, 1, "Clinical Note")], segment_flags=[row]
+    )
+    assert review.segment_flags == ({**row, "start_page": 2, "end_page": 2},)
+
+
+def test_where_nothing_is_left_a_flag_names_its_pages(build: Any, desk: Any) -> None:
+    desk.publish(build.single("Other", 2), bundle=build.bundle([["a"]] * 2))
+    row = {"segment_index": 3, "start_page": 2, "end_page": 2, "flag": "duplicate"}
+    for bad in ({"segment_index": 1, "flag": "duplicate"}, {**row, "end_page": 3}, {**row, "start_page": 0}):
+        with pytest.raises(ReviewRefused, match="no such segment"):
+            desk.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[bad])
+    review = desk.helper().save_review("doc2_6", undeterminable="illegible", segment_flags=[row])
+    assert review.segment_flags == (row,)

@@ -1,0 +1,177 @@
+"""Putting a case off: why, by whom and when is kept, and it is nobody's meanwhile."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import partial
+from typing import Any
+
+import pytest
+from review.racing import together
+
+from evalkit.batch.reindex import reindex
+from evalkit.classification.schema import DocumentType
+from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
+from evalkit.review import Desk, publish, withdraw
+from evalkit.review.claims import reconcile
+from evalkit.review.ground_truth import newest_revision
+from evalkit.review.packet import moment, read_packet
+from evalkit.store import Deferral, Index
+
+AT = "2025-02-01T10:40:00+00:00"
+WHY = "the second fax is awaited"
+
+
+@pytest.fixture
+def case(build: Any, desk: Any) -> str:
+    """One pending case."""
+    return desk.publish(build.single("Other"), [build.issue()]).case_id
+
+
+def status(desk: Any, case_id: str = "doc2_6") -> str:
+    """What index and packet say: the same."""
+    rows = {row["case_id"]: row["review_status"] for row in desk.index.cases()}
+    assert rows[case_id] == read_packet(desk.files, case_id).review_status
+    return rows[case_id]
+
+
+def put_off(tab: Desk, case_id: str, reason: str = WHY, notes: str = "as far as I came") -> str:
+    return tab.defer(case_id, tab.open(case_id).draft.with_notes(notes), reason)
+
+
+def test_a_case_is_put_off_with_its_draft_and_the_reason(case: str, desk: Any, tab: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    assert put_off(lee, case, f" {WHY}\n") == AT
+    assert status(desk) == "deferred"
+    assert desk.index.claims.live(AT) == {}
+    assert desk.index.deferrals.all() == {case: Deferral(case, "dr_lee", WHY, AT)}
+    assert newest_revision(desk.files, case) == 0
+    found = kim.open(case)
+    assert found.deferral == Deferral(case, "dr_lee", WHY, AT)
+    assert found.draft.notes == ""
+    assert status(desk) == "in_review"
+    kim.release(case)
+    assert status(desk) == "deferred"
+    again = lee.open(case)
+    assert (again.draft.notes, again.saved_at) == ("as far as I came", AT)
+    assert list(desk.helper().list_pending_reviews()["review_status"]) == ["deferred"]
+
+
+@pytest.mark.parametrize("reason", ["", " \n"])
+def test_putting_off_needs_a_reason(case: str, desk: Any, tab: Any, reason: str) -> None:
+    with pytest.raises(ReviewRefused, match="needs a reason"):
+        put_off(tab("dr_lee"), case, reason)
+    assert (status(desk), desk.index.deferrals.all()) == ("in_review", {})
+
+
+def test_it_lasts_until_the_next_review(case: str, desk: Any, tab: Any) -> None:
+    lee = tab("dr_lee")
+    put_off(lee, case)
+    put_off(tab("dr_kim"), case, "so it is")
+    assert desk.index.deferrals.of(case).reviewer == "dr_kim"
+    found = lee.open(case)
+    lee.submit(case, found.draft, undeterminable="illegible")
+    assert (status(desk), desk.index.deferrals.all()) == ("completed", {})
+    assert lee.open(case).deferral is None
+    desk.helper().reopen(case, "it can be read")
+    assert status(desk) == "pending"
+    put_off(lee, case)
+    desk.helper("dr_kim").save_review(case, corrected_dominant_type="Clinical Note")
+    assert (status(desk), desk.index.deferrals.all()) == ("completed", {})
+
+
+def test_what_is_not_ones_own_or_closed_is_not_put_off(case: str, desk: Any, tab: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    draft = lee.open(case).draft
+    kim.open(case, take_over=True)
+    with pytest.raises(CaseTaken, match="dr_kim"):
+        lee.defer(case, draft, WHY)
+    kim.submit(case, draft, undeterminable="illegible")
+    with pytest.raises(ReviewConflict, match="reviewed since"):
+        lee.defer(case, draft, WHY)
+    with pytest.raises(ReviewRefused, match="not open here"):
+        kim.defer(case, draft, WHY)
+    kim.open(case)
+    with pytest.raises(ReviewRefused, match="is closed"):
+        kim.defer(case, draft, WHY)
+    assert (status(desk), desk.index.deferrals.all()) == ("completed", {})
+
+
+def test_a_claim_that_ran_out_leaves_it_put_off(case: str, desk: Any, tab: Any, clock: Any) -> None:
+    put_off(tab("dr_lee"), case)
+    kim = tab("dr_kim")
+    kim.open(case)
+    clock.wait(minutes=15)
+    reconcile(desk.files, desk.index, moment(clock()))
+    assert status(desk) == "deferred"
+    kim.renew(case)
+    assert status(desk) == "in_review"
+
+
+def test_a_rebuilt_index_still_says_so(case: str, desk: Any, tab: Any) -> None:
+    put_off(tab("dr_lee"), case)
+    reindex(desk.root)
+    assert (status(desk), desk.index.deferrals.of(case).reason) == ("deferred", WHY)
+
+
+def test_a_new_run_leaves_it_put_off_or_forgets_it(case: str, build: Any, desk: Any, tab: Any, clock: Any) -> None:
+    put_off(tab("dr_lee"), case)
+    packet = read_packet(desk.files, case)
+    fresh = packet.model_copy(update={"review_status": "pending"})
+    for newer in (fresh, fresh.model_copy(update={"decision_rule": "8"})):
+        publish(desk.files, desk.index, newer, clock=clock)
+        assert status(desk) == "deferred"
+        assert read_packet(desk.files, case).decision_rule == newer.decision_rule
+    assert withdraw(desk.files, desk.index, case, clock=clock) is True
+    assert desk.index.deferrals.all() == {}
+    publish(desk.files, desk.index, fresh, clock=clock)
+    assert status(desk) == "pending"
+
+
+def test_a_withdrawn_second_opinion_is_nobodys(build: Any, desk: Any, tab: Any) -> None:
+    desk.publish(build.single("Other"), [build.issue()])
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    lee.ask_second("doc2_6", lee.open("doc2_6").draft.with_type(0, DocumentType.GENOMIC_REPORT), WHY)
+    put_off(kim, "doc2_6.second")
+    assert status(desk, "doc2_6.second") == "deferred"
+    reindex(desk.root)
+    assert status(desk, "doc2_6.second") == "deferred"
+    desk.index.deferrals.drop("doc2_6.second")
+    desk.helper("dr_lee").reopen("doc2_6", "hm")
+    with pytest.raises(NotFound):
+        kim.open("doc2_6.second")
+
+
+def test_of_putting_off_and_submitting_at_once_the_review_stands(build: Any, desk: Any, tab: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    for turn in range(40):
+        case_id = desk.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
+        drafts = [one.open(case_id, take_over=True).draft.with_notes("mine") for one in (lee, kim)]
+        desk.index.claims.drop(case_id)
+        outcomes = together(
+            partial(lee.defer, case_id, drafts[0], WHY),
+            partial(kim.submit, case_id, drafts[1], undeterminable="illegible"),
+        )
+        deferred, submitted = (not isinstance(one, EvalkitError) for one in outcomes)
+        # Who puts off first gives the case back, and the other may still submit it.
+        assert submitted
+        assert newest_revision(desk.files, case_id) == 1
+        assert deferred or isinstance(outcomes[0], CaseTaken | ReviewConflict)
+    assert desk.index.deferrals.all() == {}
+    assert {row["review_status"] for row in desk.index.cases()} == {"completed"}
+
+
+def test_an_older_database_learns_of_it(case: str, desk: Any, tab: Any) -> None:
+    desk.index.close()
+    with sqlite3.connect(desk.root / "evalkit.sqlite") as connection:
+        connection.execute("DROP TABLE deferrals")
+        connection.execute("ALTER TABLE cases DROP COLUMN barred")
+    opened = together(*(partial(Index, desk.root) for _ in range(4)))
+    assert [type(one) for one in opened] == [Index] * 4
+    assert [row["case_id"] for row in opened[0].cases()] == [case]
+    for one in opened:
+        one.close()
+    with sqlite3.connect(desk.root / "evalkit.sqlite") as connection:
+        assert connection.execute("SELECT case_id, barred FROM cases").fetchall() == [(case, "")]
+    put_off(tab("dr_lee"), case)
+    assert status(desk) == "deferred"

@@ -1,0 +1,713 @@
+"""Second opinions and adjudications: who is asked, what follows, and what is true meanwhile."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from review.racing import together
+
+from evalkit import store
+from evalkit.batch.reindex import reindex
+from evalkit.classification.schema import DocumentType
+from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused
+from evalkit.review import (
+    Case,
+    Desk,
+    Draft,
+    SMEPacket,
+    SMEReviewHelper,
+    accept_silver,
+    ground_truth_records,
+    packet_digest,
+    pending,
+    publish,
+    rebuild_rows,
+    reproject,
+    withdraw,
+    withdraw_silver,
+)
+from evalkit.review.export import export_ground_truth
+from evalkit.review.ground_truth import newest_revision, read_review
+from evalkit.review.packet import read_packet
+from evalkit.review.queue import QueueView
+from evalkit.store import Files
+
+NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
+BASE, SECOND, ADJUDICATION = "doc2_6", "doc2_6.second", "doc2_6.adjudication"
+WHY = "is page 2 a report of its own?"
+
+
+@pytest.fixture
+def base(build: Any, desk: Any) -> SMEPacket:
+    """Two pages, called Other."""
+    bundle = build.bundle([["Quest Diagnostics", "CBC: WBC 6.1"], ["Reference ranges"]])
+    return desk.publish(build.single("Other", pages=2), [build.issue("V4-0001", "MAJOR", "V4-EVIDENCE-WEAK")], bundle)
+
+
+def answered(case: Case, kind: DocumentType | None) -> Draft:
+    """Everything seen; all pages of that type, if one is named."""
+    draft = case.draft
+    for page in range(1, case.packet.total_pages + 1):
+        draft = draft.seen_page(page)
+    for issue_id in case.must_see.issues:
+        draft = draft.seen_evidence(issue_id)
+    for position in range(len(draft.segments) if kind else 0):
+        draft = draft.with_type(position, kind)
+    return draft
+
+
+def ask(tab: Desk, kind: DocumentType | None = GENOMIC) -> Any:
+    """The reviewer answers the base case, and asks."""
+    return tab.ask_second(BASE, answered(tab.open(BASE), kind), WHY)
+
+
+def answer(tab: Desk, case_id: str, kind: DocumentType) -> Any:
+    return tab.submit(case_id, answered(tab.open(case_id), kind))
+
+
+def cases(desk: Any) -> dict[str, str]:
+    """What the index says of each case, and what the packets say: the same."""
+    rows = {row["case_id"]: row["review_status"] for row in desk.index.cases()}
+    assert rows == {case_id: read_packet(desk.files, case_id).review_status for case_id in rows}
+    stored = {name.removeprefix("sme_packets/sme_packet_").removesuffix(".json") for name in packets(desk)}
+    assert stored == set(rows)
+    return rows
+
+
+def packets(desk: Any) -> list[str]:
+    names: list[str] = desk.files.names("sme_packets")
+    return names
+
+
+def barred(desk: Any) -> dict[str, str]:
+    with sqlite3.connect(desk.root / "evalkit.sqlite") as connection:
+        return dict(connection.execute("SELECT case_id, barred FROM cases WHERE barred != ''"))
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*.json"))}
+
+
+# --- asking ---------------------------------------------------------------------------------------------------------
+
+
+def test_asking_submits_ones_own_answer_and_makes_the_case_for_a_colleague(
+    base: Any, desk: Any, tab: Any, clock: Any
+) -> None:
+    lee = tab("dr_lee")
+    draft = answered(lee.open(BASE), GENOMIC).with_notes("two headings")
+    lee.save_draft(BASE, draft)
+    clock.wait(minutes=3)
+    done = lee.ask_second(BASE, draft, f"  {WHY}\n")
+    assert (done.revision, done.review.outcome, done.review.second_opinion) == (1, "corrected", WHY)
+    assert done.review == read_review(desk.files, BASE, 1)
+    assert cases(desk) == {BASE: "completed", SECOND: "pending"}
+    found = read_packet(desk.files, SECOND)
+    assert found == base.model_copy(
+        update={
+            "case_id": SECOND,
+            "review_reason": "requested",
+            "inclusion_probability": 1.0,
+            "decision_reason": f"a colleague asks for a second opinion: {WHY}",
+            "created_at": "2025-02-01T10:43:00+00:00",
+        }
+    )
+    assert desk.truth() is None
+    assert barred(desk) == {SECOND: "dr_lee"}
+    assert lee.open(BASE).saved_at is None  # the draft went into the review
+    assert [row["case_id"] for row in pending(desk.index)] == [SECOND]
+
+
+def test_an_unchanged_draft_validates_and_asks(base: Any, tab: Any) -> None:
+    lee = tab("dr_lee")
+    case = lee.open(BASE)
+    with pytest.raises(ReviewRefused, match="not yet seen"):
+        lee.ask_second(BASE, case.draft, WHY)
+    assert lee.ask_second(BASE, answered(case, None), WHY).review.outcome == "validated"
+
+
+def test_where_nobody_can_validate_words_are_a_correction(build: Any, desk: Any, tab: Any) -> None:
+    broken = build.answer([build.segment(1, 1, 1, "Other")], {"Other": 1.0}, "Other")
+    desk.publish(broken, [build.issue()], build.bundle([["one"], ["two"]]))  # page 2 belongs to nothing
+    lee = tab("dr_lee")
+    case = lee.open(BASE)
+    assert case.refusal()
+    with pytest.raises(ReviewRefused, match="can only be corrected"):
+        lee.ask_second(BASE, answered(case, None), WHY)
+    assert lee.ask_second(BASE, case.draft.with_notes("a CBC"), WHY).review.outcome == "corrected"
+
+
+@pytest.mark.parametrize("reason", ["", "  \n"])
+def test_asking_needs_a_reason(base: Any, desk: Any, tab: Any, reason: str) -> None:
+    lee = tab("dr_lee")
+    case = lee.open(BASE)
+    with pytest.raises(ReviewRefused, match="needs a reason"):
+        lee.ask_second(BASE, answered(case, GENOMIC), reason)
+    assert (newest_revision(desk.files, BASE), cases(desk)) == (0, {BASE: "in_review"})
+
+
+def test_only_base_cases_can_be_asked_about(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"))
+    kim = tab("dr_kim")
+    case = kim.open(SECOND)
+    with pytest.raises(ReviewRefused, match="itself a further opinion"):
+        kim.ask_second(SECOND, answered(case, OTHER), WHY)
+    assert cases(desk) == {BASE: "completed", SECOND: "in_review"}
+
+
+def test_nobody_asks_twice(base: Any, desk: Any, tab: Any) -> None:
+    lee = tab("dr_lee")
+    ask(lee)
+    with pytest.raises(ReviewRefused, match="is closed"):
+        ask(lee)
+    with pytest.raises(ReviewRefused, match="is awaited"):
+        ask(tab("dr_kim"))
+    with pytest.raises(ReviewRefused, match="asked for and is awaited"):
+        desk.helper("dr_kim").save_review(BASE, corrected_dominant_type="Other")
+    assert newest_revision(desk.files, BASE) == 1
+
+
+def test_what_is_open_elsewhere_or_reviewed_since_is_not_asked_about(base: Any, desk: Any, tab: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    draft = answered(lee.open(BASE), GENOMIC)
+    kim.open(BASE, take_over=True)
+    with pytest.raises(ReviewRefused, match="open by dr_kim"):
+        lee.ask_second(BASE, draft, WHY)
+    answer(kim, BASE, NOTE)
+    with pytest.raises(ReviewConflict):
+        lee.ask_second(BASE, draft, WHY)
+    assert cases(desk) == {BASE: "completed"}
+    assert desk.truth()["reviewer"] == "dr_kim"
+
+
+# --- who answers ----------------------------------------------------------------------------------------------------
+
+
+def test_who_has_answered_is_refused_everywhere(base: Any, desk: Any, tab: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    ask(lee)
+    for call in (
+        partial(lee.open, SECOND),
+        partial(lee.open, SECOND, take_over=True),
+        partial(desk.helper("dr_lee").save_review, SECOND, agrees=True),
+        partial(desk.helper("dr_lee").save_review, SECOND, agrees=True, base_revision=0),
+    ):
+        with pytest.raises(ReviewRefused, match="you have answered case 'doc2_6' already") as refused:
+            call()
+        assert refused.value.remedy == "Leave it to a colleague, and take the next case."
+    assert cases(desk)[SECOND] == "pending"
+    assert desk.index.claims.live("2025-02-01T10:40:00+00:00") == {}
+    answer(kim, SECOND, NOTE)
+    with pytest.raises(ReviewRefused, match="answered"):
+        desk.helper("dr_lee").reopen(SECOND, "I am right")
+    for name in ("dr_lee", "dr_kim"):
+        with pytest.raises(ReviewRefused, match="needs another expert"):
+            tab(name, "another tab").open(ADJUDICATION)
+        with pytest.raises(ReviewRefused, match="needs another expert"):
+            desk.helper(name).save_review(ADJUDICATION, agrees=True)
+    assert barred(desk) == {SECOND: "dr_lee", ADJUDICATION: "dr_lee,dr_kim"}
+    assert tab("dr_may").open(ADJUDICATION).opinions
+
+
+def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"))
+    kim = tab("dr_kim")
+    case = kim.open(SECOND)
+    assert (case.request, case.opinions, case.reviews) == (WHY, (), ())
+    assert case.packet.decision_rule == read_packet(desk.files, BASE).decision_rule
+    assert case.is_blind
+    assert desk.helper("dr_kim").reviews(BASE) == []
+    with pytest.raises(ReviewRefused, match="you may be asked for it"):
+        kim.open(BASE)
+    (row,) = [one for one in kim.queue(QueueView(show_finished=True)).rows if one.case_id == BASE]
+    assert (row.dominant_type, row.agents, row.blocker) == ("cannot tell", (), 0)
+    assert [one.reviewer for one in tab("dr_lee").open(BASE).reviews] == ["dr_lee"]
+    answer(kim, SECOND, GENOMIC)
+    assert [one.reviewer for one in tab("dr_may").open(BASE).reviews] == ["dr_lee"]
+
+
+# --- agreeing and differing -----------------------------------------------------------------------------------------
+
+
+def test_agreement_lets_the_first_answer_stand(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"))
+    kim = tab("dr_kim")
+    case = kim.open(SECOND)
+    assert desk.truth() is None
+    kim.submit(SECOND, answered(case, GENOMIC).with_notes("clearly"))
+    assert cases(desk) == {BASE: "completed", SECOND: "completed"}
+    truth = desk.truth()
+    assert (truth["reviewer"], truth["revision"], truth["supersedes"]) == ("dr_lee", 1, None)
+    assert truth["corrected_dominant_type"] == "Genomic Report"
+    assert truth["packet_sha256"] == packet_digest(base)
+    assert desk.files.names("ground_truth") == ["ground_truth/gt_doc2_6.json"]
+
+
+def undeterminable(draft: Draft, tab: Desk, case_id: str) -> Any:
+    return tab.submit(case_id, draft, undeterminable="illegible")
+
+
+def typed(draft: Draft, tab: Desk, case_id: str, *, kind: DocumentType) -> Any:
+    return tab.submit(case_id, draft.with_type(0, kind))
+
+
+def noted(draft: Draft, tab: Desk, case_id: str) -> Any:
+    return tab.submit(case_id, draft.with_type(0, GENOMIC).with_notes("other words, the same answer"))
+
+
+def two(draft: Draft, tab: Desk, case_id: str) -> Any:
+    return tab.submit(case_id, draft.with_type(0, GENOMIC).split_at(2))
+
+
+@pytest.mark.parametrize(
+    ("says", "differs"),
+    [
+        (partial(typed, kind=GENOMIC), False),
+        (noted, False),
+        (partial(typed, kind=NOTE), True),
+        (two, True),
+        (undeterminable, True),
+    ],
+)
+def test_what_counts_as_another_answer(base: Any, desk: Any, tab: Any, says: Callable[..., Any], differs: bool) -> None:
+    ask(tab("dr_lee"))
+    kim = tab("dr_kim")
+    says(answered(kim.open(SECOND), None), kim, SECOND)
+    assert (ADJUDICATION in cases(desk)) is differs
+    assert (desk.truth() is None) is differs
+
+
+def test_whoever_has_answered_once_is_no_second_expert(base: Any, desk: Any, tab: Any) -> None:
+    kim = tab("dr_kim")
+    answer(kim, BASE, GENOMIC)
+    kim.undo_submitted()
+    ask(tab("dr_lee"))
+    with pytest.raises(ReviewRefused, match="needs another expert"):
+        kim.open(SECOND)
+    assert kim.next_case() is None
+
+
+def test_a_decision_between_two_answers_needs_a_look_at_the_pages(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"), GENOMIC)
+    answer(tab("dr_kim"), SECOND, NOTE)
+    may = tab("dr_may")
+    case = may.open(ADJUDICATION)
+    taken = case.draft.with_type(0, NOTE)
+    with pytest.raises(ReviewRefused, match="not yet seen"):
+        may.submit(ADJUDICATION, taken)
+    assert may.submit(ADJUDICATION, answered(case, NOTE)).review.vouched == ("dominant_type", "segments")
+
+
+def test_who_reopens_and_answers_without_asking_has_answered(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"))
+    desk.helper("dr_lee").reopen(BASE, "it can be read after all")
+    answer(tab("dr_may"), BASE, GENOMIC)
+    assert (desk.truth()["reviewer"], desk.truth()["revision"]) == ("dr_may", 3)
+    assert cases(desk) == {BASE: "completed"}
+
+
+def test_a_third_expert_decides_and_that_is_true(base: Any, desk: Any, tab: Any, clock: Any) -> None:
+    lee, kim, may = tab("dr_lee"), tab("dr_kim"), tab("dr_may")
+    ask(lee, GENOMIC)
+    clock.wait(minutes=1)
+    answer(kim, SECOND, NOTE)
+    packet = read_packet(desk.files, ADJUDICATION)
+    assert packet == base.model_copy(
+        update={
+            "case_id": ADJUDICATION,
+            "review_reason": "requested",
+            "decision_reason": "two colleagues gave different answers, and a third decides",
+            "created_at": "2025-02-01T10:41:00+00:00",
+        }
+    )
+    assert desk.truth() is None
+    clock.wait(minutes=1)
+    case = may.open(ADJUDICATION)
+    assert (case.request, case.draft) == ("", Draft.of(packet))
+    done = may.submit(ADJUDICATION, answered(case, RADIOLOGY).with_notes("it is an MRI"))
+    truth = desk.truth()
+    assert cases(desk) == {BASE: "completed", SECOND: "completed", ADJUDICATION: "completed"}
+    assert (truth["doc_id"], truth["ground_truth_source"]) == (BASE, "SME_CORRECTED")
+    assert (truth["reviewer"], truth["reviewed_at"]) == ("dr_may", "2025-02-01T10:42:00+00:00")
+    assert (truth["corrected_dominant_type"], truth["correction_notes"]) == ("Radiology Report", "it is an MRI")
+    assert (truth["revision"], truth["supersedes"]) == (2, None)
+    assert truth["packet_sha256"] == packet_digest(packet) == done.review.packet_sha256
+    assert (truth["review_reason"], truth["inclusion_probability"]) == ("escalated", 1.0)
+    assert desk.files.names("ground_truth") == ["ground_truth/gt_doc2_6.json"]
+
+
+def test_the_adjudicator_may_say_that_the_agent_was_right(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"), GENOMIC)
+    answer(tab("dr_kim"), SECOND, NOTE)
+    may = tab("dr_may")
+    may.submit(ADJUDICATION, answered(may.open(ADJUDICATION), None), validate=True)
+    truth = desk.truth()
+    assert (truth["ground_truth_source"], truth["reviewer"]) == ("SME_VALIDATED", "dr_may")
+    assert truth["ground_truth_classification"]["dominant_type_overall"] == "Other"
+
+
+def test_an_adjudicator_who_cannot_tell_leaves_no_ground_truth(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"), GENOMIC)
+    answer(tab("dr_kim"), SECOND, NOTE)
+    may = tab("dr_may")
+    may.submit(ADJUDICATION, may.open(ADJUDICATION).draft, undeterminable="illegible")
+    assert desk.truth() is None
+    desk.helper("dr_may").reopen(ADJUDICATION, "it can be read after all")
+    answer(tab("dr_may", "later"), ADJUDICATION, NOTE)
+    assert (desk.truth()["revision"], desk.truth()["supersedes"]) == (4, None)
+
+
+def test_the_weight_of_an_audit_stays_that_of_its_drawing(build: Any, desk: Any, tab: Any) -> None:
+    result = build.result(build.single("Other"))
+    accept_silver(desk.files, result, accepted_at="2025-01-01")
+    desk.publish(build.single("Other"), review_reason="audit", inclusion_probability=0.2)
+    ask(tab("dr_lee"), GENOMIC)
+    assert desk.truth() is None  # not even silver: it is in doubt
+    assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
+    assert withdraw_silver(desk.files, BASE) is False
+    answer(tab("dr_kim"), SECOND, NOTE)
+    answer(tab("dr_may"), ADJUDICATION, NOTE)
+    truth = desk.truth()
+    assert (truth["review_reason"], truth["inclusion_probability"], truth["supersedes"]) == ("audit", 0.2, 0)
+
+
+def test_two_opinions_stand_side_by_side_without_a_name_or_an_order(build: Any, desk: Any, tab: Any) -> None:
+    placed: Counter[str] = Counter()
+    for number in range(24):
+        bundle = build.bundle([["one"], ["two"]])
+        packet = desk.publish(build.single("Other", pages=2), [build.issue()], bundle, doc_id=f"doc_{number}")
+        lee, kim, may = (tab(name, str(number)) for name in ("dr_lee", "dr_kim", "dr_may"))
+        draft = lee.open(packet.case_id).draft.split_at(2).with_type(0, GENOMIC).with_verdict("V3-0001", "confirmed")
+        lee.ask_second(packet.case_id, draft.with_notes("two of them"), WHY)
+        undeterminable(kim.open(f"doc_{number}.second").draft, kim, f"doc_{number}.second")
+        case = may.open(f"doc_{number}.adjudication")
+        assert case.opinions == may.open(case.packet.case_id).opinions  # the order stays
+        by_outcome = {one.outcome: one for one in case.opinions}
+        assert [one.name for one in case.opinions] == ["A", "B"]
+        first, second = by_outcome["corrected"], by_outcome["undeterminable"]
+        assert [(one.start_page, one.dominant_type) for one in first.draft.segments] == [(1, GENOMIC), (2, OTHER)]
+        assert (first.notes, second.notes) == ("two of them", "illegible")
+        assert [one.issue_id for one in first.draft.issue_verdicts] == ["V3-0001"]
+        assert [one.dominant_type for one in second.draft.segments] == [None]
+        assert "dr_" not in repr(case.opinions)
+        assert case.reviews == ()
+        placed[first.name] += 1
+    assert min(placed["A"], placed["B"]) >= 4
+
+
+# --- undoing --------------------------------------------------------------------------------------------------------
+
+
+def test_reopening_takes_the_question_back_while_nobody_has_begun(base: Any, desk: Any, tab: Any, clock: Any) -> None:
+    lee = tab("dr_lee")
+    ask(lee)
+    desk.helper("dr_lee").reopen(BASE, "I see it now")
+    assert cases(desk) == {BASE: "pending"}
+    assert barred(desk) == {}
+    with pytest.raises(NotFound):
+        tab("dr_kim").open(SECOND)
+    clock.wait(minutes=5)
+    draft = answered(lee.open(BASE), NOTE)
+    lee.ask_second(BASE, draft, "and now?")
+    found = read_packet(desk.files, SECOND)
+    assert (found.created_at, found.decision_reason.endswith("and now?")) == ("2025-02-01T10:45:00+00:00", True)
+    answer(tab("dr_kim"), SECOND, NOTE)
+    assert (desk.truth()["revision"], desk.truth()["supersedes"]) == (3, None)  # the first never gave ground truth
+
+
+def begun_by_a_claim(kim: Desk) -> None:
+    kim.open(SECOND)
+
+
+def begun_by_a_review(kim: Desk) -> None:
+    answer(kim, SECOND, GENOMIC)
+
+
+def begun_and_put_off(kim: Desk) -> None:
+    kim.defer(SECOND, kim.open(SECOND).draft, "the scan is awaited")
+
+
+@pytest.mark.parametrize("begin", [begun_by_a_claim, begun_by_a_review, begun_and_put_off])
+def test_what_a_colleague_has_begun_is_not_pulled_away(base: Any, desk: Any, tab: Any, clock: Any, begin: Any) -> None:
+    ask(tab("dr_lee"))
+    clock.now = clock.now.replace(hour=12)  # as the helpers' clock
+    begin(tab("dr_kim"))
+    before, shown = tree(desk.root), cases(desk)
+    for reviewer in ("dr_lee", "dr_may"):
+        helper = desk.helper(reviewer)
+        for call in (partial(helper.reopen, BASE, "oh"), partial(helper.save_review, BASE, agrees=True)):
+            with pytest.raises(ReviewRefused, match=r"begun case 'doc2_6.second'.*stands"):
+                call()
+    assert (tree(desk.root), cases(desk)) == (before, shown)
+
+
+def test_a_claim_that_ran_out_is_no_beginning(base: Any, desk: Any, tab: Any, clock: Any) -> None:
+    ask(tab("dr_lee"))
+    kim = tab("dr_kim")
+    draft = kim.open(SECOND).draft  # at 10:40; the helper's clock shows noon
+    desk.helper("dr_lee").reopen(BASE, "oh")
+    clock.wait(hours=2)
+    with pytest.raises(NotFound):
+        kim.submit(SECOND, draft, undeterminable="illegible")
+
+
+def test_reopening_a_second_opinion_withdraws_its_adjudication(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"), GENOMIC)
+    answer(tab("dr_kim"), SECOND, NOTE)
+    kim = desk.helper("dr_kim")
+    kim.reopen(SECOND, "I looked again")
+    assert cases(desk) == {BASE: "completed", SECOND: "pending"}
+    answer(tab("dr_kim", "later"), SECOND, GENOMIC)
+    assert cases(desk) == {BASE: "completed", SECOND: "completed"}
+    assert desk.truth()["reviewer"] == "dr_lee"
+    kim.reopen(SECOND, "or not?")
+    assert desk.truth() is None
+    answer(tab("dr_kim", "once more"), SECOND, NOTE)
+    answer(tab("dr_may"), ADJUDICATION, NOTE)
+    # It was agreed for a while, so the first answer was ground truth.
+    assert (desk.truth()["revision"], desk.truth()["supersedes"]) == (2, 1)
+    with pytest.raises(ReviewRefused, match=r"begun case 'doc2_6.adjudication'"):
+        kim.reopen(SECOND, "still")
+    desk.helper("dr_may").reopen(ADJUDICATION, "hm")
+    assert desk.truth() is None
+    assert cases(desk)[ADJUDICATION] == "pending"
+
+
+def test_a_second_opinion_saved_again_from_python_counts_anew(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"), GENOMIC)
+    answer(tab("dr_kim"), SECOND, NOTE)
+    kim = desk.helper("dr_kim")
+    kim.save_review(SECOND, corrected_segments=[(1, 2, "Genomic Report")])
+    assert (ADJUDICATION in cases(desk), desk.truth()["reviewer"]) == (False, "dr_lee")
+    kim.save_review(SECOND, agrees=True)
+    assert (ADJUDICATION in cases(desk), desk.truth()) == (True, None)
+
+
+# --- runs, lists and exports ----------------------------------------------------------------------------------------
+
+
+def test_a_new_run_leaves_further_opinions_alone(base: Any, desk: Any, tab: Any, clock: Any) -> None:
+    ask(tab("dr_lee"), GENOMIC)
+    answer(tab("dr_kim"), SECOND, NOTE)
+    before = tree(desk.root)
+    assert publish(desk.files, desk.index, base.model_copy(update={"decision_rule": "8"}), clock=clock) is False
+    assert withdraw(desk.files, desk.index, BASE, clock=clock) is False
+    withdraw_silver(desk.files, BASE)
+    assert tree(desk.root) == before
+
+
+def test_export_and_lists_know_one_document(base: Any, build: Any, desk: Any, tab: Any, tmp_path: Path) -> None:
+    desk.publish(build.single("Other"), doc_id="z")
+    ask(tab("dr_lee"), GENOMIC)
+    answer(tab("dr_kim"), SECOND, NOTE)
+    assert list(ground_truth_records(desk.files, silver=True)) == []
+    listed = desk.helper().list_pending_reviews()
+    assert list(listed["case_id"]) == [ADJUDICATION, "z"]
+    assert "dr_" not in listed.to_csv()
+    answer(tab("dr_may"), ADJUDICATION, NOTE)
+    assert [one["reviewer"] for one in ground_truth_records(desk.files)] == ["dr_may"]
+    assert export_ground_truth(desk.root, tmp_path / "truth.csv", file_format="csv") == 1
+
+
+# --- after a crash --------------------------------------------------------------------------------------------------
+
+
+class Cut(Exception):
+    """The power is cut."""
+
+
+class Place:
+    """An output folder of its own, in which the same happens as in every other."""
+
+    def __init__(self, desk: Any, clock: Any) -> None:
+        self.desk, self.clock = desk, clock
+
+    def tab(self, reviewer: str) -> Desk:
+        return Desk(self.desk.root, reviewer, f"tab of {reviewer}", clock=self.clock)
+
+    def facts(self) -> Any:
+        """Everything that must be the same, whether or not the power was cut."""
+        rows = sorted(rebuild_rows(self.desk.files), key=lambda row: row["case_id"])
+        return tree(self.desk.root), rows, cases(self.desk), barred(self.desk), self.desk.index.closed()
+
+
+def reopened(place: Place, who: str, case_id: str) -> None:
+    place.desk.helper(who).reopen(case_id, "hm")
+
+
+STORY: tuple[Callable[[Place], Any], ...] = (
+    lambda place: ask(place.tab("dr_lee"), GENOMIC),
+    lambda place: reopened(place, "dr_lee", BASE),
+    lambda place: ask(place.tab("dr_lee"), GENOMIC),
+    lambda place: answer(place.tab("dr_kim"), SECOND, GENOMIC),
+    lambda place: reopened(place, "dr_kim", SECOND),
+    lambda place: answer(place.tab("dr_kim"), SECOND, NOTE),
+    lambda place: reopened(place, "dr_kim", SECOND),
+    lambda place: answer(place.tab("dr_kim"), SECOND, NOTE),
+    lambda place: answer(place.tab("dr_may"), ADJUDICATION, RADIOLOGY),
+    lambda place: reopened(place, "dr_may", ADJUDICATION),
+    lambda place: answer(place.tab("dr_may"), ADJUDICATION, NOTE),
+)
+
+
+def run_until(call: Callable[[], Any], patched: pytest.MonkeyPatch, last: int | None) -> list[str]:
+    """The changes to files and database from the review on; the power is cut instead of number ``last``."""
+    made: list[str] = []
+
+    def noted(what: str) -> None:
+        if made or what.startswith("reviews/"):  # taking a claim comes before, and is no part of it
+            if len(made) == last:
+                raise Cut
+            made.append(what)
+
+    def noting(change: Callable[..., Any]) -> Callable[..., Any]:
+        def noted_change(self: Files, name: str, *args: Any, **words: Any) -> Any:
+            noted(name)
+            return change(self, name, *args, **words)
+
+        return noted_change
+
+    def transaction(engine: Any) -> Any:
+        noted("database")
+        return begun(engine)
+
+    begun = store._transaction
+    patched.setattr(store, "_transaction", transaction)
+    for name in ("write", "create", "remove"):
+        patched.setattr(Files, name, noting(getattr(Files, name)))
+    call()
+    return made
+
+
+@pytest.mark.parametrize("step", range(len(STORY)))
+def test_a_crash_at_any_write_heals(
+    desk: Any, build: Any, clock: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    desk.publish(build.single("Other", pages=2), [build.issue()], build.bundle([["Quest Diagnostics"], ["Ranges"]]))
+    for earlier in STORY[:step]:
+        earlier(Place(desk, clock))
+
+    def begun(name: str) -> Place:
+        shutil.copytree(desk.root, tmp_path / name)
+        return Place(type(desk)(tmp_path / name), clock)
+
+    whole = begun("whole")
+    before = whole.facts()
+    with monkeypatch.context() as patched:
+        made = run_until(partial(STORY[step], whole), patched, None)
+    after = whole.facts()
+    assert made[0].startswith("reviews/")
+    assert len(made) > 4
+    for last in range(len(made)):
+        place = begun(f"cut {last}")
+        with monkeypatch.context() as patched, pytest.raises(Cut):
+            run_until(partial(STORY[step], place), patched, last)
+        if last:  # the review was written, so all of it happened
+            reproject(place.desk.files, BASE)
+            assert tree(place.desk.root) == after[0], made[last]
+        reindex(place.desk.root)
+        if last:
+            assert place.facts() == after, made[last]
+        else:
+            assert place.facts()[0] == before[0]
+
+
+def test_lost_packets_are_made_again_to_the_byte(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"), GENOMIC)
+    answer(tab("dr_kim"), SECOND, NOTE)
+    answer(tab("dr_may"), ADJUDICATION, RADIOLOGY)
+    before = tree(desk.root)
+    (desk.root / "sme_packets/sme_packet_doc2_6.second.json").unlink()
+    (desk.root / "sme_packets/sme_packet_doc2_6.adjudication.json").write_text("{")
+    (desk.root / "ground_truth/gt_doc2_6.json").unlink()
+    reindex(desk.root)
+    assert tree(desk.root) == before
+
+
+def test_a_packet_that_was_answered_is_not_reworded(base: Any, desk: Any, tab: Any) -> None:
+    ask(tab("dr_lee"), GENOMIC)
+    answer(tab("dr_kim"), SECOND, GENOMIC)
+    name = "sme_packets/sme_packet_doc2_6.second.json"
+    stored = json.loads((desk.root / name).read_bytes())
+    desk.files.write(name, stored | {"decision_reason": "as an older evalkit said it"})
+    reindex(desk.root)
+    assert desk.files.read(name)["decision_reason"] == "as an older evalkit said it"
+
+
+# --- races ----------------------------------------------------------------------------------------------------------
+
+
+def asked_or_submitted(tab: Desk, case_id: str, draft: Draft, *, is_asking: bool) -> str:
+    if is_asking:
+        tab.ask_second(case_id, draft, WHY)
+        return "asked"
+    tab.submit(case_id, draft)
+    return "submitted"
+
+
+def test_80_races_of_asking_and_submitting_have_one_winner_each(build: Any, desk: Any, tab: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    told: Counter[str] = Counter()
+    for turn in range(80):
+        case_id = desk.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
+        # Both have opened it, and neither knows any more who has the claim.
+        drafts = [one.open(case_id, take_over=True).draft.with_type(0, GENOMIC) for one in (lee, kim)]
+        desk.index.claims.drop(case_id)
+        is_asking = (True, turn % 2 == 0)
+        outcomes = together(
+            *(
+                partial(asked_or_submitted, one, case_id, draft, is_asking=asks)
+                for one, draft, asks in zip((lee, kim), drafts, is_asking, strict=True)
+            )
+        )
+        (winner,) = [one for one in outcomes if isinstance(one, str)]
+        (loser,) = [one for one in outcomes if isinstance(one, EvalkitError)]
+        assert type(loser).__name__ in ("CaseTaken", "ReviewConflict")
+        assert newest_revision(desk.files, case_id) == 1
+        review = read_review(desk.files, case_id, 1)
+        assert bool(review.second_opinion) is (winner == "asked")
+        assert desk.files.exists(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "asked")
+        assert (desk.truth(case_id) is None) is (winner == "asked")
+        told[f"{outcomes.index(winner)} {winner}"] += 1
+    assert sum(told.values()) == 80
+    assert len(told) == 3
+    assert len(cases(desk)) == 80 + told["0 asked"] + told["1 asked"]
+    reindexed = tree(desk.root)
+    reindex(desk.root)
+    assert tree(desk.root) == reindexed
+
+
+def taken_back(helper: Any, case_id: str) -> str:
+    helper.reopen(case_id, "hm")
+    return "reopened"
+
+
+def opened(tab: Desk, case_id: str) -> str:
+    tab.open(case_id)
+    return "opened"
+
+
+def test_of_taking_a_question_back_and_beginning_with_it_one_wins(build: Any, desk: Any, tab: Any, clock: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    helper = SMEReviewHelper(desk.root, "dr_lee", clock=lambda: clock().isoformat())
+    told: Counter[str] = Counter()
+    for turn in range(40):
+        case_id = desk.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
+        lee.ask_second(case_id, lee.open(case_id).draft.with_type(0, GENOMIC), WHY)
+        outcomes = together(partial(taken_back, helper, case_id), partial(opened, kim, f"{case_id}.second"))
+        (winner,) = [one for one in outcomes if isinstance(one, str)]
+        (loser,) = [one for one in outcomes if isinstance(one, EvalkitError)]
+        assert isinstance(loser, NotFound if winner == "reopened" else ReviewRefused)
+        assert desk.files.exists(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "opened")
+        told[winner] += 1
+    helper.close()
+    assert told["reopened"] + told["opened"] == 40
+    assert len(cases(desk)) == 40 + told["opened"]

@@ -1,0 +1,403 @@
+"""The queue: what one page of it shows, what is never given out, and what an older index becomes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.errors import ReviewRefused
+from evalkit.review import Queue, QueueView, SMEPacket, publish, rebuild_rows, withdraw
+from evalkit.review.packet import moment
+from evalkit.review.queue import FILTERS, Order, listed
+from evalkit.store import Claim, Index, result_name
+
+TYPES = ("Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other")
+LATER = "2099-01-01T00:00:00+00:00"
+
+
+def ids(queue: Queue) -> list[str]:
+    return [row.case_id for row in queue.rows]
+
+
+def put(desk: Any, case_id: str, **changed: Any) -> None:
+    """A row of the index without files behind it."""
+    row = {
+        "case_id": case_id,
+        "doc_id": case_id,
+        "kind": "classification",
+        "pdf_filename": f"{case_id}.pdf",
+        "pages": 1,
+        "blocker": 0,
+        "major": 0,
+        "minor": 0,
+        "decision_reason": "because",
+        "review_reason": "escalated",
+        "review_status": "pending",
+        "created_at": "2025-02-01T10:00:00+00:00",
+    }
+    desk.index.put_case(row | changed)
+
+
+@pytest.fixture
+def many(desk: Any, clock: Any) -> Any:
+    """120 cases, no two alike."""
+    for number in range(120):
+        put(
+            desk,
+            f"case_{number:03d}",
+            pdf_filename=f"fax_{number * 7 % 120:03d}.pdf",
+            pages=number % 11 + 1,
+            blocker=int(number % 3 == 0),
+            major=int(number % 4 == 0),
+            minor=number % 5,
+            dominant_type=(*TYPES, "")[number % 6],
+            agents=("V1,V4", "V3", "")[number % 3],
+            review_reason=("escalated", "sample")[number % 2],
+            source=("embedded", "supplied")[number % 2],
+            created_at=moment(clock() - timedelta(hours=number * 2)),
+        )
+    return desk
+
+
+# --- pages ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_pages_are_the_whole_queue_in_order(many: Any, tab: Any) -> None:
+    lee = tab("dr_lee")
+    pages = [lee.queue(QueueView(page=page)) for page in range(3)]
+    assert [len(page.rows) for page in pages] == [50, 50, 20]
+    assert [page.matching for page in pages] == [120, 120, 120]
+    assert [case_id for page in pages for case_id in ids(page)] == [row["case_id"] for row in many.index.cases()]
+    assert ids(lee.queue(QueueView(page=99))) == ids(pages[2])
+    assert lee.queue(QueueView(page=99)).view.page == 2
+
+
+def test_an_empty_queue_is_its_first_page(desk: Any, tab: Any) -> None:
+    queue = tab("dr_lee").queue(QueueView(page=7))
+    assert (queue.rows, queue.matching, queue.view.page) == ((), 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("sort", "key"),
+    [
+        ("oldest", lambda row: row.created_at),
+        ("newest", lambda row: [-ord(sign) for sign in row.created_at]),
+        ("name", lambda row: row.pdf_filename),
+        ("pages", lambda row: row.pages),
+        ("worst", lambda row: (-row.blocker, -row.major, -row.minor, row.case_id)),
+    ],
+)
+def test_rows_are_ordered_as_asked(many: Any, tab: Any, sort: Any, key: Any) -> None:
+    rows = tab("dr_lee").queue(QueueView(sort=sort, rows=120)).rows
+    assert [key(row) for row in rows] == sorted(key(row) for row in rows)
+
+
+# --- search and filters --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        ("befund", ["a"]),
+        ("BEFUND_ÄRZTE", ["a"]),
+        ("a\u0308rzte", ["a"]),  # the same letter, written in two signs, as some file systems give it
+        ("100%", ["b"]),
+        ("%", ["b"]),
+        ("_", ["a", "c"]),
+        ("c_", ["c"]),
+        (".*", []),
+        ("'; drop table cases --", []),
+        ("pdf", ["a", "b", "c"]),
+    ],
+)
+def test_a_search_is_part_of_a_name_and_nothing_else(desk: Any, tab: Any, search: str, found: list[str]) -> None:
+    for case_id, name in {"a": "Befund_Ärzte.pdf", "b": "100% sure.pdf", "c": "C_2.PDF"}.items():
+        put(desk, case_id, pdf_filename=name)
+    queue = tab("dr_lee").queue(QueueView(search=search))
+    assert (sorted(ids(queue)), queue.matching) == (found, len(found))
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_each_value_of_a_menu_gives_as_many_cases_as_it_says(many: Any, tab: Any, name: str) -> None:
+    lee = tab("dr_lee")
+    counts = lee.queue().facets[name]
+    assert counts
+    for value, count in counts.items():
+        queue = lee.queue(QueueView(**{name: value}, rows=120))
+        assert (len(queue.rows), queue.matching) == (count, count), value
+        assert queue.facets[name] == counts, "a menu goes on offering the other values"
+    if name != "agent":  # a case may have several, or none
+        assert sum(counts.values()) == 120
+
+
+def test_filters_hold_together_and_menus_count_what_the_others_leave(many: Any, tab: Any) -> None:
+    view = QueueView(severity="BLOCKER", agent="V4", source="supplied", search="case_0")
+    queue = tab("dr_lee").queue(view)
+    wanted = [number for number in range(100) if number % 3 == 0 and number % 2]
+    assert sorted(ids(queue)) == [f"case_{number:03d}" for number in wanted]
+    assert queue.facets["severity"] == {"BLOCKER": len(wanted)}
+    assert queue.facets["source"] == {"embedded": 17, "supplied": 17}
+
+
+def test_a_value_that_nothing_has_any_more_stays_in_its_menu(many: Any, tab: Any) -> None:
+    queue = tab("dr_lee").queue(QueueView(dominant_type="Other", search="nowhere"))
+    assert (queue.rows, queue.facets["dominant_type"]) == ((), {"Other": 0})
+
+
+@pytest.mark.parametrize(("hours", "age"), [(23, "day"), (25, "week"), (7 * 24 - 1, "week"), (7 * 24 + 1, "older")])
+def test_ages(desk: Any, tab: Any, clock: Any, hours: int, age: str) -> None:
+    put(desk, "a", created_at=moment(clock() - timedelta(hours=hours)))
+    assert tab("dr_lee").queue().facets["age"] == {age: 1}
+
+
+# --- what a row says -----------------------------------------------------------------------------------------------
+
+
+def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, desk: Any, tab: Any) -> None:
+    result = build.result(build.single("Other"))
+    said = result.model_dump(mode="json")
+    said["usage"]["by_agent"] = {"classifier": {}}
+    desk.files.write(result_name("a"), said | {"model": "gemini:gemini-2.5-flash"})
+    desk.files.write(result_name("b"), said | {"versions": {"models": {"classifier": "openai:gpt"}}})
+    desk.files.write(result_name("c"), said | {"usage": {"by_agent": {}}})
+    desk.files.write(result_name("d"), {"schema_version": 1, "usage": None})
+    issues = [build.issue("V4-0001"), build.issue("V1-0001", "MINOR")]
+    for case_id in "abcde":
+        desk.publish(build.single("Other") if case_id != "b" else None, issues, doc_id=case_id)
+    rows = {row.case_id: row for row in tab("dr_lee").queue().rows}
+    assert [rows[case_id].source for case_id in "abcde"] == [
+        "gemini:gemini-2.5-flash",
+        "openai:gpt",
+        "supplied",
+        "",
+        "",
+    ]
+    assert (rows["a"].dominant_type, rows["b"].dominant_type) == ("Other", "cannot tell")
+    assert (rows["a"].agents, rows["a"].kind, rows["a"].created_at) == (
+        ("V1", "V4"),
+        "classification",
+        "2025-02-01T10:00:00+00:00",
+    )
+    assert [row["source"] for row in rebuild_rows(desk.files)] == [rows[case_id].source for case_id in "abcde"]
+
+
+@pytest.mark.parametrize(
+    ("case_id", "reason", "is_blind"),
+    [
+        ("a", "audit", True),
+        ("a.second", "escalated", True),
+        ("a.adjudication", "audit", False),
+        ("a", "sample", False),
+        ("a", "escalated", False),
+    ],
+)
+def test_a_blind_case_tells_nothing_of_the_agents_answer(
+    build: Any, desk: Any, tab: Any, case_id: str, reason: Any, is_blind: bool
+) -> None:
+    packet = desk.publish(build.single("Genomic Report"), [build.issue("V3-0001")], review_reason=reason)
+    withdraw(desk.files, desk.index, "doc2_6")
+    publish(desk.files, desk.index, packet.model_copy(update={"case_id": "a"}))
+    desk.index.drop_case("a")  # only its file: what a further opinion is about
+    publish(desk.files, desk.index, packet.model_copy(update={"case_id": case_id}))
+    lee = tab("dr_lee")
+    (row,) = lee.queue().rows
+    told = (row.dominant_type, row.agents, row.blocker, row.decision_reason)
+    assert row.is_blind is is_blind
+    assert told == (("", (), 0, "") if is_blind else ("Genomic Report", ("V3",), 1, packet.decision_reason))
+    for view in (QueueView(dominant_type="Genomic Report"), QueueView(agent="V3"), QueueView(severity="BLOCKER")):
+        assert len(lee.queue(view).rows) == (not is_blind)
+    assert (lee.queue().facets["dominant_type"] == {}) is is_blind
+    lee.submit(case_id, lee.open(case_id).draft.with_dominant("Other"), undeterminable="illegible")
+    (row,) = (one for one in lee.queue(QueueView(show_finished=True)).rows if one.case_id == case_id)
+    assert (row.is_blind, row.dominant_type) == (False, "Genomic Report")
+
+
+def test_finished_cases_are_shown_when_asked_for_and_last(many: Any, tab: Any) -> None:
+    many.index.set_status("case_000", "completed")
+    many.index.set_status("case_012", "deferred")
+    lee = tab("dr_lee")
+    waiting = lee.queue(QueueView(rows=200))
+    assert (len(waiting.rows), waiting.rows[-1].case_id, waiting.rows[-1].status) == (119, "case_012", "deferred")
+    assert (waiting.pending, waiting.deferred) == (118, 1)
+    for sort in get_args(Order):
+        rows = lee.queue(QueueView(show_finished=True, rows=200, sort=sort)).rows
+        assert [row.status for row in rows[-2:]] == ["deferred", "completed"], sort
+
+
+# --- what is never given out ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"barred": "dr_lee"},
+        {"barred": "dr_kim,dr_lee"},
+        {"review_status": "deferred"},
+        {"review_status": "completed"},
+        {"kind": "extraction"},
+        {"kind": "statement_template"},
+    ],
+)
+def test_the_next_case_is_one_that_this_reviewer_can_do(desk: Any, tab: Any, changed: dict[str, str]) -> None:
+    put(desk, "worst", blocker=9, **changed)
+    put(desk, "other")
+    lee = tab("dr_lee")
+    assert lee.next_case() == "other"
+    row = next(row for row in lee.queue(QueueView(show_finished=True)).rows if row.case_id == "worst")
+    assert row.is_barred is ("barred" in changed)
+
+
+def test_who_is_barred_is_a_whole_name(desk: Any, tab: Any) -> None:
+    put(desk, "a", barred="dr_leeds,adr_lee")
+    assert tab("dr_lee").next_case() == "a"
+
+
+@pytest.mark.parametrize("kind", ["extraction", "statement_template"])
+def test_a_kind_without_a_screen_is_said_in_words(build: Any, desk: Any, tab: Any, kind: str) -> None:
+    packet = desk.publish(build.single("Other"))
+    desk.files.write(
+        "sme_packets/sme_packet_doc2_6.json", packet.model_copy(update={"kind": kind}).model_dump(mode="json")
+    )
+    with pytest.raises(ReviewRefused, match="not there yet"):
+        tab("dr_lee").open("doc2_6")
+    assert desk.index.claims.live("2025-02-01T10:40:00+00:00") == {}
+
+
+# --- claims --------------------------------------------------------------------------------------------------------
+
+
+def test_only_cases_that_contradict_their_claims_are_looked_at(build: Any, desk: Any, tab: Any, clock: Any) -> None:
+    for case_id in "abcd":
+        desk.publish(build.single("Other"), doc_id=case_id)
+    now = moment(clock())
+    for case_id in "ab":
+        desk.index.claims.take(Claim(case_id, "dr_kim", "tab", now, LATER), now=now)
+    desk.index.set_status("b", "in_review")
+    desk.index.set_status("c", "in_review")
+    assert sorted(desk.index.case_list.contradicting_claims(now)) == ["a", "c"]
+    rows = {row.case_id: row.status for row in tab("dr_lee").queue().rows}
+    assert rows == {"a": "in_review", "b": "in_review", "c": "pending", "d": "pending"}
+    assert desk.index.case_list.contradicting_claims(now) == []
+
+
+# --- progress ------------------------------------------------------------------------------------------------------
+
+
+def test_progress(build: Any, desk: Any, tab: Any, clock: Any) -> None:
+    for case_id in "abcdef":
+        desk.publish(build.single("Other"), doc_id=case_id)
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    assert lee.progress().median_seconds is None
+
+    def closed(by: Any, case_id: str, seconds: float) -> None:
+        draft = by.open(case_id).draft.model_copy(update={"seconds_active": seconds})
+        by.submit(case_id, draft, undeterminable="illegible")
+
+    closed(lee, "a", 500)
+    clock.wait(days=1)
+    assert lee.progress().median_seconds == 500, "nothing today: what it took before"
+    closed(lee, "b", 10)
+    closed(lee, "c", 30)
+    closed(kim, "d", 9000)
+    lee.open("e")
+    progress = lee.progress()
+    assert (progress.done_today, progress.done_by_me, progress.left, progress.median_seconds) == (3, 2, 2, 20)
+
+
+# --- an index of an older evalkit ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def older(build: Any, desk: Any) -> Iterator[Path]:
+    """An output folder whose database has none of the newer columns, with a case, a claim and a draft."""
+    desk.publish(build.single("Genomic Report"), [build.issue()], doc_id="a")
+    desk.index.close()
+    path = desk.root / "evalkit.sqlite"
+    database = sqlite3.connect(path)
+    database.execute("DROP INDEX ix_cases_worst")
+    for table, column in (
+        *(("cases", name) for name in ("created_at", "dominant_type", "agents", "source", "is_blind", "barred")),
+        ("closings", "seconds_active"),
+    ):
+        database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    database.execute("INSERT INTO claims VALUES ('a', 'dr_kim', 'tab', '2025', ?)", (LATER,))
+    database.execute("INSERT INTO drafts VALUES ('a', 'dr_kim', 'tab', 'x', '{}', '2025')")
+    database.execute("INSERT INTO closings VALUES ('z', 'dr_kim', '2025')")
+    database.commit()
+    database.close()
+    return path
+
+
+def test_an_older_index_keeps_what_it_has_and_learns_the_rest(older: Path, tab: Any, desk: Any) -> None:
+    lee = tab("dr_lee")
+    (row,) = lee.queue().rows
+    assert (row.holder, row.dominant_type, row.agents) == ("dr_kim", "Genomic Report", ("V3",))
+    assert row.created_at == "2025-02-01T10:00:00+00:00"
+    index = Index(desk.root)
+    assert index.drafts.newest("a", "dr_kim", "tab") is not None
+    assert index.closed(reviewer="dr_kim") == 1
+    index.close()
+
+
+def test_a_row_whose_packet_is_torn_stands_in_the_queue_all_the_same(older: Path, tab: Any, desk: Any) -> None:
+    (desk.root / "sme_packets/sme_packet_a.json").write_text("{")
+    lee = tab("dr_lee")
+    for _ in range(2):
+        (row,) = lee.queue().rows
+        assert (row.case_id, row.created_at, row.blocker) == ("a", "", 1)
+    assert lee.queue(QueueView(sort="oldest")).matching == 1
+
+
+def test_several_may_open_an_older_index_at_once(older: Path, desk: Any) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        opened = list(threads.map(lambda _: Index(desk.root), range(8)))
+    for index in opened:
+        assert [row["case_id"] for row in index.cases()] == ["a"]
+        index.close()
+
+
+# --- what a page sends ---------------------------------------------------------------------------------------------
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+_KEYS = ("search", *FILTERS, "sort", "show_finished", "page", "rows", "else")
+_VIEWS = _JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(_KEYS, _JSON))
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    made = Index(tmp_path_factory.mktemp("queue"))
+    yield made
+    made.close()
+
+
+@given(_VIEWS)
+def test_whatever_a_page_sends_is_a_view(index: Index, said: Any) -> None:
+    view = QueueView.of(said)
+    assert view.rows == 50
+    assert view.page >= 0
+    assert listed(index, view, datetime.now(UTC))[1] == 0
+
+
+@given(st.builds(QueueView, sort=st.sampled_from(get_args(Order)), show_finished=st.booleans(), page=st.integers(0, 9)))
+def test_a_view_comes_back_as_it_was_shown(view: QueueView) -> None:
+    plain = replace(view, search="a b", severity="MAJOR", dominant_type="cannot tell", agent="V4", age="week", rows=50)
+    plain = replace(plain, review_reason="audit", source="supplied", kind="extraction")
+    assert QueueView.of(plain.__dict__) == plain
+
+
+def test_every_filter_has_a_column(many: Any, tab: Any) -> None:
+    assert set(tab("dr_lee").queue().facets) == set(FILTERS)
+    assert FILTERS["kind"] == get_args(SMEPacket.model_fields["kind"].annotation)
