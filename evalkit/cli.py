@@ -226,8 +226,9 @@ def review(
     Example: evalkit review --port 8866
     """
     from evalkit.serving.launch import review as serve
+    from evalkit.settings import Settings
 
-    serve(_existing(output), port, public_url, typer.echo)
+    serve(_existing(output), port, public_url, Settings.load().review, typer.echo)
 
 
 reviewers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who may log in to `evalkit review`.")

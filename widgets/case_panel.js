@@ -2,6 +2,7 @@
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-case-panel");
+  const send = counted(model, root, () => model.get("case").token);
 
   const paragraph = (one) => {
     if (!one.mark || !one.mark.length) return el("p", { text: one.text });
@@ -18,22 +19,23 @@ function render({ model, el: root }) {
     const said = (model.get("verdicts")[issue.issue_id] || {}).verdict;
     const press = (verdict) => (event) => {
       event.stopPropagation();
-      say(model, { token: model.get("case").token, action: "verdict", issue_id: issue.issue_id, verdict: said === verdict ? null : verdict });
+      send("verdict", { issue_id: issue.issue_id, verdict: said === verdict ? null : verdict });
     };
-    return el("div", { class: "ek-verdicts" },
-      el("button", { text: "Confirm", "aria-pressed": said === "confirmed", class: said === "confirmed" ? "ek-on" : "", onclick: press("confirmed") }),
-      el("button", { text: "Dismiss", "aria-pressed": said === "dismissed", class: said === "dismissed" ? "ek-on" : "", onclick: press("dismissed") }));
+    const button = (verdict, text, letter) => el("button", {
+      "data-key": letter, "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", onclick: press(verdict),
+    }, text, kbd(letter));
+    return el("div", { class: "ek-verdicts" }, button("confirmed", "Confirm", "c"), button("dismissed", "Dismiss", "x"));
   };
 
   const card = (issue) => {
     const selected = model.get("selected") === issue.issue_id;
     const seen = model.get("seen").includes(issue.issue_id);
     const shown = model.get("context");
-    const select = () => say(model, { token: model.get("case").token, action: "select", issue_id: issue.issue_id });
+    const select = () => send("select", { issue_id: issue.issue_id });
     // A press on the open card lights its place again; one into its passage is somebody reading or copying there.
     const pressed = (event) => { if (!selected || !event.target.closest(".ek-context")) select(); };
     return el("article", {
-      class: `ek-issue${selected ? " ek-selected" : ""}`, "data-issue": issue.issue_id, tabindex: 0,
+      class: `ek-issue${selected ? " ek-selected" : ""}`, "data-issue": issue.issue_id, "data-focus": issue.issue_id, tabindex: 0,
       onclick: pressed, onkeydown: (event) => { if (event.key === "Enter" && event.target === event.currentTarget) select(); },
     },
     el("header", {}, el("span", { class: `ek-tag ek-${issue.severity}`, text: issue.severity }),
@@ -46,15 +48,46 @@ function render({ model, el: root }) {
     issue.quote ? el("div", { class: "ek-quote", text: `“${issue.quote}”` }) : null,
     issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,
     selected && shown && shown.issue_id === issue.issue_id ? context(shown) : null,
+    model.get("notes")[issue.issue_id] ? el("p", { class: "ek-muted", text: `Your note: ${model.get("notes")[issue.issue_id]}` }) : null,
     selected ? verdicts(issue) : null);
   };
 
+  const step = (by) => {
+    const issues = model.get("case").issues;
+    const at = issues.findIndex((one) => one.issue_id === model.get("selected"));
+    const next = issues[Math.min(Math.max(at + by, 0), issues.length - 1)];
+    if (next && next.issue_id !== model.get("selected")) send("select", { issue_id: next.issue_id });
+  };
+  const stepper = (count) => (count > 1 ? el("span", { class: "ek-stepper" },
+    el("button", { "data-key": "j", "data-repeats": "", "aria-label": "next issue", onclick: () => step(1) }, "Next", kbd("j")),
+    el("button", { "data-key": "k", "data-repeats": "", "aria-label": "previous issue", onclick: () => step(-1) }, "Previous", kbd("k"))) : null);
+
+  const opinion = (one) => el("section", { class: "ek-opinion", "aria-label": `answer ${one.name}` },
+    el("header", {}, el("b", { text: `Answer ${one.name}` }), el("span", { class: "ek-muted", text: one.overall })),
+    el("ul", {}, one.segments.map((row) => el("li", { class: row.differs ? "ek-differs" : "" },
+      el("span", { class: `ek-chip ${typeClass(row.type)}`, text: typeName(row.type) }), ` ${pages(row.start, row.end)}`,
+      row.flags.length ? el("span", { class: "ek-muted", text: ` · ${row.flags.join(", ")}` }) : null))),
+    one.notes ? el("p", { class: "ek-muted", text: one.notes }) : null,
+    one.can_take ? el("button", { text: `Take answer ${one.name}`, onclick: () => send("take", { opinion: one.name }) }) : null);
+
   const repair = (one) => el("li", {}, `${one.description}: `,
     el("del", { text: one.before }), " → ", el("ins", { text: one.after }));
+  const repairs = (shown) => el("section", { class: "ek-repairs", "aria-label": "offered repair" },
+    el("b", { text: model.get("is_repair_applied") ? "Applied when you validate:" : "Validating will repair:" }),
+    el("ul", {}, shown.repairs.map(repair)),
+    el("button", { "data-key": "p", "aria-pressed": model.get("is_repair_applied"), onclick: () => send("repair") },
+      model.get("is_repair_applied") ? "Applied" : "Apply", kbd("p")));
+
+  const definitions = () => el("details", { class: "ek-claims ek-types-meant" }, el("summary", { text: "What the five types mean" }),
+    model.get("types").map((one) => el("div", { class: `ek-claim ${typeClass(one.type)}` },
+      el("b", { text: one.type }), el("p", { text: one.definition }),
+      el("p", { class: "ek-muted", text: `Includes ${one.includes.join("; ")}.` }),
+      el("p", { class: "ek-muted", text: `Not: ${one.excludes.join("; ")}.` }))));
 
   let drawnFor = null;
   let drawnToken = null;
-  const draw = () => {
+  const draw = () => redrawn(root, drawn);
+  const drawn = () => {
     const shown = model.get("case");
     if (!shown.headline) { root.replaceChildren(); return; }
     const top = root.scrollTop;
@@ -63,14 +96,16 @@ function render({ model, el: root }) {
       ? [...root.querySelectorAll("details[open] > summary")].map((one) => one.textContent) : [];
     drawnToken = shown.token;
     fill(root,
-      el("div", { class: "ek-why" }, el("h2", { text: shown.headline }), el("p", { class: "ek-muted", text: shown.subline })),
-      shown.repairs.length
-        ? el("div", { class: "ek-repairs" }, el("b", { text: "Validating will repair:" }), el("ul", {}, shown.repairs.map(repair)))
-        : null,
+      el("div", { class: "ek-why" }, el("h2", { text: shown.headline }),
+        el("div", { class: "ek-row" }, el("p", { class: "ek-muted", text: shown.subline }), stepper(shown.issues.length))),
+      shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),
+      shown.opinions.length ? el("div", { class: "ek-opinions" }, shown.opinions.map(opinion)) : null,
+      shown.repairs.length ? repairs(shown) : null,
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
       ...shown.issues.map(card),
-      shown.issues.length ? null : el("p", { class: "ek-muted", text: "No check found anything. This case is an audit: decide as if nobody had." }),
-      el("details", { class: "ek-claims" }, el("summary", { text: "What the agent claims" }),
+      shown.issues.length || shown.is_blind ? null : el("p", { class: "ek-muted", text: "No check found anything. Decide as if nobody had." }),
+      definitions(),
+      shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { text: "What the agent claims" }),
         shown.claims.map((claim) => el("div", { class: `ek-claim ${typeClass(claim.type)}` },
           el("b", { text: `Segment ${claim.segment}, ${pages(claim.start, claim.end)}: ${typeName(claim.type)}` }),
           claim.reasoning ? el("p", { class: "ek-muted", text: claim.reasoning }) : null,
@@ -78,18 +113,20 @@ function render({ model, el: root }) {
             el("span", { text: `${one.type} · ${one.presence} · confidence ${one.confidence} · share ${one.share}` }),
             one.evidence.map((quote) => el("button", {
               class: "ek-evidence", title: `show page ${quote.page}`,
-              onclick: () => say(model, { token: model.get("case").token, action: "evidence", page: quote.page, snippet: quote.snippet }),
+              onclick: () => send("evidence", { page: quote.page, snippet: quote.snippet }),
             }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), `“${quote.snippet}”`))))))),
       shown.earlier.length
         ? el("details", { class: "ek-claims" }, el("summary", { text: plural(shown.earlier.length, "earlier review") }),
-          shown.earlier.map((one) => el("p", { text: `${one.reviewer}, ${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
+          shown.earlier.map((one) => el("p", { text: `${one.reviewer ? `${one.reviewer}, ` : ""}${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
         : null);
     for (const one of root.querySelectorAll("details > summary")) one.parentElement.open = unfolded.includes(one.textContent);
     root.scrollTop = top;
     if (drawnFor !== model.get("selected")) {
       drawnFor = model.get("selected");
       const selected = root.querySelector(".ek-selected");
-      if (selected) selected.scrollIntoView({ block: "nearest" });
+      // The first one with the reason above it, any other from its own head on.
+      if (selected === root.querySelector(".ek-issue")) root.scrollTop = 0;
+      else if (selected) selected.scrollIntoView({ block: "start" });
       const mark = root.querySelector(".ek-selected .ek-window mark");
       if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 90; // the match, and what stands before it
     }

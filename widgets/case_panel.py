@@ -7,7 +7,8 @@ from typing import Any
 import anywidget
 import traitlets
 
-from evalkit.classification.schema import PresenceLevel
+from evalkit.classification.schema import DocumentType, PresenceLevel, type_definitions
+from evalkit.classification.v4_evidence_quality import band, quality_score
 from evalkit.issue import Issue, IssueSeverity, PageBox, QuoteVerdict
 from evalkit.review import IssueContext, SMEPacket
 from evalkit.review.context import Paragraph
@@ -26,6 +27,17 @@ WORDS = {
 NOT_READ = "Page {page} could not be read as text: look at the picture"
 
 
+#: What a draft's flags are called.
+FLAG_WORDS = {"other_patient": "other patient", "duplicate": "duplicate", "out_of_order": "out of order"}
+
+
+def _types() -> list[dict[str, Any]]:
+    names = ("definition", "includes", "excludes")
+    return [
+        {"type": kind.value, **{name: type_definitions()[kind.value][name] for name in names}} for kind in DocumentType
+    ]
+
+
 class CasePanel(anywidget.AnyWidget):
     """Shows one case; says what was chosen (custom messages ``select``, ``verdict``, ``evidence``)."""
 
@@ -41,25 +53,42 @@ class CasePanel(anywidget.AnyWidget):
     seen = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
     """Issues whose place was on screen."""
     verdicts = traitlets.Dict().tag(sync=True)
-    """issue_id → ``{verdict, note}``."""
+    """issue_id → ``{verdict}``."""
+    answered = traitlets.Int(0).tag(sync=True)
+    """The number of the last press (``nth``) whose answer is on screen."""
+    notes = traitlets.Dict().tag(sync=True)
+    """issue_id → the expert's note."""
+    is_repair_applied = traitlets.Bool(default_value=False).tag(sync=True)
+    """Whether the expert has accepted what validating will repair."""
+    types = traitlets.List(trait=traitlets.Dict(), default_value=_types()).tag(sync=True)
+    """What the five types mean: ``{type, definition, includes, excludes}``."""
 
 
 def described(case: Case) -> dict[str, Any]:
-    """A case in the words of the screen."""
+    """A case in the words of the screen; of a blind one nothing that the agent or a check has said."""
     packet = case.packet
+    issues = [] if case.is_blind else packet.issues
     return {
-        "headline": headline(packet),
-        "subline": subline(packet),
-        "refusal": case.refusal() or "",
-        "repairs": [
+        "headline": blind_headline(packet) if case.is_blind else headline(packet),
+        "subline": "What the agent said is hidden until you have given your answer."
+        if case.is_blind
+        else subline(packet),
+        "is_blind": case.is_blind,
+        "told": told(case),
+        "opinions": _opinions(case),
+        "refusal": "" if case.is_blind else case.refusal() or "",
+        "repairs": []
+        if case.is_blind
+        else [
             {"description": one.description, "before": _value(one.before), "after": _value(one.after)}
             for one in packet.proposed_repairs
         ],
-        "issues": [_issue(issue) for issue in packet.issues],
-        "claims": _claims(packet),
+        "issues": [_issue(issue) for issue in issues],
+        "claims": [] if case.is_blind else _claims(packet),
         "earlier": [
             {
-                "reviewer": one.reviewer,
+                # Whoever decides between two answers, or gives a second one, should not know whose the others are.
+                "reviewer": "" if case.opinions or case.is_blind else one.reviewer,
                 "when": one.submitted_at[:16].replace("T", " "),
                 "outcome": one.outcome,
                 "notes": one.correction_notes,
@@ -69,10 +98,56 @@ def described(case: Case) -> dict[str, Any]:
     }
 
 
+def told(case: Case) -> list[str]:
+    """What colleagues left for whoever opens the case, a sentence each."""
+    sentences = []
+    if case.request:
+        sentences.append(f"A colleague asks: {case.request}")
+    if case.deferral:
+        sentences.append(
+            f"Deferred by {case.deferral.reviewer} on {case.deferral.deferred_at[:10]}: {case.deferral.reason}"
+        )
+    return sentences
+
+
+def _opinions(case: Case) -> list[dict[str, Any]]:
+    """The answers between which an adjudication decides, side by side; what only one of them says is marked."""
+    drawn = [
+        {(one.start_page, one.end_page, one.dominant_type) for one in each.draft.segments} for each in case.opinions
+    ]
+    common = set.intersection(*drawn) if drawn else set()
+    return [
+        {
+            "name": each.name,
+            "overall": "undeterminable"
+            if each.outcome == "undeterminable"
+            else each.draft.dominant_type or "cannot tell",
+            "can_take": each.outcome != "undeterminable" and not case.is_completed,
+            "notes": each.notes,
+            "segments": [
+                {
+                    "start": one.start_page,
+                    "end": one.end_page,
+                    "type": one.dominant_type,
+                    "differs": (one.start_page, one.end_page, one.dominant_type) not in common,
+                    "flags": [FLAG_WORDS[flag.flag] for flag in each.draft.flags if flag.start_page == one.start_page],
+                }
+                for one in each.draft.segments
+            ],
+        }
+        for each in case.opinions
+    ]
+
+
 def headline(packet: SMEPacket) -> str:
     """Why a person is asked, in the arbiter's words."""
     why = {"escalated": "Escalated", "audit": "Audit of an accepted case", "sample": "Drawn for review"}
     return f"{why.get(packet.review_reason, 'Asked for')}: {packet.decision_reason}"
+
+
+def blind_headline(packet: SMEPacket) -> str:
+    """Why a person is asked who must not know what the agent says, or whether a check complained."""
+    return "Audit: which documents are these?" if packet.review_reason == "audit" else "A second opinion is asked for"
 
 
 def subline(packet: SMEPacket) -> str:
@@ -82,7 +157,9 @@ def subline(packet: SMEPacket) -> str:
     parts = [f"{count} {name}{'s' * (count > 1)}" for count, name in counted if count]
     answer = packet.classification
     said = (answer.dominant_type_overall or "cannot tell") if answer else "no usable answer"
-    return f"{', '.join(parts) or 'no issues'} · the agent says: {said}"
+    score = quality_score(issue for issue in packet.open_issues if issue.agent == "V4")
+    quality = f" · evidence quality {score:.2f}, {band(score)}" if answer else ""
+    return f"{', '.join(parts) or 'no issues'} · the agent says: {said}{quality}"
 
 
 def _issue(issue: Issue) -> dict[str, Any]:

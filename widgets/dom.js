@@ -4,7 +4,9 @@
 const el = (tag, props = {}, ...children) => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props)) {
-    if (value === null || value === undefined || value === false) continue;
+    if (value === null || value === undefined) continue;
+    if (name.startsWith("aria-")) { node.setAttribute(name, String(value)); continue; } // "false" says something there
+    if (value === false) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
     else if (name === "text") node.textContent = value;
     else if (name === "style") Object.assign(node.style, value);
@@ -13,6 +15,8 @@ const el = (tag, props = {}, ...children) => {
   node.append(...there(children));
   return node;
 };
+// A key on the button that it presses; the button's name is what it does.
+const kbd = (text) => el("kbd", { "aria-hidden": true, text });
 const there = (children) => children.flat(2).filter((child) => child !== null && child !== undefined && child !== false);
 const fill = (node, ...children) => node.replaceChildren(...there(children));
 
@@ -37,3 +41,23 @@ const typeName = (type) => type || "cannot tell";
 const pages = (start, end) => (start === end ? `page ${start}` : `pages ${start}–${end}`);
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const clock = (iso) => (iso ? new Date(iso).toLocaleTimeString([], { hour12: false }) : "");
+
+// A sender that counts its presses: the keyboard waits, while `busy` stands at the root, for the answer to the last one.
+const counted = (model, root, token) => {
+  let sent = model.get("answered"); // a view drawn again goes on counting
+  model.on("change:answered", () => { if (model.get("answered") >= sent) delete root.dataset.busy; });
+  return (action, more = {}) => {
+    sent += 1;
+    root.dataset.busy = "";
+    say(model, { action, token: token(), nth: sent, ...more });
+  };
+};
+
+// Draw again, and leave the focus on the control that had it: `data-focus` or the key tells which.
+const redrawn = (root, draw) => {
+  const held = root.contains(document.activeElement) ? document.activeElement : null;
+  draw();
+  if (!held || held.isConnected) return;
+  const [name, value] = held.dataset.focus ? ["focus", held.dataset.focus] : ["key", held.dataset.key];
+  if (value) root.querySelector(`[data-${name}="${CSS.escape(value)}"]`)?.focus({ preventScroll: true });
+};

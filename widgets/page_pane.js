@@ -1,186 +1,751 @@
 // The packet as a ribbon of pages, and one page large, with what is lit on it.
 
-const KEPT = 8;
-const THUMBS_AT_ONCE = 40;
+const drawnType = (type) => type || "no type yet";
+const KEPT = 24; // full-size pictures that stay here: some 12 MB
+const AT_ONCE = 4; // small pictures for one request: a press waits for no more than these
+const PATIENCE = 5000; // ms after which an unanswered request is forgotten
 const STEPS = [0.5, 0.75, 1, 1.25, 1.5, 2, 3];
+const WIDEST = 1000;
+const MARGIN = 48;
+const FLAGS = { other_patient: "other patient", duplicate: "duplicate", out_of_order: "out of order" };
+const LEVELS = {
+  PRIMARY: "primary", EMBEDDED_RAW: "embedded", MENTION_ONLY: "only mentioned", NO_EVIDENCE: "no evidence",
+};
+const isBox = (box) => box[2] > box[0] && box[3] > box[1];
 
-function render({ model, el: root }) {
-  root.classList.add("ek", "ek-pane");
-  let zoom = 1;
-  const cache = new Map(); // page → object URL, newest last
-  const thumbs = new Map(); // page → object URL
+// The pictures belong to the document, not to a view of it: what arrives before the pane is on screen is kept.
+function pane() {
+  const pictures = { page: new Map(), thumbnail: new Map(), preview: new Map() };
+  let onArrival = () => {};
 
-  const image = el("img", { class: "ek-page-image", draggable: false, alt: "" });
-  const marks = el("div", { class: "ek-marks" });
-  const sheet = el("div", { class: "ek-sheet" }, image, marks);
-  const scroll = el("div", { class: "ek-scroll", tabindex: 0 }, sheet);
-  const counter = el("span", { class: "ek-counter" });
-  const note = el("span", { class: "ek-strip" });
-  const ribbon = el("nav", { class: "ek-ribbon", "aria-label": "pages" });
-  const tools = el("div", { class: "ek-tools" },
-    el("button", { text: "‹", "aria-label": "previous page", onclick: () => go(model.get("page") - 1) }), counter,
-    el("button", { text: "›", "aria-label": "next page", onclick: () => go(model.get("page") + 1) }),
-    el("button", { text: "−", "aria-label": "smaller", onclick: () => scale(-1) }),
-    el("button", { text: "Fit", onclick: () => { zoom = 1; size(); } }),
-    el("button", { text: "+", "aria-label": "larger", onclick: () => scale(1) }),
-    el("span", { class: "ek-grow" }), note);
-  root.append(ribbon, el("div", { class: "ek-middle" }, tools, scroll));
-
-  const forget = (map) => { map.forEach((url) => URL.revokeObjectURL(url)); map.clear(); };
-  const keep = (page, url) => {
-    if (cache.has(page) && cache.get(page) !== url) URL.revokeObjectURL(cache.get(page));
-    cache.delete(page);
-    cache.set(page, url);
-    for (const old of cache.keys()) {
-      if (cache.size <= KEPT) break;
-      if (old === model.get("page")) continue;
-      URL.revokeObjectURL(cache.get(old));
-      cache.delete(old);
+  const forget = () => {
+    for (const map of Object.values(pictures)) {
+      map.forEach((one) => URL.revokeObjectURL(one.url));
+      map.clear();
     }
   };
-  const picture = (bytes) => URL.createObjectURL(new Blob([bytes], { type: "image/jpeg" }));
 
-  const go = (page) => {
-    if (page < 1 || page > model.get("total") || page === model.get("page")) return;
-    if (cache.has(page)) keep(page, cache.get(page)); // used now: dropped last
-    say(model, { action: "page", token: model.get("version"), page, cached: cache.has(page) });
-    if (cache.has(page)) show(page, []);
-  };
-  const scale = (by) => {
-    const at = STEPS.findIndex((step) => step >= zoom);
-    zoom = STEPS[Math.min(Math.max(at + by, 0), STEPS.length - 1)];
-    size();
-  };
-  const size = () => {
-    const fit = Math.min(scroll.clientWidth - 48, 760);
-    sheet.style.width = `${Math.max(fit, 240) * zoom}px`;
-  };
-
-  // A page counts as seen when it is painted and stays for a moment, not when it was asked for.
-  let painted = 0;
-  const tellPainted = (page, issue) => {
-    const ticket = ++painted;
-    const token = model.get("version"); // of the case that is painted now, not of the one that may follow
-    requestAnimationFrame(() => setTimeout(() => {
-      if (ticket === painted && !document.hidden) say(model, { action: "painted", token, page, issue });
-    }, 150));
-  };
-
-  // Nothing of another page, or of another patient, may stand beside what is said about this one.
-  let asked = 0;
-  const blank = () => {
-    painted += 1;
-    image.removeAttribute("src");
-    marks.replaceChildren();
-    counter.textContent = "";
-    delete root.dataset.page;
-  };
-
-  const show = async (page, lit) => {
-    const url = cache.get(page);
-    if (!url) {
-      blank();
-      if (page > 0 && asked !== page) { // it was dropped since it was sent
-        asked = page;
-        say(model, { action: "page", token: model.get("version"), page, cached: false });
+  function initialize({ model }) {
+    let version = model.get("version");
+    const tellHeld = () => {
+      model.set("held", { version, pages: [...pictures.page.keys()] });
+      model.save_changes();
+    };
+    const received = (message, buffers) => {
+      if (message.version !== model.get("version")) return;
+      if (buffers && buffers.length && !pictures[message.kind].has(message.page)) {
+        const url = URL.createObjectURL(new Blob([buffers[0]], { type: "image/jpeg" }));
+        const one = { url };
+        if (message.kind === "page") {
+          one.image = el("img", { class: "ek-page-image", draggable: false, alt: `page ${message.page}`, src: url });
+          one.ready = one.image.decode().catch(() => { one.isBroken = true; });
+        }
+        pictures[message.kind].set(message.page, one);
+        if (message.kind === "page") {
+          for (const [page, old] of pictures.page) {
+            if (pictures.page.size <= KEPT) break;
+            if (page === message.page || old.image.isConnected) continue;
+            URL.revokeObjectURL(old.url);
+            pictures.page.delete(page);
+          }
+          tellHeld();
+        }
       }
-      return;
-    }
-    asked = 0;
-    counter.textContent = `Page ${page} of ${model.get("total")}`;
-    image.alt = `page ${page}`;
-    if (image.src !== url) {
-      marks.replaceChildren();
-      image.src = url;
-      try { await image.decode(); } catch { return; }
-      if (model.get("page") !== page) return;
-      if (image.src !== url) return;
-      size();
-    }
-    marks.replaceChildren(...lit.map((mark) => el("div", {
-      class: `ek-mark ek-mark-${mark.style}`,
-      style: {
-        left: `${mark.x0 * 100}%`, top: `${mark.y0 * 100}%`,
-        width: `${(mark.x1 - mark.x0) * 100}%`, height: `${(mark.y1 - mark.y0) * 100}%`,
+      onArrival(message.kind, message.page);
+    };
+    const begun = () => {
+      if (version === model.get("version")) return;
+      version = model.get("version");
+      forget();
+    };
+    model.on("msg:custom", received);
+    model.on("change:version", begun);
+    return forget;
+  }
+
+  function render({ model, el: root }) {
+    root.classList.add("ek", "ek-pane");
+    const total = () => model.get("total");
+    const picture = (page) => pictures.page.get(page);
+    const missing = (page) => (model.get("note") ? { what: model.get("note") } : model.get("missing")[page]);
+    const token = () => model.get("version");
+
+    // ---------------------------------------------------------------------------------------------- what stands where
+
+    let zoom = 1;
+    let isWhole = false; // fitted to the window's height, not to its width
+    let isSpread = false;
+    const turned = new Map(); // page → quarter turns clockwise
+    let shown = 0; // the page on screen
+    let target = 0; // the page that was asked for last
+    let asking = null; // {page, since}: the kernel's answer is awaited
+
+    const leaf = () => {
+      const marks = el("div", { class: "ek-marks" });
+      const hits = el("div", { class: "ek-marks" });
+      const turner = el("div", { class: "ek-turner" });
+      const number = el("div", { class: "ek-leaf-number" });
+      return { node: el("div", { class: "ek-sheet" }, turner, number), turner, marks, hits, number, page: 0 };
+    };
+    const leaves = [leaf(), leaf()];
+    const paper = el("div", { class: "ek-papers" }, leaves.map((one) => one.node));
+    const scroll = el("div", { class: "ek-scroll", tabindex: 0, "aria-label": "the page" }, paper);
+
+    const number = el("input", {
+      type: "text", class: "ek-number", inputmode: "numeric", "aria-label": "page number",
+      onkeydown: (event) => {
+        if (event.key === "Enter") { event.stopPropagation(); go(Number.parseInt(number.value, 10)); scroll.focus(); }
+        if (event.key === "Escape") { event.stopPropagation(); tellWhere(); scroll.focus(); }
       },
-    })));
-    root.dataset.page = page;
-    if (marks.firstChild) marks.firstChild.scrollIntoView({ block: "center", inline: "nearest" });
-    else scroll.scrollTop = 0;
-    tellPainted(page, model.get("issue_id"));
-  };
-  const refresh = () => show(model.get("page"), model.get("marks").filter((mark) => mark.page === model.get("page")));
-
-  const wanted = new IntersectionObserver((entries) => {
-    const visible = entries.filter((entry) => entry.isIntersecting).map((entry) => Number(entry.target.dataset.page));
-    const missing = visible.filter((page) => !thumbs.has(page));
-    for (let at = 0; at < missing.length; at += THUMBS_AT_ONCE) {
-      say(model, { action: "thumbnails", token: model.get("version"), pages: missing.slice(at, at + THUMBS_AT_ONCE) });
-    }
-  }, { root: ribbon, rootMargin: "200px" });
-
-  const drawRibbon = () => {
-    wanted.disconnect();
-    const current = model.get("page");
-    ribbon.replaceChildren(...model.get("segments").map((segment) =>
-      el("section", { class: `ek-segment ${typeClass(segment.type)}` },
-        el("header", {}, el("b", { text: typeName(segment.type) }),
-          el("span", { text: segment.start === segment.end ? `${segment.start}` : `${segment.start}–${segment.end}` })),
-        el("div", { class: "ek-thumbs" }, Array.from({ length: segment.end - segment.start + 1 }, (_, i) => {
-          const page = segment.start + i;
-          const thumb = el("button", {
-            class: `ek-thumb${page === current ? " ek-current" : ""}`, "data-page": page, title: `page ${page}`,
-            "aria-label": `page ${page}, ${typeName(segment.type)}`, "aria-current": page === current ? "page" : null,
-            onclick: () => go(page),
-          }, thumbs.has(page) ? el("img", { src: thumbs.get(page), alt: "" }) : null, el("span", { text: page }));
-          wanted.observe(thumb);
-          return thumb;
-        })))));
-  };
-  const drawCurrent = () => {
-    ribbon.querySelectorAll(".ek-thumb").forEach((thumb) => {
-      const here = Number(thumb.dataset.page) === model.get("page");
-      thumb.classList.toggle("ek-current", here);
-      if (here) { thumb.setAttribute("aria-current", "page"); thumb.scrollIntoView({ block: "nearest" }); }
-      else thumb.removeAttribute("aria-current");
+      onfocus: () => number.select(),
+      onblur: () => tellWhere(),
     });
-  };
+    const of = el("span", { class: "ek-of" });
+    const tool = (what, label, text, name, props = {}) => el("button", {
+      "aria-label": label, title: label, "data-do": what, onclick: () => act(what), ...props,
+    }, text ? el("span", { text }) : null, name ? kbd(name) : null);
+    const fit = tool("fit", "fit the width, or the whole page", "Fit", "0");
+    const spread = tool("spread", "two pages side by side", "2 pages", "b", { "aria-pressed": "false" });
+    const strip = el("button", { class: "ek-strip", "aria-describedby": "ek-strip-parts" });
+    const parts = el("div", { class: "ek-parts", id: "ek-strip-parts", role: "tooltip" });
+    const tools = el("div", { class: "ek-tools", role: "toolbar", "aria-label": "page" },
+      tool("previous", "previous page", "", "←"), el("span", { class: "ek-counter" }, number, of),
+      tool("next", "next page", "", "→"),
+      tool("smaller", "smaller", "", "−"), fit, tool("larger", "larger", "", "+"),
+      tool("rotate", "rotate this page", "⟳", "r"), tool("find", "find in the document", "Find", "f"), spread,
+      tool("sheet", "all pages", "All pages", "g"),
+      el("span", { class: "ek-whose" }, strip, parts));
+    const ribbon = el("nav", { class: "ek-ribbon", "aria-label": "pages" });
+    const card = el("div", { class: "ek-about", role: "tooltip", hidden: true });
+    const view = el("div", { class: "ek-view" }, scroll);
+    const middle = el("div", { class: "ek-middle" }, tools, view);
+    root.append(ribbon, middle, card);
 
-  const received = (message, buffers) => {
-    if (message.version !== model.get("version")) return;
-    if (message.kind === "page") {
-      if (!cache.has(message.page)) keep(message.page, picture(buffers[0]));
-      if (message.page === model.get("page") && root.dataset.page !== String(message.page)) refresh();
-    }
-    if (message.kind === "thumbnail") {
-      thumbs.set(message.page, picture(buffers[0]));
-      const thumb = ribbon.querySelector(`.ek-thumb[data-page="${message.page}"]`);
-      if (thumb && !thumb.querySelector("img")) thumb.prepend(el("img", { src: thumbs.get(message.page), alt: "" }));
-    }
-  };
+    const quarters = (page) => turned.get(page) || 0;
+    const sizeLeaf = (one, width) => {
+      const image = picture(one.page)?.image;
+      const [across, down] = image?.naturalWidth ? [image.naturalWidth, image.naturalHeight] : [8.5, 11];
+      const isLying = quarters(one.page) % 2 === 1;
+      const shape = isLying ? across / down : down / across;
+      const room = Math.max(scroll.clientHeight - MARGIN, 200);
+      const wide = (isWhole ? Math.min(width, room / shape) : width) * zoom;
+      const high = wide * shape;
+      Object.assign(one.node.style, { width: `${wide}px`, height: `${high}px` });
+      Object.assign(one.turner.style, {
+        width: `${isLying ? high : wide}px`, height: `${isLying ? wide : high}px`,
+        transform: `translate(-50%, -50%) rotate(${90 * quarters(one.page)}deg)`,
+      });
+    };
+    const size = () => {
+      const used = isSpread && leaves[1].page ? 2 : 1;
+      const room = Math.min((scroll.clientWidth - MARGIN - 16 * (used - 1)) / used, WIDEST);
+      leaves.forEach((one) => sizeLeaf(one, Math.max(room, 200)));
+    };
+    const rescale = () => {
+      const at = [scroll.scrollLeft + scroll.clientWidth / 2, scroll.scrollTop + scroll.clientHeight / 2];
+      const before = [scroll.scrollWidth, scroll.scrollHeight];
+      size();
+      scroll.scrollTo({
+        left: (at[0] / before[0]) * scroll.scrollWidth - scroll.clientWidth / 2,
+        top: (at[1] / before[1]) * scroll.scrollHeight - scroll.clientHeight / 2,
+      });
+      tellPainted();
+    };
+    const scale = (by) => {
+      const at = STEPS.findIndex((step) => step >= zoom);
+      zoom = STEPS[Math.min(Math.max(at + by, 0), STEPS.length - 1)];
+      rescale();
+    };
 
-  let version = model.get("version");
-  model.on("change:version", () => {
-    if (version === model.get("version")) return;
-    version = model.get("version");
-    forget(cache);
-    forget(thumbs);
-    blank();
-    asked = 0;
-    zoom = 1;
+    // ---------------------------------------------------------------------------------------------- turning
+
+    // One request is under way at a time: keys held down ask for where they stop, not for every page between.
+    const ask = () => {
+      if (asking && Date.now() - asking.since < PATIENCE) return;
+      asking = model.get("note") ? null : { page: target, since: Date.now() };
+      say(model, { action: "page", token: token(), page: target, cached: Boolean(picture(target)) });
+    };
+    const unpaint = () => { painting += 1; delete root.dataset.painted; };
+    const go = (page) => {
+      if (!Number.isInteger(page) || page < 1 || page > total() || page === target) { tellWhere(); return; }
+      target = page;
+      root.dataset.asked = page;
+      unpaint();
+      if (picture(page) || missing(page)) { shown = page; lay(); }
+      ask();
+    };
+    const turnedTo = () => {
+      const page = model.get("page");
+      if (asking?.page === page) {
+        asking = null;
+        if (target !== page) { ask(); return; } // pressed on meanwhile
+      } else if (!asking) root.dataset.asked = target = page; // an issue or a quote was opened; a press after it is still to be answered
+      unpaint();
+      shown = page;
+      lay();
+    };
+
+    // ---------------------------------------------------------------------------------------------- the page
+
+    const tellWhere = () => {
+      if (document.activeElement !== number) number.value = shown || ""; // else it is being typed
+      number.style.width = `${String(total()).length + 3}ch`;
+      of.textContent = shown ? `of ${total()}` : "";
+    };
+    // Nothing of another page, or of another patient, may stand beside what is said about this one.
+    const blank = () => {
+      unpaint();
+      leaves.forEach((one) => { one.turner.replaceChildren(); one.page = 0; });
+      delete root.dataset.page;
+      strip.hidden = true;
+    };
+    const outlines = (boxes, className) => boxes.map((box) => el("div", {
+      class: className(box),
+      style: {
+        left: `${box.x0 * 100}%`, top: `${box.y0 * 100}%`,
+        width: `${(box.x1 - box.x0) * 100}%`, height: `${(box.y1 - box.y0) * 100}%`,
+      },
+    }));
+    const light = (one) => {
+      // Until the kernel has followed, its marks and its issue are those of another page.
+      const lit = model.get("page") === shown ? model.get("marks").filter((mark) => mark.page === one.page) : [];
+      one.marks.replaceChildren(...outlines(lit, (mark) => `ek-mark ek-mark-${mark.style}`));
+      const found = finder.hits.filter((hit) => hit.page === one.page);
+      one.hits.replaceChildren(...outlines(found, (hit) => `ek-hit${hit.hit === finder.at ? " ek-hit-now" : ""}`));
+    };
+    const notDrawn = (page, why) => el("div", { class: "ek-missing", role: "note" },
+      el("b", { text: `Page ${page} is not shown here.` }),
+      el("p", { text: why.remedy ? `${why.what}.` : why.what }),
+      why.remedy ? el("p", { text: why.remedy }) : null,
+      why.remedy ? el("button", { text: "Try again", onclick: () => fetchPage(page) }) : null,
+      el("small", { text: "What you see is no blank page: its content is unknown, and it does not count as seen." }));
+    const fillLeaf = (one, page) => {
+      const why = missing(page);
+      const image = why ? null : picture(page)?.image;
+      const isSame = one.page === page && one.turner.contains(image || null);
+      one.page = page;
+      one.node.hidden = page === 0;
+      one.node.classList.toggle("ek-sheet-missing", Boolean(why));
+      one.number.textContent = isSpread && page ? `page ${page}` : "";
+      if (page === 0) { one.turner.replaceChildren(); return; }
+      if (why) one.turner.replaceChildren(notDrawn(page, why));
+      else if (!image) one.turner.replaceChildren(el("div", { class: "ek-coming", text: "…" }));
+      else if (!isSame) one.turner.replaceChildren(image, one.marks, one.hits);
+      light(one);
+    };
+
+    let laying = 0;
+    const lay = async () => {
+      const ticket = ++laying;
+      const page = shown;
+      const second = isSpread && page > 0 && page < total() ? page + 1 : 0;
+      if (!page || !(picture(page) || missing(page))) {
+        blank();
+        tellWhere();
+        if (page) fetchPage(page); // it was dropped since it was sent
+        return;
+      }
+      await Promise.all([page, second].map((one) => picture(one)?.ready));
+      if (ticket !== laying) return;
+      const isNew = root.dataset.page !== String(page);
+      fillLeaf(leaves[0], page);
+      fillLeaf(leaves[1], second);
+      size();
+      root.dataset.page = page;
+      tellWhere();
+      drawStrip();
+      drawCurrent();
+      const place = paper.querySelector(finder.isTurning ? ".ek-hit-now" : ".ek-mark");
+      finder.isTurning = false;
+      if (place) bringIntoView(place);
+      else if (isNew) scroll.scrollTo({ top: 0, left: isSpread ? 0 : scroll.scrollLeft });
+      tellPainted();
+      pump();
+    };
+    const bringIntoView = (place) => {
+      const [box, view] = [place.getBoundingClientRect(), scroll.getBoundingClientRect()];
+      scroll.scrollTop += box.top + box.height / 2 - view.top - view.height / 2;
+      if (box.left < view.left || box.right > view.right) {
+        scroll.scrollLeft += box.left + box.width / 2 - view.left - view.width / 2;
+      }
+    };
+
+    // A page counts as seen when it is painted and stays for a moment, not when it was asked for.
+    let painting = 0;
+    const isInView = (one) => {
+      if (!one.page || missing(one.page) || !one.turner.contains(picture(one.page)?.image || null)) return false;
+      if (picture(one.page).isBroken) return false;
+      const [box, view] = [one.node.getBoundingClientRect(), scroll.getBoundingClientRect()];
+      const across = Math.min(box.right, view.right) - Math.max(box.left, view.left);
+      const down = Math.min(box.bottom, view.bottom) - Math.max(box.top, view.top);
+      return across >= 0.4 * Math.min(box.width, view.width) && down >= Math.min(box.height, view.height) / 4;
+    };
+    const isSeen = (box) => {
+      const view = scroll.getBoundingClientRect();
+      return box.bottom > view.top && box.top < view.bottom && box.right > view.left && box.left < view.right;
+    };
+    const isLightInView = (one) => {
+      const lit = [...one.marks.children];
+      return lit.length === 0 || lit.some((mark) => isSeen(mark.getBoundingClientRect()));
+    };
+    const tellPainted = () => {
+      const ticket = ++painting;
+      const [page, opened, version] = [shown, model.get("issue_id"), token()]; // of the case that is painted now
+      requestAnimationFrame(() => setTimeout(() => {
+        if (ticket !== painting || document.hidden || !contact.hidden || model.get("page") !== page) return;
+        if (version !== token()) return;
+        for (const one of leaves.filter(isInView)) {
+          const issue = isLightInView(one) ? opened : "";
+          if (one.page === page) root.dataset.painted = `${version}:${page}`;
+          say(model, { action: "painted", token: version, page: one.page, issue });
+          root.dispatchEvent(new CustomEvent("ek-painted", {
+            bubbles: true, detail: { page: one.page, issue, token: version },
+          }));
+          markSeen(one.page);
+        }
+      }, 150));
+    };
+    const again = () => { if (!document.hidden) tellPainted(); };
+
+    // ---------------------------------------------------------------------------------------------- pictures ahead
+
+    // In one lane, so that a press never waits behind more than one small request; what is near comes first.
+    let lane = null; // {kind, pages, since}
+    const wishes = {
+      page: () => (shown ? [shown + 1, shown - 1, ...(isSpread ? [shown + 2, shown + 3] : [])] : []),
+      preview: () => (contact.hidden ? [] : [...inSight.preview]),
+      thumbnail: () => [...inSight.thumbnail],
+    };
+    const pump = () => {
+      if (model.get("note") || asking || (lane && Date.now() - lane.since < PATIENCE)) return;
+      for (const [kind, wish] of Object.entries(wishes)) {
+        const pages = wish().filter((page) => page >= 1 && page <= total() && !pictures[kind].has(page) && !missing(page))
+          .sort((a, b) => (kind === "page" ? 0 : a - b)).slice(0, kind === "page" ? 1 : AT_ONCE);
+        if (pages.length) { order(kind, pages); return; }
+      }
+    };
+    const order = (kind, wanted) => {
+      lane = { kind, pages: new Set(wanted), since: Date.now() };
+      if (kind === "thumbnail") say(model, { action: "thumbnails", token: token(), pages: wanted });
+      else say(model, { action: "previews", token: token(), kind, pages: wanted });
+    };
+    const fetchPage = (page) => order("page", [page]);
+
+    onArrival = (kind, page) => {
+      if (lane?.kind === kind && lane.pages.delete(page) && lane.pages.size === 0) lane = null;
+      if (kind === "thumbnail") dress(thumbs.get(page)?.node, pictures.thumbnail.get(page));
+      if (kind === "preview") dress(cards.get(page), pictures.preview.get(page));
+      if (kind === "page" && [shown, isSpread ? shown + 1 : 0].includes(page)) {
+        const one = leaves.find((other) => other.page === page);
+        if (!one || !one.turner.contains(picture(page)?.image || null)) lay();
+      }
+      pump();
+    };
+    const dress = (node, one) => {
+      if (node && one && !node.querySelector("img")) node.prepend(el("img", { src: one.url, alt: "" }));
+    };
+    const inSight = { thumbnail: new Set(), preview: new Set() };
+    const watcher = (kind, frame) => new IntersectionObserver((entries) => {
+      for (const entry of entries) {
+        inSight[kind][entry.isIntersecting ? "add" : "delete"](Number(entry.target.dataset.page));
+      }
+      pump();
+    }, { root: frame, rootMargin: "200px" });
+    const watchRibbon = watcher("thumbnail", ribbon);
+
+    // ---------------------------------------------------------------------------------------------- whose page it is
+
+    const cut = (page, box) => {
+      const image = picture(page)?.image;
+      if (!image?.naturalWidth || !isBox(box)) return null;
+      const pad = 0.006;
+      const [x0, y0] = [Math.max(box[0] - pad, 0), Math.max(box[1] - pad, 0)];
+      const [x1, y1] = [Math.min(box[2] + pad, 1), Math.min(box[3] + pad, 1)];
+      const [across, down] = [(x1 - x0) * image.naturalWidth, (y1 - y0) * image.naturalHeight];
+      const by = Math.min(1, 340 / across, 90 / down);
+      return el("div", {
+        class: "ek-cut", role: "img", "aria-label": "as it stands on the page",
+        style: {
+          width: `${across * by}px`, height: `${down * by}px`, backgroundImage: `url("${image.src}")`,
+          backgroundSize: `${image.naturalWidth * by}px ${image.naturalHeight * by}px`,
+          backgroundPosition: `${-x0 * image.naturalWidth * by}px ${-y0 * image.naturalHeight * by}px`,
+        },
+      });
+    };
+    const drawStrip = () => {
+      const whose = model.get("strips")[shown - 1];
+      strip.hidden = !whose;
+      if (!whose) return;
+      strip.className = `ek-strip ek-strip-${whose.relation}`;
+      fill(strip, el("span", { text: whose.text }), whose.words ? el("b", { text: ` · ${whose.words}` }) : null);
+      fill(parts, whose.parts.length ? whose.parts.map((part) => el("div", { class: "ek-part" },
+        el("span", { class: "ek-muted", text: part.label }), el("span", { text: part.value }), cut(shown, part.box)))
+        : el("span", { class: "ek-muted", text: "Neither a name nor a date of birth was read on this page." }));
+    };
+
+    // ---------------------------------------------------------------------------------------------- ribbon
+
+    const thumbs = new Map(); // page → {node, dot, said}: made once for a document, moved when segments change
+    const sections = new Map(); // first page → {node, …}
+    let seen = new Set();
+    const sectionOf = (page) => model.get("segments").find((one) => one.start <= page && page <= one.end);
+    const about = (page) => {
+      const segment = sectionOf(page);
+      return [
+        `page ${page}`, segment ? drawnType(segment.type) : null, model.get("statuses")[page - 1],
+        model.get("missing")[page] ? "cannot be drawn" : null,
+        model.get("evidence").includes(page) ? "evidence here" : null, seen.has(page) ? "seen" : "not seen yet",
+      ].filter(Boolean);
+    };
+    const drawThumb = (page) => {
+      const one = thumbs.get(page);
+      const label = about(page).join(", ");
+      if (!one || one.said === label) return;
+      one.said = label;
+      one.node.setAttribute("aria-label", label);
+      one.node.classList.toggle("ek-thumb-seen", seen.has(page));
+      one.node.classList.toggle("ek-thumb-evidence", model.get("evidence").includes(page));
+      one.status.textContent = model.get("missing")[page] ? "cannot be drawn" : model.get("statuses")[page - 1] || "";
+    };
+    const makeThumbs = () => {
+      watchRibbon.disconnect();
+      inSight.thumbnail.clear();
+      thumbs.clear();
+      sections.clear();
+      ribbon.replaceChildren();
+      seen = new Set(model.get("seen"));
+      for (let page = 1; page <= total(); page += 1) {
+        const status = el("em");
+        const node = el("button", { class: "ek-thumb", "data-page": page, onclick: () => go(page) },
+          el("i", { "aria-hidden": "true" }), status, el("span", { text: page }));
+        thumbs.set(page, { node, status, said: "" });
+        dress(node, pictures.thumbnail.get(page));
+        watchRibbon.observe(node);
+      }
+    };
+    const drawSegments = () => {
+      const wanted = model.get("segments");
+      const starts = new Set(wanted.map((one) => one.start));
+      for (const [start, one] of sections) if (!starts.has(start)) { one.node.remove(); sections.delete(start); }
+      let before = null;
+      for (const segment of wanted) {
+        let one = sections.get(segment.start);
+        if (!one) {
+          one = { head: el("header"), thumbs: el("div", { class: "ek-thumbs" }), end: 0, said: "" };
+          one.body = el("section", {}, one.head, one.thumbs);
+          one.node = el("div", { class: "ek-document" }, el("div", { class: "ek-divider", text: "new document" }), one.body);
+          sections.set(segment.start, one);
+        }
+        if (one.node.parentNode !== ribbon || one.node.previousSibling !== before) ribbon.insertBefore(one.node, before ? before.nextSibling : ribbon.firstChild);
+        before = one.node;
+        drawSegment(one, segment);
+      }
+    };
+    const drawSegment = (one, segment) => {
+      if (one.end !== segment.end || one.thumbs.childElementCount !== segment.end - segment.start + 1) {
+        one.end = segment.end;
+        const own = [];
+        for (let page = segment.start; page <= segment.end; page += 1) if (thumbs.has(page)) own.push(thumbs.get(page).node);
+        one.thumbs.replaceChildren(...own);
+      }
+      const flags = (segment.flags || []).map((flag) => FLAGS[flag] || flag);
+      const said = JSON.stringify([segment.start, segment.end, segment.type, flags]);
+      if (one.said === said) return;
+      one.said = said;
+      one.body.className = `ek-segment ${typeClass(segment.type)}`;
+      fill(one.head, el("b", { text: drawnType(segment.type), title: drawnType(segment.type) }),
+        el("span", { text: segment.start === segment.end ? `${segment.start}` : `${segment.start}–${segment.end}` }),
+        flags.length ? el("div", { class: "ek-flags" }, flags.map((flag) => el("span", { text: flag }))) : null);
+      for (let page = segment.start; page <= segment.end; page += 1) drawThumb(page);
+    };
+    const drawRibbon = () => {
+      drawSegments();
+      drawCurrent();
+      if (!contact.hidden) drawContact();
+    };
+    let current = null;
+    const drawCurrent = () => {
+      const now = thumbs.get(shown)?.node || null;
+      if (current === now) return;
+      if (current) { current.classList.remove("ek-current"); current.removeAttribute("aria-current"); }
+      current = now;
+      if (!now) return;
+      now.classList.add("ek-current");
+      now.setAttribute("aria-current", "page");
+      const [box, view] = [now.getBoundingClientRect(), ribbon.getBoundingClientRect()];
+      if (box.top < view.top) ribbon.scrollTop -= view.top - box.top + 40;
+      else if (box.bottom > view.bottom) ribbon.scrollTop += box.bottom - view.bottom + 40;
+    };
+    const markSeen = (page) => {
+      if (seen.has(page)) return;
+      seen.add(page);
+      drawThumb(page);
+      const saw = cards.get(page)?.parentNode.querySelector(".ek-card-saw");
+      if (saw) saw.textContent = "seen";
+    };
+
+    const tellAbout = (event) => {
+      const section = event.target.closest?.(".ek-segment");
+      if (!section) { card.hidden = true; return; }
+      const thumb = event.target.closest(".ek-thumb");
+      const segment = sectionOf(Number((thumb || section.querySelector(".ek-thumb"))?.dataset.page));
+      if (!segment) return;
+      const agent = [
+        typeof segment.confidence === "number" ? `${Math.round(100 * segment.confidence)} % sure` : null,
+        segment.presence ? LEVELS[segment.presence] || segment.presence : null,
+      ].filter(Boolean).join(", ");
+      fill(card, el("b", { class: typeClass(segment.type), text: drawnType(segment.type) }),
+        el("span", { text: pages(segment.start, segment.end) }),
+        segment.is_yours ? el("span", { text: "yours" }) : agent ? el("span", { text: `the agent: ${agent}` }) : null,
+        (segment.flags || []).length ? el("span", { text: segment.flags.map((flag) => FLAGS[flag] || flag).join(", ") }) : null,
+        thumb ? el("span", { class: "ek-muted", text: about(Number(thumb.dataset.page)).filter((_, at) => at !== 1).join(" · ") }) : null);
+      card.hidden = false;
+      const [box, frame] = [(thumb || section).getBoundingClientRect(), root.getBoundingClientRect()];
+      const top = Math.min(box.top - frame.top, frame.height - card.offsetHeight - 8);
+      Object.assign(card.style, { left: `${ribbon.offsetWidth + 6}px`, top: `${Math.max(top, 8)}px` });
+    };
+    const hideAbout = () => { card.hidden = true; };
+    ribbon.addEventListener("pointerover", tellAbout);
+    ribbon.addEventListener("focusin", (event) => { if (event.target.matches(":focus-visible")) tellAbout(event); });
+    ribbon.addEventListener("pointerleave", hideAbout);
+    ribbon.addEventListener("focusout", hideAbout);
+    ribbon.addEventListener("scroll", hideAbout, { passive: true });
+
+    // ---------------------------------------------------------------------------------------------- find
+
+    const finder = { hits: [], at: 0, count: 0, isTurning: false };
+    const findText = el("input", {
+      type: "text", "aria-label": "find in the document", placeholder: "Find in the document",
+      oninput: () => { clearTimeout(typing); typing = setTimeout(look, 200); },
+      onkeydown: (event) => {
+        if (event.key === "Enter") {
+          event.stopPropagation();
+          event.preventDefault();
+          if (findText.value.trim() !== model.get("found_for")) look();
+          else step(event.shiftKey ? -1 : 1);
+        }
+        if (event.key === "Escape") { event.stopPropagation(); closeFind(); }
+      },
+    });
+    const findCount = el("span", { class: "ek-find-count", role: "status" });
+    const findBar = el("div", { class: "ek-find", role: "search", hidden: true }, findText, findCount,
+      el("button", { text: "‹", "aria-label": "previous hit", onclick: () => step(-1) }),
+      el("button", { text: "›", "aria-label": "next hit", onclick: () => step(1) }),
+      el("button", { text: "×", "aria-label": "close the search", onclick: () => closeFind() }));
+    view.append(findBar);
+    let typing = 0;
+    const look = () => {
+      clearTimeout(typing);
+      const text = findText.value.trim();
+      if (text) say(model, { action: "find", token: token(), text });
+      else take([]);
+    };
+    const take = (hits) => {
+      finder.hits = hits;
+      finder.count = hits.length ? hits[hits.length - 1].hit + 1 : 0;
+      const ahead = hits.find((hit) => hit.page >= shown);
+      finder.at = ahead ? ahead.hit : 0;
+      tellFound();
+    };
+    const tellFound = () => {
+      const text = findText.value.trim();
+      findCount.textContent = !text ? "" : finder.count ? `${finder.at + 1} of ${finder.count}` : "not found";
+      leaves.forEach(light);
+      const hit = finder.hits.find((one) => one.hit === finder.at);
+      if (!hit || findBar.hidden) return;
+      if (hit.page !== target) {
+        finder.isTurning = true;
+        go(hit.page);
+        return;
+      }
+      const place = paper.querySelector(".ek-hit-now");
+      if (place) bringIntoView(place);
+    };
+    const step = (by) => {
+      if (!finder.count) return;
+      finder.at = (finder.at + by + finder.count) % finder.count;
+      tellFound();
+    };
+    const closeFind = () => {
+      findBar.hidden = true;
+      take([]);
+      scroll.focus();
+    };
+    const openFind = () => {
+      findBar.hidden = false;
+      findText.focus();
+      findText.select();
+      if (findText.value.trim()) look();
+    };
+    const found = () => {
+      if (findBar.hidden || model.get("found_for") !== findText.value.trim()) return; // typed on since
+      take(model.get("hits"));
+    };
+
+    // ---------------------------------------------------------------------------------------------- all pages
+
+    const cards = new Map(); // page → where its preview stands
+    const grid = el("div", { class: "ek-contact-grid" });
+    const contact = el("div", { class: "ek-contact", role: "dialog", "aria-label": "all pages", hidden: true },
+      el("header", {}, el("b", { text: "All pages" }), el("span", { class: "ek-muted", text: "arrow keys move, Enter opens" }),
+        el("span", { class: "ek-grow" }), el("button", { "aria-label": "close", onclick: () => closeContact() }, el("span", { text: "Close" }), kbd("Esc"))),
+      grid);
+    root.append(contact);
+    const watchContact = watcher("preview", contact);
+    let contactSays = "";
+    const drawContact = () => {
+      const says = JSON.stringify([token(), model.get("segments")]);
+      if (says === contactSays) return;
+      contactSays = says;
+      watchContact.disconnect();
+      inSight.preview.clear();
+      cards.clear();
+      fill(grid, model.get("segments").map((segment, at) => [
+        el("div", { class: `ek-contact-head ${typeClass(segment.type)}` },
+          at ? el("span", { class: "ek-muted", text: "new document" }) : null,
+          el("b", { text: drawnType(segment.type) }), el("span", { text: pages(segment.start, segment.end) }),
+          (segment.flags || []).map((flag) => el("span", { class: "ek-flag", text: FLAGS[flag] || flag }))),
+        ...Array.from({ length: segment.end - segment.start + 1 }, (_, i) => contactCard(segment.start + i, segment.type)),
+      ]));
+      cards.forEach((shot) => watchContact.observe(shot));
+    };
+    const contactCard = (page, type) => {
+      const heading = model.get("headings")[page - 1];
+      const status = model.get("missing")[page] ? "cannot be drawn" : model.get("statuses")[page - 1];
+      const shot = el("span", { class: "ek-shot", "data-page": page });
+      dress(shot, pictures.preview.get(page));
+      cards.set(page, shot);
+      const node = el("button", {
+        class: `ek-card ${typeClass(type)}${page === shown ? " ek-current" : ""}`, "data-page": page,
+        "aria-label": `${about(page).join(", ")}${heading ? `: ${heading}` : ""}`, onclick: () => { closeContact(); go(page); },
+      }, shot,
+      el("span", { class: "ek-card-line" }, el("b", { text: page }), el("span", { class: "ek-chip", text: drawnType(type) }),
+        status ? el("span", { class: "ek-muted", text: status }) : null,
+        el("span", { class: "ek-muted ek-card-saw", text: seen.has(page) ? "seen" : "" })),
+      el("span", { class: "ek-card-heading", text: heading || "no heading" }));
+      return node;
+    };
+    const focusCard = (page) => {
+      const node = grid.querySelector(`.ek-card[data-page="${page}"]`);
+      if (node) { node.focus(); node.scrollIntoView({ block: "nearest" }); }
+    };
+    const focused = () => Number(document.activeElement?.closest?.(".ek-card")?.dataset.page) || shown;
+    const vertically = (by) => {
+      const here = grid.querySelector(`.ek-card[data-page="${focused()}"]`);
+      if (!here) return;
+      const at = here.getBoundingClientRect();
+      const rows = [...grid.querySelectorAll(".ek-card")].map((node) => ({ node, box: node.getBoundingClientRect() }))
+        .filter(({ box }) => (by > 0 ? box.top > at.top + 8 : box.top < at.top - 8));
+      if (!rows.length) return;
+      const row = by > 0 ? Math.min(...rows.map(({ box }) => box.top)) : Math.max(...rows.map(({ box }) => box.top));
+      const inRow = rows.filter(({ box }) => Math.abs(box.top - row) < 8);
+      inRow.sort((a, b) => Math.abs(a.box.left - at.left) - Math.abs(b.box.left - at.left));
+      focusCard(Number(inRow[0].node.dataset.page));
+    };
+    const inContact = {
+      next: () => focusCard(Math.min(focused() + 1, total())), previous: () => focusCard(Math.max(focused() - 1, 1)),
+      first: () => focusCard(1), last: () => focusCard(total()), sheet: () => closeContact(),
+    };
+    contact.addEventListener("keydown", (event) => {
+      if (event.defaultPrevented) return;
+      const move = {
+        ArrowRight: inContact.next, ArrowLeft: inContact.previous, Home: inContact.first, End: inContact.last,
+        ArrowDown: () => vertically(1), ArrowUp: () => vertically(-1), Escape: inContact.sheet, g: inContact.sheet,
+      }[event.key];
+      if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      event.stopPropagation();
+      move();
+    });
+    const openContact = () => {
+      if (!total()) return;
+      unpaint();
+      contact.hidden = false;
+      drawContact();
+      grid.querySelectorAll(".ek-card.ek-current").forEach((node) => node.classList.remove("ek-current"));
+      grid.querySelector(`.ek-card[data-page="${shown}"]`)?.classList.add("ek-current");
+      focusCard(shown);
+    };
+    const closeContact = () => {
+      if (contact.hidden) return;
+      contact.hidden = true;
+      inSight.preview.clear();
+      scroll.focus({ preventScroll: true });
+      tellPainted();
+    };
+
+    // ---------------------------------------------------------------------------------------------- what is pressed
+
+    const deeds = {
+      next: () => go(target + 1), previous: () => go(target - 1), first: () => go(1), last: () => go(total()),
+      larger: () => scale(1), smaller: () => scale(-1),
+      fit: () => { isWhole = zoom === 1 && !isWhole; zoom = 1; rescale(); },
+      rotate: () => { if (shown) { turned.set(shown, (quarters(shown) + 1) % 4); rescale(); } },
+      find: () => openFind(), sheet: () => openContact(),
+      spread: () => {
+        isSpread = !isSpread;
+        spread.setAttribute("aria-pressed", String(isSpread));
+        root.classList.toggle("ek-two", isSpread);
+        unpaint();
+        lay();
+      },
+    };
+    const act = (what) => {
+      const deed = contact.hidden ? deeds[what] : inContact[what];
+      if (deed) deed();
+    };
+    root.addEventListener("ek-do", (event) => act(event.detail));
+
+    let version = token();
+    model.on("change:version", () => {
+      if (version === token()) return;
+      version = token();
+      turned.clear();
+      [zoom, isWhole, shown, target, asking, lane] = [1, false, 0, 0, null, null];
+      blank();
+      tellWhere();
+      contact.hidden = true;
+      contactSays = "";
+      findText.value = "";
+      findBar.hidden = true;
+      take([]);
+      makeThumbs();
+      drawRibbon();
+    });
+    model.on("change:page", turnedTo);
+    model.on("change:marks change:issue_id", () => { if (shown && model.get("page") === shown) lay(); });
+    model.on("change:segments", drawRibbon);
+    model.on("change:hits change:found_for", found);
+    // Without any page there is nothing that the keyboard could wait for.
+    const noted = () => {
+      if (model.get("note")) root.dataset.fault = ""; else delete root.dataset.fault;
+      if (!shown && model.get("note")) shown = target = 1;
+      lay();
+    };
+    model.on("change:note", noted);
+    model.on("change:missing", () => {
+      thumbs.forEach((_, page) => drawThumb(page));
+      if (missing(shown) || missing(shown + 1)) lay();
+    });
+    document.addEventListener("visibilitychange", again);
+    let scrolling = 0;
+    scroll.addEventListener("scroll", () => { clearTimeout(scrolling); scrolling = setTimeout(tellPainted, 150); }, { passive: true });
+    const resized = new ResizeObserver(size);
+    resized.observe(scroll);
+    makeThumbs();
     drawRibbon();
-  });
-  model.on("change:marks change:page", refresh);
-  model.on("change:page", drawCurrent);
-  model.on("change:segments", drawRibbon);
-  model.on("change:note", () => { note.textContent = model.get("note"); });
-  model.on("msg:custom", received);
-  const resized = new ResizeObserver(size);
-  resized.observe(scroll);
-  drawRibbon();
-  refresh();
-  note.textContent = model.get("note");
-  return () => { resized.disconnect(); wanted.disconnect(); forget(cache); forget(thumbs); };
+    turnedTo();
+    if (model.get("note")) noted();
+    return () => {
+      onArrival = () => {};
+      document.removeEventListener("visibilitychange", again);
+      resized.disconnect();
+      watchRibbon.disconnect();
+      watchContact.disconnect();
+    };
+  }
+
+  return { initialize, render };
 }
 
-export default { render };
+export default pane;

@@ -1,43 +1,232 @@
-// The queue: what waits for an expert, worst first.
+// The queue: a page of the cases, with the search, the filters and the order that the reader has chosen.
+// What stands in the list is decided by the kernel; here a choice is only said (`view`), and what comes back is shown.
+
+const SEARCH_PAUSE = 250;
+const FILTERS = [
+  ["severity", "Severity", { none: "no issue" }],
+  ["dominant_type", "Type", {}],
+  ["agent", "Raised by", { V1: "V1 structure", V2: "V2 consistency", V3: "V3 domain traps", V4: "V4 evidence" }],
+  ["review_reason", "Reason", {}],
+  ["age", "Age", { day: "last 24 hours", week: "1 to 7 days", older: "over 7 days" }],
+  ["source", "Answer from", {}],
+  ["kind", "Task", { statement_template: "statement template" }],
+];
+const SORTS = [
+  ["worst", "worst first"], ["oldest", "oldest first"], ["newest", "newest first"],
+  ["name", "by file name"], ["pages", "fewest pages first"],
+];
+const REASONS = {
+  escalated: "an agent's check asks for a person",
+  audit: "drawn at random from what was accepted",
+  sample: "drawn by chance",
+  requested: "somebody asked for it",
+};
+const number = (count) => count.toLocaleString("en");
+
+const age = (iso) => {
+  const minutes = Math.max((Date.now() - new Date(iso)) / 60000, 0);
+  if (!iso || Number.isNaN(minutes)) return "";
+  if (minutes < 60) return `${Math.floor(minutes)} min`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h`;
+  return `${Math.floor(minutes / 1440)} days`;
+};
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-queue");
 
-  const card = (row) => {
-    const open = (takeOver) => say(model, { action: "open", case_id: row.case_id, take_over: takeOver });
-    const held = row.holder && !row.is_mine;
-    return el("li", { class: "ek-case", "data-case": row.case_id },
-      el("div", { class: "ek-case-what" },
+  let wanted = model.get("view"); // two choices in a row: the second must not forget the first
+  const ask = (changes) => {
+    wanted = { ...wanted, page: 0, ...changes };
+    say(model, { action: "view", view: wanted });
+  };
+  const next = () => say(model, { action: "next" });
+  const open = (row) => say(model, { action: "open", case_id: row.case_id, take_over: isHeld(row) });
+  const isHeld = (row) => Boolean(row.holder) && !row.is_mine;
+
+  // ---- what stays while rows come and go, so that nobody loses the focus or a half-typed word
+
+  const title = el("h1");
+  const counts = el("span", { class: "ek-muted" });
+  const nextButton = el("button", { class: "ek-primary", "data-key": "n", onclick: next }, "Next case", kbd("n"));
+  const notice = el("p", { class: "ek-queue-notice", role: "status" });
+  let typing = null;
+  const searched = () => {
+    clearTimeout(typing);
+    typing = setTimeout(() => ask({ search: search.value }), SEARCH_PAUSE);
+  };
+  const search = el("input", {
+    type: "search", class: "ek-queue-search", placeholder: "File name or case   /",
+    "aria-label": "Search by file name or case", oninput: searched,
+  });
+  const chosen = (name) => ({ target }) => ask({ [name]: target.value || null });
+  const menus = FILTERS.map(([name, label, words]) => {
+    const select = el("select", { "aria-label": label, onchange: chosen(name) });
+    return { name, label, words, select, box: el("label", { class: "ek-queue-menu", hidden: true }, el("span", { text: label }), select) };
+  });
+  const sort = el("select", { "aria-label": "Order", onchange: chosen("sort") },
+    SORTS.map(([value, text]) => el("option", { value, text })));
+  const finished = el("input", { type: "checkbox", onchange: () => ask({ show_finished: finished.checked }) });
+  const clear = el("button", {
+    class: "ek-link", text: "Clear all",
+    onclick: () => {
+      search.value = "";
+      ask({ search: "", ...Object.fromEntries(FILTERS.map(([name]) => [name, null])) });
+      search.focus();
+    },
+  });
+  const body = el("div", { class: "ek-queue-body" });
+  const pager = el("nav", { class: "ek-queue-pager", "aria-label": "Pages of the queue" });
+  fill(root, el("div", { class: "ek-queue-inner" },
+    el("div", { class: "ek-queue-head" }, title, counts, el("span", { class: "ek-grow" }),
+      el("button", { text: "Refresh", onclick: () => say(model, { action: "refresh" }) }), nextButton),
+    notice,
+    el("div", { class: "ek-queue-tools", role: "search" },
+      search, menus.map(({ box }) => box),
+      el("label", { class: "ek-queue-menu" }, el("span", { text: "Order" }), sort),
+      el("label", { class: "ek-queue-check" }, finished, "show finished"), clear),
+    body, pager));
+
+  // ---- one row
+
+  const tags = (row) => ["blocker", "major", "minor"].filter((name) => row[name]).map((name) =>
+    el("span", { class: `ek-tag ek-${name.toUpperCase()}`, text: `${row[name]} ${name.toUpperCase()}` }));
+  const type = (row) => {
+    if (row.is_blind) return el("span", { class: "ek-muted", title: "A blind case: you answer first.", text: "shown after your answer" });
+    if (!row.dominant_type) return null;
+    return el("span", { class: `ek-queue-type ${typeClass(row.dominant_type)}`, text: row.dominant_type });
+  };
+  const state = (row) => {
+    if (row.status === "completed") return "finished";
+    if (row.is_mine) return "open here";
+    if (row.holder) return `open by ${row.holder} since ${clock(row.since)}`;
+    if (row.is_barred) return "needs another expert than you";
+    if (row.status === "deferred") return row.deferred_by ? `deferred by ${row.deferred_by}: ${row.deferred_because}` : "deferred";
+    return "";
+  };
+  const verb = (row) => {
+    if (row.status === "completed") return "Read";
+    if (row.is_barred && !row.is_mine) return null;
+    if (isHeld(row)) return "Take over";
+    return row.is_mine ? "Go on" : "Open";
+  };
+  const line = (row) => {
+    const does = verb(row);
+    const moved = (event) => {
+      if (event.target !== event.currentTarget) return; // the button hears its own keys
+      if (event.key === "Enter" && !event.repeat && does) open(row);
+      const step = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
+      if (step && event.currentTarget[step]) {
+        event.preventDefault();
+        event.currentTarget[step].focus();
+      }
+    };
+    return el("tr", {
+      class: `ek-case ek-case-${row.status}`, "data-case": row.case_id, tabindex: 0, onkeydown: moved,
+      "aria-label": [row.pdf_filename, does ? `Enter: ${does}` : "", state(row)].filter(Boolean).join(", "),
+    },
+      el("td", { class: "ek-case-what" },
         el("b", { text: row.pdf_filename }),
-        el("span", { class: "ek-muted", text: ` ${plural(row.pages, "page")} · ${row.review_reason}` }),
-        el("div", { text: row.decision_reason })),
-      el("div", { class: "ek-case-counts" },
-        ["blocker", "major", "minor"].filter((name) => row[name]).map((name) =>
-          el("span", { class: `ek-tag ek-${name.toUpperCase()}`, text: `${row[name]} ${name.toUpperCase()}` }))),
-      el("div", { class: "ek-case-do" },
-        held ? el("span", { class: "ek-muted", text: `open by ${row.holder} since ${clock(row.since)}` }) : null,
-        held
-          ? el("button", { text: "Take over", onclick: () => open(true) })
-          : el("button", { text: row.is_mine ? "Go on" : "Open", onclick: () => open(false) })));
+        row.decision_reason ? el("div", { class: "ek-case-why", text: row.decision_reason }) : null),
+      el("td", { class: "ek-case-count", text: number(row.pages) }),
+      el("td", {}, type(row)),
+      el("td", {}, el("div", { class: "ek-case-counts" }, tags(row), row.agents.length
+        ? el("span", { class: "ek-muted", title: "Who raised them", text: row.agents.join(" ") }) : null)),
+      el("td", { title: REASONS[row.review_reason], text: row.review_reason }),
+      el("td", { class: "ek-case-age", title: row.created_at ? new Date(row.created_at).toLocaleString() : null, text: age(row.created_at) }),
+      el("td", { class: "ek-case-source ek-muted", title: row.source, text: row.source.split(":").pop() }),
+      el("td", { class: "ek-case-do" },
+        el("span", { class: "ek-case-state", text: state(row) }),
+        does ? el("button", { "aria-label": `${does} ${row.pdf_filename}`, text: does, onclick: () => open(row) }) : null));
   };
 
-  const draw = () => {
-    const rows = model.get("rows");
-    const counts = model.get("counts");
-    fill(root, el("div", { class: "ek-queue-inner" },
-      el("div", { class: "ek-queue-head" },
-        el("h1", { text: rows.length ? `${plural(rows.length, "case")} waiting` : "Nothing waits for you." }),
-        el("span", { class: "ek-muted", text: rows.length ? `${counts.in_review || 0} open now · ${counts.done_today || 0} done today` : `${counts.done_today || 0} done today.` }),
-        el("span", { class: "ek-grow" }),
-        el("button", { text: "Refresh", onclick: () => say(model, { action: "refresh" }) }),
-        rows.length ? el("button", { class: "ek-primary", text: "Next case", onclick: () => say(model, { action: "next" }) }) : null),
-      model.get("notice") ? el("p", { class: "ek-queue-notice", role: "status", text: model.get("notice") }) : null,
-      rows.length
-        ? el("ul", { class: "ek-cases" }, rows.map(card))
-        : el("p", { text: "New cases appear here when documents have been run." })));
+  // ---- what there is
+
+  const empty = (what, todo, ...more) => el("div", { class: "ek-queue-empty" },
+    el("h2", { text: what }), el("p", { text: todo }), more);
+  const table = (rows) => el("table", { class: "ek-cases", "aria-label": "Cases" },
+    el("thead", {}, el("tr", {}, ["File", "Pages", "Type", "Issues", "Reason", "Age", "Answer from", ""].map((text) =>
+      el("th", { scope: "col", text })))),
+    el("tbody", {}, rows.map(line)));
+
+  const drawHead = () => {
+    const { pending = 0, in_review: opened = 0, deferred = 0, done_today: done = 0, done_by_me: mine = 0 } = model.get("counts");
+    title.textContent = pending ? `${number(pending)} ${pending === 1 ? "case waits" : "cases wait"}` : "Nothing waits for you.";
+    counts.textContent = [
+      opened ? `${number(opened)} open now` : "", deferred ? `${number(deferred)} deferred` : "",
+      `${number(done)} done today${pending || opened || deferred ? "" : "."}${mine ? `, ${number(mine)} by you` : ""}`,
+    ].filter(Boolean).join(" · ");
+    nextButton.hidden = !pending;
+    notice.textContent = model.get("notice");
+    notice.hidden = !model.get("notice");
   };
+  const drawTools = () => {
+    const view = model.get("view");
+    const facets = model.get("facets");
+    if (document.activeElement !== search) search.value = view.search || "";
+    for (const { name, words, select, box } of menus) {
+      const values = Object.entries(facets[name] || {});
+      fill(select, el("option", { value: "", text: "all" }), values.map(([value, count]) =>
+        el("option", { value, text: `${words[value] || value} (${number(count)})` })));
+      select.value = view[name] || "";
+      select.classList.toggle("ek-chosen", Boolean(view[name]));
+      if (values.length > 1 || view[name]) box.hidden = false; // and stays, or the others would jump about
+    }
+    sort.value = view.sort || "worst";
+    finished.checked = Boolean(view.show_finished);
+    clear.hidden = !isNarrowed();
+  };
+  const isNarrowed = () => Boolean(model.get("view").search) || FILTERS.some(([name]) => model.get("view")[name]);
+  const drawRows = () => {
+    const rows = model.get("rows");
+    const row = document.activeElement?.closest?.(".ek-case");
+    const kept = row && body.contains(row) ? { id: row.dataset.case, isButton: document.activeElement !== row } : null;
+    if (rows.length) fill(body, table(rows));
+    else if (isNarrowed()) fill(body, empty("No case matches.", "Clear the search and the filters, or look among the finished ones."));
+    else fill(body, empty("The queue is empty.", "New cases appear here when documents have been run. Finished ones can be read: tick “show finished”."));
+    const again = kept && [...body.querySelectorAll(".ek-case")].find((one) => one.dataset.case === kept.id);
+    if (again) (kept.isButton && again.querySelector("button") || again).focus();
+  };
+  const drawPager = () => {
+    const view = model.get("view");
+    const matching = model.get("matching");
+    const size = view.rows || 50;
+    const first = (view.page || 0) * size;
+    const last = Math.min(first + size, matching);
+    const turn = (page) => { ask({ page }); root.scrollTop = 0; };
+    pager.hidden = matching <= size;
+    fill(pager,
+      el("button", { text: "Previous", disabled: first === 0, onclick: () => turn(view.page - 1) }),
+      el("span", { text: `${number(first + 1)}–${number(last)} of ${number(matching)}` }),
+      el("button", { text: "Next", "aria-label": "Next page", disabled: last >= matching, onclick: () => turn(view.page + 1) }));
+  };
+  const draw = () => { wanted = model.get("view"); drawHead(); drawTools(); drawRows(); drawPager(); };
+  // Whoever comes back to the queue goes on with Enter.
+  const welcome = new IntersectionObserver(([entry]) => {
+    const isElsewhere = document.activeElement && document.activeElement !== document.body && document.activeElement.isConnected;
+    if (entry.isIntersecting && !isElsewhere && !nextButton.hidden) nextButton.focus();
+  });
+  welcome.observe(root);
+
+  const pressed = (event) => {
+    if (!root.isConnected || !root.offsetParent || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isTyping = event.target.closest?.("input, textarea, select, [contenteditable='true']");
+    if (event.key === "Escape" && event.target === search) search.blur();
+    if (isTyping) return;
+    if (event.key === "/") {
+      event.preventDefault();
+      search.focus();
+      search.select();
+    }
+  };
+  document.addEventListener("keydown", pressed);
   model.on("change", draw);
   draw();
+  return () => {
+    clearTimeout(typing);
+    welcome.disconnect();
+    document.removeEventListener("keydown", pressed);
+    model.off("change", draw);
+  };
 }
 
 export default { render };

@@ -1,22 +1,44 @@
-"""The queue: what waits for an expert, worst first."""
+"""The queue: a page of the cases, searched, filtered and ordered as the reader wants."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
 
 import anywidget
 import traitlets
 
+from evalkit.review.queue import Queue
 from widgets.assets import css, esm
 
 
 class QueuePanel(anywidget.AnyWidget):
-    """Lists cases; says which is to be opened (custom messages ``open``, ``next``, ``refresh``)."""
+    """Lists cases; says which is to be opened (custom messages ``open``, ``next``), and what to list (``refresh``,
+    ``view`` with the fields of a ``QueueView``).
+    """
 
     _esm = esm("queue_panel")
     _css = css("queue_panel")
 
     rows = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``QueueRow`` as dicts, in the order to show."""
+    """One page: ``QueueRow`` as dicts, in the order to show."""
     counts = traitlets.Dict().tag(sync=True)
-    """``pending``, ``in_review``, ``done_today``, ``done_by_me``."""
+    """``pending``, ``in_review``, ``deferred``, ``done_today``, ``done_by_me``."""
+    facets = traitlets.Dict().tag(sync=True)
+    """By filter the values to choose from, with the number of cases of each."""
+    view = traitlets.Dict().tag(sync=True)
+    """The ``QueueView`` that is shown, as a dict."""
+    matching = traitlets.Int(0).tag(sync=True)
+    """How many cases there are on all pages."""
     notice = traitlets.Unicode().tag(sync=True)
     """What happened, in one sentence."""
+
+    def show(self, queue: Queue, notice: str = "") -> None:
+        """Show this part of the queue, and what happened."""
+        shown = asdict(queue)
+        with self.hold_sync():
+            self.rows = list(shown["rows"])
+            self.counts = {
+                name: shown[name] for name in ("pending", "in_review", "deferred", "done_today", "done_by_me")
+            }
+            self.facets, self.view, self.matching = shown["facets"], shown["view"], queue.matching
+            self.notice = notice

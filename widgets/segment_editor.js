@@ -1,38 +1,108 @@
-// What the expert says: the type of the segment on screen, where documents begin, the overall type, notes; and the decision.
+// What the expert says: the type of the document on screen, where documents begin, its flags, notes; and the decision.
 
 const TYPES = ["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"];
 const SHORT = { "Pathology Report": "Pathology", "Genomic Report": "Genomic", "Radiology Report": "Radiology" };
+const FLAGS = [["other_patient", "Other patient", "P"], ["duplicate", "Duplicate", "D"], ["out_of_order", "Out of order", "O"]];
 const TYPING = 300;
+// What is asked in words before it is done: question, and the name of the button that does it.
+const ASKED = {
+  defer: ["Why can it not be decided now?", "Defer"],
+  second: ["What should the second expert look at?", "Submit and ask"],
+  undeterminable: ["Why can nobody tell?", "Close as undeterminable"],
+  note: ["Note", "Keep note"],
+};
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-editor");
-  const send = (action, more = {}) => say(model, { action, token: model.get("token"), ...more });
+  const send = counted(model, root, () => model.get("token"));
 
   let typing = null;
-  const notes = el("textarea", { rows: 2, placeholder: "Notes for the record", "aria-label": "notes", oninput: () => {
+  const notes = el("textarea", { rows: 1, placeholder: "Notes for the record", "aria-label": "notes for the record", oninput: () => {
     clearTimeout(typing);
     typing = setTimeout(sendNotes, TYPING);
-  }, onblur: () => sendNotes() });
+  }, onblur: () => sendNotes(), onkeydown: (event) => { if (closes(event)) notes.blur(); } });
   const sendNotes = () => {
     clearTimeout(typing);
     typing = null;
     if (notes.value !== model.get("notes")) send("notes", { text: notes.value });
   };
-  const reason = el("input", { type: "text", placeholder: "Why can nobody tell?", "aria-label": "reason" });
-  const asking = el("form", { class: "ek-asking", hidden: true, onsubmit: (event) => {
-    event.preventDefault();
-    if (reason.value.trim()) send("undeterminable", { reason: reason.value.trim() });
-  } }, reason, el("button", { type: "submit", text: "Close as undeterminable" }),
-  el("button", { type: "button", text: "Back", onclick: () => { asking.hidden = true; } }));
+  const closes = (event) => event.key === "Escape" || (event.key === "Enter" && (event.ctrlKey || event.metaKey));
+
+  // One line asks for all words that a decision or a note needs.
+  let asked = null;
+  let askedBy = null;
+  const words = el("textarea", { rows: 2, onkeydown: (event) => {
+    if (event.key === "Escape" && asked !== "note") { stopAsking(); return; }
+    if (closes(event) || (event.key === "Enter" && !event.shiftKey && asked !== "note")) { event.preventDefault(); answer(); }
+  } });
+  const about = el("select", { "aria-label": "what the note is about", onchange: () => { words.value = noteOf(about.value); words.focus(); } });
+  const go = el("button", { type: "button", class: "ek-primary", onclick: () => answer() });
+  const asking = el("div", { class: "ek-asking", hidden: true }, about, words,
+    el("div", { class: "ek-row" }, go, el("button", { type: "button", text: "Back", onclick: () => stopAsking() })));
+  const noteOf = (target) => {
+    const [kind, of] = target.split(" ");
+    if (kind === "issue") return (model.get("issue_notes")[of] || "");
+    if (kind === "page") return at(Number(of))?.note || "";
+    return notes.value;
+  };
+  const ask = (what) => {
+    const again = asked === what && !asking.hidden;
+    if (again) { words.focus(); return; }
+    sendNotes();
+    asked = what;
+    askedBy = document.activeElement;
+    const [question, name] = ASKED[what];
+    words.placeholder = question;
+    words.setAttribute("aria-label", question);
+    go.textContent = name;
+    about.hidden = what !== "note";
+    if (what === "note") {
+      const issue = model.get("issue_id");
+      const position = current();
+      fill(about, issue ? el("option", { value: `issue ${issue}`, text: `to issue ${issue}` }) : null,
+        el("option", { value: `page ${model.get("page")}`, text: `to document ${position + 1}` }), el("option", { value: "record", text: "to the record" }));
+      words.value = noteOf(about.value);
+    } else {
+      words.value = "";
+    }
+    asking.hidden = false;
+    root.classList.add("ek-is-asking");
+    words.focus();
+  };
+  const stopAsking = () => {
+    words.blur();
+    asking.hidden = true;
+    root.classList.remove("ek-is-asking");
+    asked = null;
+    words.value = "";
+    if (askedBy && askedBy !== document.body) root.querySelector(`[data-key="${askedBy.dataset.key}"]`)?.focus();
+  };
+  const answer = () => {
+    const text = words.value.trim();
+    if (asked === "note") {
+      const [kind, of] = about.value.split(" ");
+      if (kind === "issue") send("issue_note", { issue_id: of, text });
+      else if (kind === "page") send("segment_note", { page: Number(of), text });
+      else { notes.value = words.value.trim(); sendNotes(); }
+      stopAsking();
+    } else if (text) {
+      send(asked, { reason: text });
+      stopAsking();
+    } else {
+      words.focus();
+    }
+  };
 
   const controls = el("div", { class: "ek-controls" });
   const decide = el("div", { class: "ek-decide" });
   const mixture = el("details", { class: "ek-mixture", ontoggle: () => { if (mixture.open) send("mixture_seen"); } });
-  root.append(controls, mixture, notes, asking, decide);
+  root.append(controls, el("div", { class: "ek-aside" }, mixture, notes), asking, decide);
 
   const sendShares = () => send("mixture", {
     percent: Object.fromEntries([...mixture.querySelectorAll("input")].map((one) => [one.dataset.type, Number(one.value)])),
   });
+  const at = (page) => model.get("segments").find((one) => one.start <= page && page <= one.end);
+  const current = () => model.get("segments").indexOf(at(model.get("page")));
 
   // A double click, or a press on a page that is not painted yet, never decides twice.
   const once = (action) => (event) => {
@@ -41,54 +111,101 @@ function render({ model, el: root }) {
     send(action);
   };
 
-  const draw = () => {
-    const segments = model.get("segments");
-    const page = model.get("page");
-    const at = segments.findIndex((one) => one.start <= page && page <= one.end);
-    const current = segments[at];
-    if (!current) { root.hidden = true; return; }
-    root.hidden = false;
-    const locked = model.get("is_locked");
-    const begins = current.start === page;
+  const summary = el("summary", { text: "Shares of the whole file" });
+  const drawShares = (locked) => {
+    const shares = model.get("mixture");
+    const inputs = [...mixture.querySelectorAll("input")];
+    if (inputs.length === shares.length && inputs.includes(document.activeElement)) { // half typed: it stays
+      shares.forEach((one, number) => { if (inputs[number] !== document.activeElement) inputs[number].value = one.percent; });
+      return;
+    }
+    fill(mixture, summary, shares.map((one) => el("label", { class: "ek-share" }, one.type,
+      el("input", {
+        type: "number", min: 0, max: 100, step: 1, value: one.percent, disabled: locked, "data-type": one.type,
+        "data-focus": `share ${one.type}`, "aria-label": `share of ${one.type} in percent`, onchange: sendShares,
+      }), "%")));
+  };
+
+  const drawControls = (segments, at, page, locked) => {
+    const segment = segments[at];
+    const begins = segment.start === page;
+    const next = segments[at + 1];
+    const turn = (to) => send("page", { page: to });
     fill(controls,
       el("div", { class: "ek-row" },
-        el("b", { text: `Segment ${at + 1} · ${pages(current.start, current.end)}` }),
+        el("b", { text: `Document ${at + 1} of ${segments.length} · ${pages(segment.start, segment.end)}` }),
+        el("button", { text: "↑", "data-key": "PageUp", "aria-label": "start of this document, or of the one before", title: "PageUp",
+          disabled: page === 1, onclick: () => turn(begins ? segments[at - 1].start : segment.start) }),
+        el("button", { text: "↓", "data-key": "PageDown", "aria-label": "start of the next document", title: "PageDown",
+          disabled: !next, onclick: () => turn(next.start) }),
         el("span", { class: "ek-grow" }),
-        el("label", {}, "whole file ",
-          el("select", { disabled: locked, "aria-label": "type of the whole document", onchange: (event) => send("dominant", { type: event.target.value }) },
-            model.get("dominant") ? null : el("option", { value: "", text: "cannot tell", selected: true }),
-            TYPES.map((type) => el("option", { value: type, text: type, selected: type === model.get("dominant") }))))),
-      el("div", { class: "ek-row" },
-        el("button", { text: begins && page > 1 ? "Same document as before" : "New document here", disabled: locked || page === 1, onclick: () => send("split", { page }) }),
-        el("button", { text: "Starts here", disabled: locked || begins, onclick: () => send("start_at", { segment: at, page }) }),
-        el("button", { text: "Ends here", disabled: locked || current.end === page, onclick: () => send("end_at", { segment: at, page }) })),
-      el("div", { class: "ek-row ek-types", role: "group", "aria-label": "type of this segment" }, TYPES.map((type) =>
+        el("select", { disabled: locked, "data-focus": "file", "aria-label": "type of the whole file", onchange: (event) => send("dominant", { type: event.target.value }) },
+          model.get("dominant") ? null : el("option", { value: "", text: "File: cannot tell", selected: true }),
+          TYPES.map((type) => el("option", { value: type, text: `File: ${SHORT[type] || type}`, selected: type === model.get("dominant") })))),
+      el("div", { class: "ek-row ek-types", role: "group", "aria-label": "type of this document" }, TYPES.map((type, number) =>
         el("button", {
-          class: `${typeClass(type)}${current.type === type ? " ek-chosen" : ""}`, "aria-pressed": current.type === type,
-          disabled: locked, title: model.get("definitions")[type], onclick: () => send("type", { segment: at, type }),
-        }, el("span", { class: "ek-dot" }), SHORT[type] || type))));
-    fill(mixture, el("summary", { text: "Shares of the whole document" }),
-      model.get("mixture").map((one) => el("label", { class: "ek-share" }, one.type,
-        el("input", {
-          type: "number", min: 0, max: 100, step: 1, value: one.percent, disabled: locked, "data-type": one.type,
-          "aria-label": `share of ${one.type} in percent`, onchange: sendShares,
-        }), "%")));
+          class: `${typeClass(type)}${segment.type === type ? " ek-chosen" : ""}`, "aria-pressed": segment.type === type,
+          "data-key": number + 1, disabled: locked, title: model.get("definitions")[type], onclick: () => send("type", { page, type }),
+        }, SHORT[type] || type, kbd(number + 1)))),
+      el("div", { class: "ek-row ek-bounds" },
+        el("button", { "data-key": "s", disabled: locked || page === 1, onclick: () => send("split", { page }) },
+          begins && page > 1 ? "Same document as before" : "New document here", kbd("s")),
+        el("button", { "data-key": "[", disabled: locked || begins, onclick: () => send("start_at", { segment: at, page }) }, "Starts here", kbd("[")),
+        el("button", { "data-key": "]", disabled: locked || segment.end === page, onclick: () => send("end_at", { segment: at, page }) }, "Ends here", kbd("]"))),
+      el("div", { class: "ek-row ek-flags", role: "group", "aria-label": "flags of this document" }, FLAGS.map(([flag, name, letter]) => {
+        const on = (segment.flags || []).includes(flag);
+        return el("button", {
+          class: on ? "ek-flagged" : "", "aria-pressed": on, "data-key": `Shift+${letter}`, disabled: locked,
+          onclick: () => send("flag", { page, flag }),
+        }, name, kbd(`⇧${letter}`));
+      })),
+      segment.note ? el("p", { class: "ek-muted ek-segment-note", text: `Note: ${segment.note}` }) : null);
+  };
+
+  const drawDecision = (locked) => {
+    const blind = model.get("is_blind");
     const why = model.get("why_not");
     const changed = model.get("is_changed");
+    const changes = model.get("changes");
+    const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "Everything that must be seen was on screen.");
     fill(decide,
+      changes.length ? el("details", { class: "ek-changed", open: true },
+        el("summary", { text: `${plural(changes.length, "change")} to the agent's answer` }),
+        el("ul", { class: "ek-changes" }, changes.map((one) => el("li", { text: one })))) : null,
       el("div", { class: "ek-row ek-state" },
-        el("span", { class: why ? "ek-muted" : "ek-seen", text: why || (locked ? "" : "Everything that must be seen was on screen.") }),
+        el("span", { class: why ? "ek-muted" : "ek-seen", text: ready }),
         el("span", { class: "ek-grow" }),
         el("span", { class: "ek-saved", role: "status", text: model.get("saved") })),
-      el("div", { class: "ek-row" },
-        el("button", { class: changed ? "" : "ek-primary", text: "Validate and next", disabled: locked || Boolean(why) || changed, onclick: once("validate") }),
-        el("button", { class: changed ? "ek-primary" : "", text: "Submit correction", disabled: locked || !model.get("can_correct"), onclick: once("correct") }),
-        el("button", { text: "Cannot tell", disabled: locked, onclick: () => { asking.hidden = false; reason.focus(); } })),
+      el("div", { class: "ek-row ek-main" },
+        blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "", disabled: locked || Boolean(why) || changed,
+          onclick: once("validate") }, "Validate and next", kbd("v")),
+        el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "", disabled: locked || !model.get("can_correct"),
+          onclick: once("correct") }, blind ? "Submit my answer" : "Submit correction", kbd("Ctrl ⏎"))),
+      el("div", { class: "ek-row ek-more" },
+        el("button", { "data-key": "d", disabled: locked, onclick: () => ask("defer") }, "Defer", kbd("d")),
+        el("button", { "data-key": "e", disabled: locked || !model.get("can_ask"), onclick: () => ask("second") }, "2nd expert", kbd("e")),
+        el("button", { "data-key": "q", disabled: locked, onclick: () => ask("undeterminable") }, "Cannot tell", kbd("q")),
+        el("button", { "data-key": "n", disabled: locked, onclick: () => ask("note") }, "Note", kbd("n")),
+        el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u"))),
       model.get("problem") ? el("p", { class: "ek-problem", role: "alert", text: model.get("problem") }) : null);
+  };
+
+  const drawn = () => {
+    const segments = model.get("segments");
+    const at = current();
+    root.hidden = at < 0;
+    root.dataset.token = model.get("token");
+    root.dataset.page = model.get("page");
+    if (at < 0) return;
+    const locked = model.get("is_locked");
+    drawControls(segments, at, model.get("page"), locked);
+    drawShares(locked);
+    drawDecision(locked);
     notes.disabled = locked;
     if (typing === null && document.activeElement !== notes) notes.value = model.get("notes");
   };
-  model.on("change:token", () => { clearTimeout(typing); typing = null; asking.hidden = true; reason.value = ""; notes.value = model.get("notes"); mixture.open = false; });
+  const draw = () => redrawn(root, drawn);
+  model.on("change:token", () => { clearTimeout(typing); typing = null; stopAsking(); notes.value = model.get("notes"); mixture.open = false; });
   model.on("change", draw);
   notes.value = model.get("notes");
   draw();

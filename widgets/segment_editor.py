@@ -24,7 +24,7 @@ class SegmentEditor(anywidget.AnyWidget):
     definitions = traitlets.Dict(default_value=_definitions()).tag(sync=True)
     """What the five types mean, in one sentence each."""
     segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
-    """``{start, end, type}`` in order, all pages covered."""
+    """``{start, end, type, flags, note}`` in order, all pages covered."""
     page = traitlets.Int(0).tag(sync=True)
     """The page on screen: its segment is the current one."""
     dominant = traitlets.Unicode(allow_none=True, default_value=None).tag(sync=True)
@@ -32,6 +32,20 @@ class SegmentEditor(anywidget.AnyWidget):
     mixture = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{type, percent}`` of the whole document as it would be saved."""
     notes = traitlets.Unicode().tag(sync=True)
+    issue_id = traitlets.Unicode().tag(sync=True)
+    """The issue that is open; empty for none: a note is about it."""
+    issue_notes = traitlets.Dict().tag(sync=True)
+    """issue_id → the expert's note."""
+    changes = traitlets.List(trait=traitlets.Unicode()).tag(sync=True)
+    """What differs from the agent's answer, a sentence each."""
+    answered = traitlets.Int(0).tag(sync=True)
+    """The number of the last press (``nth``) whose answer is on screen."""
+    is_blind = traitlets.Bool(default_value=False).tag(sync=True)
+    """The agent's answer is hidden until the expert has given theirs."""
+    can_ask = traitlets.Bool(default_value=False).tag(sync=True)
+    """Whether a second expert can be asked about this case."""
+    undo = traitlets.Unicode().tag(sync=True)
+    """What undoing would undo; empty: nothing."""
     is_changed = traitlets.Bool(default_value=False).tag(sync=True)
     """Whether the expert says something else than the agent."""
     can_correct = traitlets.Bool(default_value=False).tag(sync=True)

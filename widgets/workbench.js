@@ -1,4 +1,4 @@
-// The bar on top, and the pulse: it tells the expert within seconds when nothing can be saved any more.
+// The bar on top, the keys, and the pulse: it tells the expert within seconds when nothing can be saved any more.
 
 const PING_EVERY = 2000;
 const LOST_AFTER = 7000;
@@ -27,6 +27,122 @@ const held = (id, patience) => new Promise((resolve) => {
 });
 const tab = tabId();
 
+// What the keys do that press no button with `data-key`: they move the page.
+const MOVES = {
+  ArrowLeft: "previous", ArrowRight: "next", Home: "first", End: "last",
+  "+": "larger", "=": "larger", "-": "smaller", 0: "fit", r: "rotate", f: "find", b: "spread", g: "sheet",
+};
+const KEYS = [
+  ["Decide", [
+    ["v", "Validate and open the next case"], ["Ctrl+Enter", "Submit what you changed, or your own answer"],
+    ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Nobody can tell, with a reason"],
+    ["u", "Undo; in an untouched case: reopen the one just submitted"], ["h", "Back to the queue"],
+  ]],
+  ["The document on screen", [
+    ["1 – 5", "Its type: Clinical Note, Pathology, Genomic, Radiology, Other"], ["s", "A new document starts on this page, or does not"],
+    ["[  ]", "It starts here, ends here"], ["Shift+P", "It is another patient's"], ["Shift+D", "It is a duplicate"], ["Shift+O", "It is out of order"],
+    ["n", "Note to the issue, the document or the record"],
+  ]],
+  ["Issues", [["j  k", "Next, previous issue"], ["c", "Confirm"], ["x", "Dismiss"], ["p", "Apply the offered repair"]]],
+  ["Pages", [
+    ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the document before, of the next one"],
+    ["+  −  0", "Larger, smaller, fit"], ["r", "Turn"], ["b", "Two pages"], ["f", "Find"], ["g", "All pages"],
+  ]],
+];
+
+const HELD = ["previous", "next", "larger", "smaller"];
+const PATIENCE = 2000;
+
+// A key presses the button that carries it, so that a key can never do what no button offers. In JupyterLab, which has
+// keys of its own, only while the workbench has the focus.
+const keyboard = (isAlone) => {
+  const down = new Set();
+  const name = (event) => {
+    if (event.ctrlKey || event.metaKey) return event.key === "Enter" && !event.altKey ? "Ctrl+Enter" : "";
+    if (event.altKey) return "";
+    return event.shiftKey && /^[A-Z]$/.test(event.key) ? `Shift+${event.key}` : event.key;
+  };
+  const isTyping = (target) => target?.closest?.("textarea, select, [contenteditable=true], input:not([type=checkbox]):not([type=radio])");
+  const isShown = (node) => node.getClientRects().length > 0;
+  const buttonOf = (key) => [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].find(isShown);
+  const token = () => document.querySelector(".ek-editor")?.dataset.token || "";
+  const isPainted = () => Boolean(token() && document.querySelector(".ek-pane")?.dataset.painted?.startsWith(`${token()}:`));
+  // An answer is awaited: to a change, or for the page that was asked for. What is pressed meanwhile means what comes.
+  const isBusy = () => {
+    const [editor, pane] = [document.querySelector(".ek-editor"), document.querySelector(".ek-pane")];
+    if (!editor || !pane || !isShown(pane)) return false;
+    return document.querySelector(".ek[data-busy]") !== null || (!("fault" in pane.dataset) && pane.dataset.asked !== editor.dataset.page);
+  };
+
+  const waiting = [];
+  const goOn = () => {
+    while (waiting.length) {
+      const { act, of, until } = waiting[0];
+      if (of !== token()) { waiting.shift(); continue; } // it was meant for the case before
+      if (isBusy() && Date.now() < until) { setTimeout(goOn, 15); return; }
+      if (isBusy()) { // nobody can say what it would be applied to
+        waiting.length = 0;
+        document.dispatchEvent(new CustomEvent("evalkit-slow"));
+        return;
+      }
+      waiting.shift();
+      act();
+      if (isTyping(document.activeElement)) waiting.length = 0; // what was pressed after it are words
+    }
+  };
+  const inTurn = (act) => {
+    waiting.push({ act, of: token(), until: Date.now() + PATIENCE });
+    if (waiting.length === 1) goOn();
+  };
+  const press = (event) => {
+    const key = name(event);
+    const held = event.repeat || down.has(event.code);
+    if (!event.metaKey) down.add(event.code); // whose release is never told on some machines
+    const target = event.target instanceof Element ? event.target : document.body;
+    if (!key || (!isAlone && !target.closest(".ek"))) return;
+    if (document.querySelector(".ek-lost:not([hidden])")) return;
+    const keys = document.querySelector(".ek-keys:not([hidden])");
+    if (keys) {
+      if (key === "Tab") { event.preventDefault(); keys.querySelector("button").focus(); }
+      if (key === "Escape" || key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); }
+      return;
+    }
+    if (isTyping(target) || event.defaultPrevented) return;
+    if (key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); return; }
+    const isCovered = document.querySelector(".ek-contact:not([hidden])"); // by all pages: no single one is on screen
+    const button = isCovered ? null : buttonOf(key);
+    if (button) {
+      event.preventDefault();
+      event.stopPropagation();
+      // A key that is held, or pressed before its case is on screen, decides nothing.
+      if (held && !button.hasAttribute("data-repeats")) return;
+      if (button.hasAttribute("data-decides") && !isPainted()) return;
+      inTurn(() => { const now = buttonOf(key); if (now && !now.disabled) now.click(); });
+      return;
+    }
+    const pane = document.querySelector(".ek-pane");
+    const move = isCovered && key === "Escape" ? "sheet" : MOVES[key];
+    if (move && pane && isShown(pane)) {
+      event.preventDefault();
+      event.stopPropagation();
+      if (event.repeat && (waiting.length || !HELD.includes(move))) return;
+      const go = () => pane.dispatchEvent(new CustomEvent("ek-do", { detail: move }));
+      if (waiting.length) inTurn(go); // after what was pressed before it
+      else go(); // the pane itself knows how to be leafed through
+    }
+  };
+  const release = (event) => { if (event.key === "Meta") down.clear(); else down.delete(event.code); };
+  const forget = () => down.clear();
+  document.addEventListener("keydown", press, true);
+  document.addEventListener("keyup", release, true);
+  window.addEventListener("blur", forget);
+  return () => {
+    document.removeEventListener("keydown", press, true);
+    document.removeEventListener("keyup", release, true);
+    window.removeEventListener("blur", forget);
+  };
+};
+
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-bar");
   let answered = Date.now();
@@ -36,31 +152,62 @@ function render({ model, el: root }) {
   const events = ["pointerdown", "pointermove", "keydown", "wheel"];
   events.forEach((name) => document.addEventListener(name, touched, { passive: true }));
 
-  const overlay = el("div", { class: "ek ek-lost", role: "alertdialog", "aria-live": "assertive", hidden: true },
+  const overlay = el("div", { class: "ek ek-lost", role: "alertdialog", "aria-live": "assertive", "aria-labelledby": "ek-lost-title", hidden: true },
     el("div", { class: "ek-lost-card" },
-      el("h2", { text: "The connection is lost." }),
+      el("h2", { id: "ek-lost-title", text: "The connection is lost." }),
       el("p", { text: "What was shown as saved is saved. Reload the page to go on where you were." }),
       el("button", { class: "ek-primary", text: "Reload", onclick: () => location.reload() })));
   document.body.append(overlay);
-  const lost = () => { overlay.hidden = false; };
+  const lost = () => {
+    if (!overlay.hidden) return;
+    overlay.hidden = false;
+    overlay.querySelector("button").focus();
+  };
+  const slow = el("div", { class: "ek ek-slow", role: "status" });
+  let slowly = null;
+  const toldSlow = () => {
+    slow.textContent = "The answer takes long: the last keys did nothing. Press them again.";
+    clearTimeout(slowly);
+    slowly = setTimeout(() => { slow.textContent = ""; }, 5000);
+  };
+  document.body.append(slow);
+  document.addEventListener("evalkit-slow", toldSlow);
   document.addEventListener("evalkit-lost", lost);
+
+  let before = null;
+  const keys = el("div", { class: "ek ek-keys", role: "dialog", "aria-modal": "true", "aria-label": "Keys", hidden: true },
+    el("div", { class: "ek-keys-card" },
+      el("header", {}, el("h2", { text: "Keys" }), el("button", { text: "Close", onclick: () => toggleKeys() })),
+      el("div", { class: "ek-keys-groups" }, KEYS.map(([group, rows]) => el("section", {}, el("h3", { text: group }),
+        el("dl", {}, rows.map(([key, what]) => [el("dt", {}, el("kbd", { text: key })), el("dd", { text: what })])))))));
+  const toggleKeys = () => {
+    keys.hidden = !keys.hidden;
+    if (keys.hidden) { before?.focus(); return; }
+    before = document.activeElement;
+    keys.querySelector("button").focus();
+  };
+  document.body.append(keys);
+  document.addEventListener("evalkit-keys", toggleKeys);
+  const stopKeys = keyboard(model.get("can_log_out"));
 
   const draw = () => {
     const done = model.get("done");
     const total = model.get("total");
+    const median = model.get("median");
     const title = model.get("title");
     fill(root,
       el("span", { class: "ek-brand", text: "evalkit" }),
       title
         ? el("span", { class: "ek-crumbs" },
-          el("button", { class: "ek-link", text: "Queue", onclick: () => say(model, { action: "queue" }) }), " › ",
+          el("button", { class: "ek-link", text: "Queue", "data-key": "h", title: "h", onclick: () => say(model, { action: "queue" }) }), " › ",
           el("b", { text: title }), el("span", { class: "ek-muted", text: ` · ${model.get("subtitle")}` }))
         : el("span", { class: "ek-crumbs" }, el("b", { text: "Queue" })),
       el("span", { class: "ek-grow" }),
       model.get("notice") ? el("span", { class: "ek-notice", role: "status", text: model.get("notice") }) : null,
-      el("span", { class: "ek-pill", text: `${done} done today` }),
-      el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": "cases done today" }),
+      el("span", { class: "ek-pill", title: "done by you today; waiting; your median minutes a case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
+      el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": `${done} done by you today, ${total} left` }),
       el("span", { class: "ek-pill", text: model.get("reviewer") }),
+      el("button", { class: "ek-help", "aria-label": "all keys", title: "All keys", onclick: toggleKeys }, el("kbd", { text: "?" })),
       model.get("can_log_out") ? el("a", { class: "ek-link", href: "/logout", text: "Log out" }) : null,
     );
   };
@@ -97,7 +244,13 @@ function render({ model, el: root }) {
     events.forEach((name) => document.removeEventListener(name, touched));
     window.removeEventListener("pagehide", leave);
     document.removeEventListener("evalkit-lost", lost);
+    document.removeEventListener("evalkit-keys", toggleKeys);
+    document.removeEventListener("evalkit-slow", toldSlow);
+    clearTimeout(slowly);
+    slow.remove();
+    stopKeys();
     overlay.remove();
+    keys.remove();
   };
 }
 

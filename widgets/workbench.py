@@ -13,28 +13,33 @@ import secrets
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anywidget
 import ipywidgets
 import traitlets
 
-from evalkit.classification.schema import DocumentType, normalised
+from evalkit.classification.schema import ClassificationOutput, DocumentType, normalised
 from evalkit.documents.ingest import digest
 from evalkit.documents.render import PagePictures
-from evalkit.errors import CaseTaken, DocumentError, EvalkitError, UsageError
+from evalkit.documents.search import occurrences
+from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding import Locator
-from evalkit.review.desk import Case, Desk
+from evalkit.review.desk import Case, Desk, Submitted
 from evalkit.review.draft import Draft
+from evalkit.review.queue import QueueView
 from widgets.assets import css, esm
 from widgets.case_panel import CasePanel, described, marks_of, style_of, surroundings
-from widgets.page_pane import PagePane
+from widgets.fault_panel import FaultPanel
+from widgets.page_pane import PagePane, evidence_pages
 from widgets.queue_panel import QueuePanel
 from widgets.segment_editor import SegmentEditor
 
 log = logging.getLogger("evalkit.widgets")
 
 Message = dict[str, Any]
+_Drawn = tuple[int, int, DocumentType | None]
+"""First and last page of a segment, and its type."""
 
 _THUMBNAILS_AT_ONCE = 40
 """So many are drawn before the next press is heard; the page asks in portions of this size."""
@@ -54,6 +59,8 @@ class Bar(anywidget.AnyWidget):
     is_ready = traitlets.Bool(default_value=False).tag(sync=True)
     done = traitlets.Int(0).tag(sync=True)
     total = traitlets.Int(0).tag(sync=True)
+    median = traitlets.Unicode().tag(sync=True)
+    """Minutes and seconds that this reviewer's cases take, ``1:12``; empty: nobody knows yet."""
     notice = traitlets.Unicode().tag(sync=True)
     """The answer of the last submission."""
     can_log_out = traitlets.Bool(default_value=False).tag(sync=True)
@@ -68,15 +75,22 @@ def guarded(answer: Callable[[Workbench, Message], None]) -> Callable[[Workbench
             answer(self, message)
         except CaseTaken as error:
             self.tell(f"This case is {error.message}. Your draft is kept.")
+        except StoreError as error:
+            self.tell(f"{error} (error {_logged(error)})")
         except EvalkitError as error:
             self.tell(str(error))
         except Exception as error:  # noqa: BLE001 - a press must never end in silence
-            error_id = secrets.token_hex(4)
-            trace = "".join(traceback.format_tb(error.__traceback__))  # frames only: a message may quote the document
-            log.error("error %s: %s\n%s", error_id, type(error).__name__, trace)  # noqa: TRY400
-            self.tell(f"Something went wrong (error {error_id}). What was shown as saved is saved; try again.")
+            self.tell(f"Something went wrong (error {_logged(error)}). What was shown as saved is saved; try again.")
 
     return safely
+
+
+def _logged(error: Exception) -> str:
+    """Write where it went wrong into the log, without any value; the id to find it by."""
+    error_id = secrets.token_hex(4)
+    trace = "".join(traceback.format_tb(error.__traceback__))  # frames only: a message may quote the document
+    log.error("error %s: %s\n%s", error_id, type(error).__name__, trace)
+    return error_id
 
 
 class Workbench:
@@ -96,16 +110,22 @@ class Workbench:
         self._is_taken = False
         """Whether the last beat found the claim in other hands."""
         self._active = 0.0
+        self._said: list[Draft] = []
+        """What the expert said before each change, newest last: for undoing."""
+        self._again: Message = {}
+        """What to try again after a fault."""
+        self._view = QueueView()
         self._bar = Bar(reviewer=reviewer, can_log_out=served)
         self._queue = QueuePanel()
         self._page = PagePane()
         self._panel = CasePanel()
         self._editor = SegmentEditor()
+        self._broken = FaultPanel()
         self._stage = ipywidgets.Box(layout=ipywidgets.Layout(width="100%", overflow="hidden"))
         self._stage.add_class("ek-stage").add_class("ek-desk")
         self._desk_view = self._arranged()
-        for widget in (self._bar, self._queue, self._page, self._panel, self._editor):
-            widget.on_msg(lambda _, content, __: self._heard(content))
+        for widget in (self._bar, self._queue, self._page, self._panel, self._editor, self._broken):
+            widget.on_msg(self._told)
         self.view = ipywidgets.VBox([self._bar, self._stage], layout=ipywidgets.Layout(width="100%", overflow="hidden"))
         if served:
             self.view.add_class("ek-whole-page")
@@ -118,7 +138,7 @@ class Workbench:
             [self._panel, self._editor], layout=layout(width="456px", min_width="400px", height="100%")
         )
         right.add_class("ek-right")
-        self._queue.layout = layout(width="100%", height="100%")
+        self._queue.layout = self._broken.layout = layout(width="100%", height="100%")
         return ipywidgets.HBox([self._page, right], layout=layout(width="100%", height="100%"))
 
     def tell(self, sentence: str) -> None:
@@ -127,6 +147,12 @@ class Workbench:
             self._queue.notice = sentence
         else:
             self._editor.problem = sentence
+
+    def _told(self, widget: anywidget.AnyWidget, message: Message, _: object) -> None:
+        """One message of a widget; one that counts its presses hears which of them has been answered."""
+        self._heard(_whole_signs(message))
+        if isinstance(widget, CasePanel | SegmentEditor) and isinstance(message.get("nth"), int):
+            widget.answered = message["nth"]
 
     @guarded
     def _heard(self, message: Message) -> None:
@@ -141,7 +167,13 @@ class Workbench:
             return  # pressed or painted on a case that is not open any more
         if action in _CHANGES:
             self._editor.problem = ""
-        answer(self, message)
+        before = self._draft if action in _UNDOABLE else None
+        try:
+            answer(self, message)
+        finally:  # what could not be saved is on screen all the same, and can be undone
+            if before is not None and self._draft is not None and _words(before) != _words(self._draft):
+                self._said.append(before)
+                self._editor.undo = self._undoable()
 
     # ------------------------------------------------------------------------------------------ queue
 
@@ -150,13 +182,18 @@ class Workbench:
         self._tab = str(message["tab"])
         if self._desk is not None:
             self._desk.close()
-        self._desk = Desk(self._output, self._reviewer, self._tab)
+        try:
+            self._desk = Desk(self._output, self._reviewer, self._tab)
+        except EvalkitError as error:
+            self._show_fault(error, message)
+            return
+        self._stage.children = []
         case_id = message.get("case")
-        waiting = {row.case_id for row in self._desk.queue().rows if row.is_mine or row.holder is None}
-        if isinstance(case_id, str) and case_id in waiting:
+        if isinstance(case_id, str) and case_id:
             self._open(case_id)
-        else:
-            self._show_queue()
+        is_broken = self._stage.children == (self._broken,)
+        if not is_broken and (self._case is None or self._case.is_completed):
+            self._show_queue(self._queue.notice)
         self._bar.is_ready = True
 
     def ping(self, message: Message) -> None:
@@ -188,19 +225,46 @@ class Workbench:
 
     def _show_queue(self, notice: str = "") -> None:
         self._forget_case()
-        queue = self.desk.queue()
-        self._queue.rows = [_row(row) for row in queue.rows]
-        self._queue.counts = {
-            name: getattr(queue, name) for name in ("pending", "in_review", "done_today", "done_by_me")
-        }
-        self._queue.notice = notice
+        queue = self.desk.queue(self._view)
+        self._view = queue.view
+        self._queue.show(queue, notice)
         with self._bar.hold_sync():
             self._bar.title = self._bar.subtitle = self._bar.case_id = ""
-            self._bar.done, self._bar.total = queue.done_today, len(queue.rows)
+            self._show_progress()
         self._stage.children = [self._queue]
+
+    def _show_fault(self, error: EvalkitError, again: Message) -> None:
+        """In place of what cannot be shown: what is and what to do; ``again`` is tried again."""
+        self._again = again
+        with self._broken.hold_sync():
+            self._broken.what = _PLAIN.get(error.code, "This cannot be shown.")
+            self._broken.reason, self._broken.error_id = str(error), _logged(error)
+            self._broken.has_queue = self._desk is not None
+        with self._bar.hold_sync():
+            self._bar.title = self._bar.subtitle = self._bar.case_id = ""
+        self._stage.children = [self._broken]
+
+    def retry(self, _: Message) -> None:
+        """Once more what could not be shown."""
+        again, self._again = self._again, {}
+        if again:
+            self._heard(again)
+
+    def _show_progress(self) -> None:
+        progress = self.desk.progress()
+        self._bar.done, self._bar.total = progress.done_by_me, progress.left
+        seconds = progress.median_seconds
+        self._bar.median = "" if seconds is None else f"{int(seconds) // 60}:{int(seconds) % 60:02}"
+
+    def change_view(self, message: Message) -> None:
+        """Another part of the queue: searched, filtered, ordered, the next page."""
+        if self._case is None:
+            self._view = QueueView.of(message.get("view"))
+            self._show_queue()
 
     def _forget_case(self) -> None:
         self._case = self._draft = None
+        self._said = []
         self._is_taken = False
         if self._pictures is not None:
             self._pictures.close()
@@ -226,6 +290,13 @@ class Workbench:
     def _open(self, case_id: str, *, take_over: bool = False) -> None:
         try:
             case = self.desk.open(case_id, take_over=take_over)
+        except NotFound as error:
+            self._show_queue(str(error))
+            return
+        except StoreError as error:
+            self._forget_case()
+            self._show_fault(error, {"action": "open", "case_id": case_id})
+            return
         except EvalkitError as error:
             what = f"{case_id} is {error.message}." if isinstance(error, CaseTaken) else str(error)
             self._show_queue(what)
@@ -236,21 +307,22 @@ class Workbench:
         self._pictures, self._fault = _pictures(packet.pdf_path, case.bundle.sha256)
         self._openings += 1
         token = f"{case_id}:{self._openings}"
-        queue = self.desk.queue()
         with self._bar.hold_sync():
             self._bar.case_id, self._bar.title = case_id, packet.pdf_filename
             self._bar.subtitle = f"{packet.total_pages} pages · {packet.review_reason}"
-            self._bar.done, self._bar.total = queue.done_today, len(queue.rows)
+            self._show_progress()
         with self._editor.hold_sync():  # what was pressed for the last case must find no button of this one
             self._editor.token, self._editor.segments, self._editor.problem = "", [], ""
-        self._page.begin(token, packet.total_pages, self._segments())
+        evidence = () if case.is_blind else evidence_pages(packet)
+        self._page.begin(token, case.bundle, self._segments(), evidence=evidence, seen=case.draft.pages_seen)
         self._page.note = self._fault
         with self._panel.hold_sync():
             self._panel.case = described(case) | {"token": token}
             self._panel.selected, self._panel.context = "", {}
         self._editor.saved = f"Draft of {case.saved_at[11:19]} restored" if case.saved_at else ""
         self._stage.children = [self._desk_view]
-        first = case.draft.issue_id or next((issue.issue_id for issue in packet.open_issues), None)
+        worst = next((issue.issue_id for issue in packet.open_issues), None)
+        first = None if case.is_blind else case.draft.issue_id or worst
         if case.saved_at:
             self._turn(case.draft.page, first)
         elif first:
@@ -261,7 +333,8 @@ class Workbench:
 
     def select(self, message: Message) -> None:
         """Open an issue: its place is lit."""
-        self._select(str(message["issue_id"]))
+        if not self.case.is_blind:
+            self._select(str(message["issue_id"]))
 
     def _select(self, issue_id: str) -> None:
         context = self.case.context(issue_id)
@@ -304,7 +377,21 @@ class Workbench:
         """The ribbon shows pages whose small pictures it does not have."""
         if self._pictures is not None:
             pages = [int(page) for page in message["pages"]][:_THUMBNAILS_AT_ONCE]
-            self._page.send_thumbnails(pages, self._pictures.thumbnail)
+            self._page.send_pictures("thumbnail", pages, self._pictures.thumbnail)
+
+    def send_previews(self, message: Message) -> None:
+        """Pictures that no press waits for: of the contact sheet, or of the pages beside the one on screen."""
+        if self._pictures is not None:
+            pages = [int(page) for page in message["pages"]][:_THUMBNAILS_AT_ONCE]
+            if message.get("kind") == "page":
+                self._page.send_pictures("page", pages, self._pictures.page)
+            else:
+                self._page.send_pictures("preview", pages, self._pictures.preview)
+
+    def find(self, message: Message) -> None:
+        """Where a text stands in the document."""
+        text = str(message["text"])
+        self._page.show_hits(text, occurrences(self.case.bundle, text))
 
     # ------------------------------------------------------------------------------------------ the draft
 
@@ -319,9 +406,14 @@ class Workbench:
         if draft != self.draft:
             self.draft_is(draft)
 
+    def _segment_of(self, message: Message) -> int:
+        """The position of the segment that the page of the press is in, as the segments are now."""
+        page = int(message["page"])
+        return next(at for at, one in enumerate(self.draft.segments) if one.start_page <= page <= one.end_page)
+
     def set_type(self, message: Message) -> None:
         """The type of a segment."""
-        self.draft_is(self.draft.with_type(int(message["segment"]), DocumentType(message["type"])))
+        self.draft_is(self.draft.with_type(self._segment_of(message), DocumentType(message["type"])))
 
     def split(self, message: Message) -> None:
         """A new document starts on this page, or does not."""
@@ -334,6 +426,56 @@ class Workbench:
     def end_at(self, message: Message) -> None:
         """This segment ends here."""
         self.draft_is(self.draft.end_at(int(message["segment"]), int(message["page"])))
+
+    def set_flag(self, message: Message) -> None:
+        """A flag of a segment, on or off."""
+        self.draft_is(self.draft.with_flag(self._segment_of(message), message["flag"]))
+
+    def set_segment_note(self, message: Message) -> None:
+        """The expert's words about a segment."""
+        self.draft_is(self.draft.with_segment_note(self._segment_of(message), str(message["text"])))
+
+    def set_issue_note(self, message: Message) -> None:
+        """The expert's words about an issue."""
+        self.draft_is(self.draft.with_issue_note(str(message["issue_id"]), str(message["text"])))
+
+    def take_opinion(self, message: Message) -> None:
+        """One of two answers, as the expert's own."""
+        name = message["opinion"]
+        taken = next(one.draft for one in self.case.opinions if one.name == name and one.outcome != "undeterminable")
+        own = {name: getattr(taken, name) for name in _OPINION}
+        self.draft_is(self.draft.model_copy(update={**own, "is_redrawn": True, "is_type_chosen": True}))
+
+    def apply_repair(self, _: Message) -> None:
+        """What validating will repair is right: the issues that it mends are confirmed; pressed again, they are not."""
+        verdict: Literal["confirmed"] | None = None if self._is_repair_applied() else "confirmed"
+        draft = self.draft
+        for issue_id in self._mended():
+            draft = draft.with_verdict(issue_id, verdict)
+        self.draft_is(draft)
+
+    def _mended(self) -> list[str]:
+        packet = self.case.packet
+        return [issue.issue_id for issue in packet.open_issues if issue.auto_fixable] if packet.proposed_repairs else []
+
+    def _is_repair_applied(self) -> bool:
+        confirmed = {one.issue_id for one in self.draft.issue_verdicts if one.verdict == "confirmed"}
+        return bool(self._mended()) and confirmed.issuperset(self._mended())
+
+    def undo(self, _: Message) -> None:
+        """The last change; in a case that nobody has touched, the submission before it."""
+        if self._said:
+            before = self._said.pop()
+            seen = {name: getattr(self.draft, name) for name in _SEEN}
+            self.draft_is(before.model_copy(update=seen))
+        elif self._is_touched():
+            self.tell("There is nothing to undo.")
+        else:
+            case_id = self.desk.undo_submitted()
+            if self._case is not None and not self._case.is_completed:
+                self.desk.release(self._case.packet.case_id)
+            self._bar.notice = f"Reopened: {case_id}"
+            self._open(case_id)
 
     def set_dominant(self, message: Message) -> None:
         """The type of the whole document."""
@@ -373,6 +515,7 @@ class Workbench:
 
     def _refresh(self) -> None:
         case, draft = self.case, self.draft
+        why_not = case.why_not_submit(draft) if case.is_blind else case.why_not_validate(draft)
         segments = self._segments()
         if self._page.segments != segments:
             self._page.segments = segments
@@ -385,16 +528,47 @@ class Workbench:
             ]
             self._editor.notes = draft.notes
             self._editor.is_changed = case.is_changed(draft)
+            self._editor.is_blind = case.is_blind
             self._editor.is_locked = case.is_completed or bool(self._fault)
-            self._editor.can_correct = case.is_changed(draft) or bool(case.refusal() and draft.notes.strip())
-            self._editor.why_not = self._fault or case.why_not_validate(draft) or ""
+            self._editor.can_correct = (
+                why_not is None
+                if case.is_blind
+                else case.is_changed(draft) or bool(case.refusal() and draft.notes.strip())
+            )
+            self._editor.why_not = self._fault or why_not or ""
+            self._editor.issue_id, self._editor.issue_notes = self._panel.selected, draft.issue_notes
+            self._editor.changes = [] if case.is_blind else list(case.changes(draft))
+            self._editor.can_ask = not case.is_completed and "." not in case.packet.case_id
+            self._editor.undo = self._undoable()
         with self._panel.hold_sync():
             self._panel.seen = list(draft.evidence_seen)
             self._panel.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
+            self._panel.notes = draft.issue_notes
+            self._panel.is_repair_applied = self._is_repair_applied()
+
+    def _undoable(self) -> str:
+        if self._said:
+            return "Undo the last change"
+        return "Reopen the case that you submitted last" if self.desk.can_undo and not self._is_touched() else ""
+
+    def _is_touched(self) -> bool:
+        """Whether the expert has said anything in this case, now or in a draft before."""
+        case, draft = self.case, self.draft
+        first = Draft.blank(draft.total_pages) if case.is_blind else Draft.of(case.packet)
+        return bool(draft.notes) or _words(draft) != _words(first)
 
     def _segments(self) -> list[dict[str, Any]]:
+        said = {} if self.case.is_blind else _said_by_agent(self.case.packet.classification)
         return [
-            {"start": one.start_page, "end": one.end_page, "type": one.dominant_type} for one in self.draft.segments
+            {
+                "start": one.start_page,
+                "end": one.end_page,
+                "type": one.dominant_type,
+                "flags": [flag.flag for flag in self.draft.flags if flag.start_page == one.start_page],
+                "note": self.draft.segment_notes.get(one.start_page, ""),
+                **said.get((one.start_page, one.end_page, one.dominant_type), {}),
+            }
+            for one in self.draft.segments
         ]
 
     # ------------------------------------------------------------------------------------------ the decision
@@ -411,10 +585,35 @@ class Workbench:
         """Nobody can tell, for a reason."""
         self._submit(undeterminable=str(message["reason"]))
 
+    def defer(self, message: Message) -> None:
+        """Not now, for a reason: the case waits behind all others."""
+        name = self.case.packet.pdf_filename
+        self.desk.defer(self.case.packet.case_id, self.draft, str(message["reason"]))
+        self._bar.notice = f"Deferred: {name}"
+        self._go_on()
+
+    def ask_second(self, message: Message) -> None:
+        """The expert's answer, and a second expert's beside it."""
+        done = self.desk.ask_second(self.case.packet.case_id, self.draft, str(message["reason"]))
+        self._bar.notice = f"{self._saved(done)} · a second expert is asked"
+        self._go_on()
+
     def _submit(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
-        case_id, name = self.case.packet.case_id, self.case.packet.pdf_filename
+        case_id = self.case.packet.case_id
         done = self.desk.submit(case_id, self.draft, validate=validate, undeterminable=undeterminable)
-        self._bar.notice = f"Saved {done.saved_at[11:19]}: {name} {done.review.outcome}"
+        self._bar.notice = self._saved(done)
+        self._go_on()
+
+    def _saved(self, done: Submitted) -> str:
+        """What is said of a decision: when it was saved, and what the machines had said, which nobody had seen yet."""
+        parts = [f"Saved {done.saved_at[11:19]}: {self.case.packet.pdf_filename} {done.review.outcome}"]
+        if done.agrees is not None:
+            parts.append("the agent said the same" if done.agrees else f"the agent said {done.agent or 'cannot tell'}")
+        if done.production:
+            parts.append(f"production said {done.production}")
+        return " · ".join(parts)
+
+    def _go_on(self) -> None:
         following = self.desk.next_case()
         if following is None:
             self._show_queue()
@@ -453,10 +652,13 @@ _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
     "refresh": Workbench.show_queue,
     "next": Workbench.next_case,
     "open": Workbench.open_case,
+    "view": Workbench.change_view,
     "select": Workbench.select,
     "page": Workbench.turn,
     "evidence": Workbench.show_evidence,
     "thumbnails": Workbench.send_thumbnails,
+    "previews": Workbench.send_previews,
+    "find": Workbench.find,
     "painted": Workbench.painted,
     "type": Workbench.set_type,
     "split": Workbench.split,
@@ -465,14 +667,80 @@ _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
     "dominant": Workbench.set_dominant,
     "notes": Workbench.set_notes,
     "verdict": Workbench.set_verdict,
+    "flag": Workbench.set_flag,
+    "segment_note": Workbench.set_segment_note,
+    "issue_note": Workbench.set_issue_note,
+    "take": Workbench.take_opinion,
+    "repair": Workbench.apply_repair,
+    "undo": Workbench.undo,
+    "retry": Workbench.retry,
     "mixture": Workbench.set_mixture,
     "mixture_seen": Workbench.see_mixture,
     "validate": Workbench.validate,
     "correct": Workbench.correct,
     "undeterminable": Workbench.undeterminable,
+    "defer": Workbench.defer,
+    "second": Workbench.ask_second,
 }
-_WITHOUT_TAB = frozenset({"hello"})
-_CHANGES = frozenset(_ANSWERS) - {"hello", "ping", "leave", "painted", "thumbnails"}
+#: What is, for a clinician; the error's own words are for whoever looks after the server.
+_PLAIN = {
+    "STORE-NEWER": "This case was written by a newer evalkit than the one that runs here.",
+    "STORE-TORN": "A file of this case is damaged.",
+    "STORE-INDEX": "The queue cannot be opened: it is locked or damaged.",
+    "STORE-FULL": "The disk is full: nothing can be saved.",
+    "STORE-FAILED": "Nothing can be read or saved at the moment.",
+    "OUTPUT-FOLDER": "The folder with the cases is not there.",
+}
+_WITHOUT_TAB = frozenset({"hello", "retry"})
+_UNDOABLE = frozenset(
+    [
+        "type",
+        "split",
+        "start_at",
+        "end_at",
+        "dominant",
+        "verdict",
+        "flag",
+        "mixture",
+        "take",
+        "repair",
+        "segment_note",
+        "issue_note",
+    ]
+)
+_CHANGES = frozenset(_ANSWERS) - {"hello", "ping", "leave", "painted", "thumbnails", "previews", "find"}
+
+
+#: What of a draft is what the expert saw, not what they say: undoing leaves it.
+_SEEN = ("page", "issue_id", "pages_seen", "evidence_seen", "seconds_active", "mixture_seen", "notes")
+#: What of an opinion is taken over.
+_OPINION = ("segments", "dominant_type", "flags", "mixture")
+
+
+def _whole_signs(value: Any) -> Any:
+    """What a browser sent, without halves of signs, which no file can hold."""
+    if isinstance(value, str):
+        return value.encode(errors="ignore").decode()
+    if isinstance(value, dict):
+        return {name: _whole_signs(inner) for name, inner in value.items()}
+    return [_whole_signs(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _words(draft: Draft) -> dict[str, Any]:
+    return draft.model_dump(exclude=set(_SEEN))
+
+
+def _said_by_agent(answer: ClassificationOutput | None) -> dict[_Drawn, dict[str, Any]]:
+    """What the agent says of each of its segments; one that the expert has changed is not among them."""
+    said: dict[_Drawn, dict[str, Any]] = {}
+    for one in answer.segments if answer else ():
+        row = next((row for row in one.segment_composition if row.document_type == one.dominant_type), None)
+        if row is not None:
+            said[one.start_page, one.end_page, one.dominant_type] = {
+                "confidence": row.confidence,
+                "presence": row.presence_level.value,
+            }
+    return said
 
 
 def _pictures(path: str, sha256: str) -> tuple[PagePictures | None, str]:
@@ -483,10 +751,6 @@ def _pictures(path: str, sha256: str) -> tuple[PagePictures | None, str]:
         return PagePictures(Path(path)), ""
     except DocumentError as error:
         return None, f"The pages cannot be shown: {error}"
-
-
-def _row(row: Any) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__dataclass_fields__}
 
 
 def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywidgets.Widget:

@@ -11,9 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from evalkit.serving.launch import find_notebook
+from evalkit.settings import Review
 
 
-def main(descriptor: int, public_url: str) -> None:
+def main(descriptor: int, public_url: str, trusted: Review) -> None:
     """Serve until Ctrl-C or SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up also when told to stop while still loading
     listener = socket.socket(fileno=descriptor)
@@ -23,7 +24,8 @@ def main(descriptor: int, public_url: str) -> None:
             notebook = settle(Path(home))
             from evalkit.serving.server import serve
 
-            serve(listener, notebook, output=Path(os.environ["EVALKIT_OUTPUT"]), public_url=public_url)
+            output = Path(os.environ["EVALKIT_OUTPUT"])
+            serve(listener, notebook, output=output, public_url=public_url, trusted=trusted)
     except KeyboardInterrupt:
         pass
 
@@ -49,4 +51,4 @@ def settle(home: Path) -> Path:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), sys.argv[2], Review.model_validate_json(sys.argv[3]))

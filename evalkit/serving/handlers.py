@@ -17,6 +17,7 @@ from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler  # type: ig
 from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-untyped]
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
 
+from evalkit.serving.identity import NotOnRoster
 from evalkit.serving.log import request_id
 
 if TYPE_CHECKING:
@@ -45,9 +46,15 @@ _PLAIN_POLICY = f"{_CLOSED}; style-src 'unsafe-inline'; img-src data:"
 _WORDS = {
     403: ("This is not open to you.", "Go back to the start page and log in."),
     404: ("There is no such page.", "Go back to the start page."),
+    405: ("There is no such page.", "Go back to the start page."),
     429: ("You have many review pages open.", "Close some of the tabs, then open this page again."),
 }
-_OTHER = ("Something went wrong on our side.", "Load the page again. What was shown as saved is saved.")
+_OTHER = ("Something went wrong on our side.", "Load the page again; what was shown as saved is saved.")
+_OLD_FORM = ("The login form was too old.", "Go back to the start page and log in again.")
+_STRANGE_HOST = ("evalkit does not answer to this address.", "Use the one that it printed when it was started.")
+_LOGIN_ENDED = "Your login has ended. Log in again; what was shown as saved is saved."
+_LONGEST_NAME = 60
+_ASK = "Ask whoever runs evalkit here to add this name, or to correct the one that is sent."
 
 
 def page_policy(nonce: str) -> str:
@@ -96,14 +103,23 @@ class Friendly(_Request):
         for name, value in HEADERS.items():
             self.set_header(name, value)
 
-    def write_error(self, status_code: int, **given: Any) -> None:  # noqa: ARG002 - what went wrong is in the log
-        """One sentence of what is, one of what to do."""
+    def write_error(self, status_code: int, **given: Any) -> None:
+        """One sentence of what is, one of what to do; where something failed, the id by which the log knows it."""
+        error = given["exc_info"][1] if "exc_info" in given else None
         what, remedy = _WORDS.get(status_code, _OTHER)
-        if status_code == 403 and self.request.path == "/login":
-            what, remedy = "The login form was too old.", "Go back to the start page and log in again."
+        if isinstance(error, NotOnRoster):
+            what, remedy = f"“{error.name[:_LONGEST_NAME]}” is not the name of a reviewer here.", _ASK
+        elif status_code == 403 and not self.check_host():
+            what, remedy = _STRANGE_HOST
+        elif status_code == 403 and self.request.path == "/login":
+            what, remedy = _OLD_FORM
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Content-Security-Policy", _PLAIN_POLICY)
-        self.finish(render("message.html", what=what, remedy=remedy, error_id=self.error_id, start=self.base_url))
+        self.show(what, remedy, error_id="" if status_code in _WORDS else self.error_id)
+
+    def show(self, what: str, remedy: str, error_id: str = "") -> None:
+        """A page of two sentences, with the way back."""
+        self.finish(render("message.html", what=what, remedy=remedy, error_id=error_id, start=self.base_url))
 
 
 class _LoginForm(Friendly):
@@ -121,9 +137,11 @@ class _LoginForm(Friendly):
         wanted = self.get_argument("next", "/")
         return wanted if wanted.startswith("/?") else "/"
 
-    def show_form(self, notice: str = "") -> None:
-        """The form, with a sentence above it."""
-        self.finish(render("login.html", notice=notice, next=self.next_page, xsrf=self.xsrf_form_html()))
+    def show_form(self, notice: str = "", refusal: str = "") -> None:
+        """The form, with a sentence above it: of what has happened, or of why it was not accepted."""
+        self.finish(
+            render("login.html", notice=notice, refusal=refusal, next=self.next_page, xsrf=self.xsrf_form_html())
+        )
 
 
 class Login(_LoginForm):
@@ -139,7 +157,7 @@ class Login(_LoginForm):
         if self.current_user:
             self.redirect(self.next_page)
         else:
-            self.show_form()
+            self.show_form(_LOGIN_ENDED if self.identity.has_cookie(self) else "")
 
     @allow_unauthenticated
     def post(self) -> None:
@@ -148,14 +166,14 @@ class Login(_LoginForm):
         if wait := self.throttle.wait(address):
             self.set_status(429)
             self.set_header("Retry-After", str(wait))
-            self.show_form(f"Too many wrong codes. Try again in {wait} seconds.")
+            self.show_form(refusal=f"Too many wrong codes. Try again in {wait} seconds.")
             return
         session = self.identity.sessions.begin(self.get_body_argument("code", ""))
         if session is None:
             self.throttle.failed(address)
             log.warning("a wrong code was typed")
             self.set_status(401)
-            self.show_form("This code is not known. Check it, or ask for a new one.")
+            self.show_form(refusal="This code is not known. Check it, or ask for a new one.")
             return
         self.identity.log_in(self, session)
         self.redirect(self.next_page)
@@ -170,8 +188,13 @@ class Logout(_LoginForm):
         kernels: ReviewKernels = self.settings["kernel_manager"]
         if self.current_user:
             await kernels.end_session(self.current_user.session_id)
-        self.identity.log_out(self)
-        self.show_form("You are logged out.")
+        if self.current_user and self.current_user.by_proxy:
+            self.show(
+                "Your review pages are closed.", "You are still logged in where you logged in: log out there too."
+            )
+        else:
+            self.identity.log_out(self)
+            self.show_form("You are logged out.")
 
 
 class ReviewPage(Friendly, TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types

@@ -1,4 +1,4 @@
-"""Who is asking: the login cookie decides, never what a client says about itself."""
+"""Who is asking: the login cookie decides, or a trusted proxy, never what a client says about itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jupyter_server.auth.identity import IdentityProvider, User
+from tornado.web import HTTPError
 
 from evalkit.serving.sessions import Session
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from tornado.web import RequestHandler
 
     from evalkit.serving.sessions import Sessions
+    from evalkit.settings import Review
 
 REVIEWER_HEADER = "X-Reviewer"
 """Voilà hands it to the kernel as ``HTTP_X_REVIEWER``."""
@@ -23,6 +25,16 @@ class Reviewer(User):
     """A reviewer who is logged in."""
 
     session_id: str = ""
+    by_proxy: bool = False
+    """Whether a trusted proxy said so: such a login is not ours to end."""
+
+
+class NotOnRoster(HTTPError):
+    """A trusted proxy names somebody who is no reviewer here."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(403)
+        self.name = name
 
 
 class ReviewerIdentity(IdentityProvider):
@@ -34,16 +46,31 @@ class ReviewerIdentity(IdentityProvider):
         sessions: Sessions = self.parent.sessions  # type: ignore[union-attr]  # the server makes it, as its child
         return sessions
 
+    @property
+    def trusted(self) -> Review:
+        """The proxy that may name reviewers, if there is one."""
+        trusted: Review = self.parent.trusted  # type: ignore[union-attr]  # as above
+        return trusted
+
     def get_user(self, handler: RequestHandler) -> User | None:
-        """The reviewer of this request; the identity header is removed, and set by us for a good login only."""
-        headers = handler.request.headers
-        for name in [name for name in headers if name.replace("_", "-").lower() == REVIEWER_HEADER.lower()]:
+        """The reviewer of this request; the identity headers are removed, and ours is set for a good login only.
+
+        NotOnRoster for a name that a trusted proxy sent and that is no reviewer's.
+        """
+        headers, named = handler.request.headers, self._named(handler)
+        ours = {name.lower() for name in (REVIEWER_HEADER, self.trusted.user_header) if name}
+        for name in [name for name in headers if name.replace("_", "-").lower() in ours]:
             del headers[name]
-        session = self.sessions.find(self._session_id(handler))
+        if named is not None:
+            session = self.sessions.vouch(named)
+            if session is None:
+                raise NotOnRoster(named)
+        else:
+            session = self.sessions.find(self._session_id(handler))
         if session is None:
             return None
         headers[REVIEWER_HEADER] = session.reviewer
-        return Reviewer(session.reviewer, session_id=session.session_id)
+        return Reviewer(session.reviewer, session_id=session.session_id, by_proxy=named is not None)
 
     def log_in(self, handler: RequestHandler, session: Session) -> None:
         """Give the browser its cookie; it forgets it when it is closed."""
@@ -60,6 +87,18 @@ class ReviewerIdentity(IdentityProvider):
         """End the login of this request, if there is one."""
         self.sessions.end(self._session_id(handler))
         handler.clear_cookie(self.get_cookie_name(handler))
+
+    def _named(self, handler: RequestHandler) -> str | None:
+        """Whom a trusted proxy names in this request."""
+        # Who connected, not remote_ip: behind --public-url that is whatever X-Forwarded-For says.
+        address = handler.request.connection.context.address[0]  # type: ignore[union-attr]  # of every HTTP/1 request
+        if self.trusted.user_header is None or address not in map(str, self.trusted.proxies):
+            return None
+        return handler.request.headers.get(self.trusted.user_header)
+
+    def has_cookie(self, handler: RequestHandler) -> bool:
+        """Whether the browser sends a login cookie, good or not."""
+        return bool(handler.get_cookie(self.get_cookie_name(handler)))
 
     def _session_id(self, handler: RequestHandler) -> str:
         # Version 1 of Tornado's signatures uses SHA-1 and logs what it refuses.

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
+from evalkit.settings import Review
 from evalkit.store import Files
 
 NOTEBOOK = "sme_review.ipynb"
@@ -26,10 +27,11 @@ _ADDRESS = "127.0.0.1"
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
 
 
-def review(output: Path, port: int, public_url: str | None, say: Callable[[str], None]) -> NoReturn:
+def review(output: Path, port: int, public_url: str | None, trusted: Review, say: Callable[[str], None]) -> NoReturn:
     """Become the server of the experts' screen. UsageError where it cannot start.
 
-    ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port.
+    ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port;
+    ``trusted`` is the proxy that may say who the reviewer is, if there is one.
     """
     find_notebook()
     if public_url is not None:
@@ -40,9 +42,12 @@ def review(output: Path, port: int, public_url: str | None, say: Callable[[str],
         )
     listener = _listen(port)
     say(f"The experts' screen is at {public_url or address(listener)}  (Ctrl-C ends it)")
+    if trusted.user_header:
+        say(f"Whoever connects from {', '.join(map(str, trusted.proxies))} says in {trusted.user_header} who they are.")
     listener.set_inheritable(True)
     # -P: a json.py in the folder where the command was typed must not become a part of the server.
     words = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or ""]
+    words.append(trusted.model_dump_json())
     os.execve(words[0], words, environment(os.environ, output))  # noqa: S606 - no shell, and our own interpreter
 
 

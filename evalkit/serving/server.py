@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
+    from evalkit.settings import Review
+
 EXTENSIONS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
 """The front-end extensions that our widgets need; others are neither loaded nor served."""
 
@@ -51,7 +53,7 @@ _BIGGEST_MESSAGE = 8 << 20
 """Bytes that a page may send at once. Images go the other way and are not limited by it."""
 
 
-def serve(listener: socket.socket, notebook: Path, *, output: Path, public_url: str) -> None:
+def serve(listener: socket.socket, notebook: Path, *, output: Path, public_url: str, trusted: Review) -> None:
     """Serve the notebook until SIGINT or SIGTERM, then end the kernels."""
     log.configure()
     server = ReviewServer.instance(
@@ -63,7 +65,7 @@ def serve(listener: socket.socket, notebook: Path, *, output: Path, public_url: 
         open_browser=False,
     )
     server.listener, server.public_host = listener, urlsplit(public_url).hostname
-    server.sessions = Sessions(Roster(Files(output)))
+    server.sessions, server.trusted = Sessions(Roster(Files(output))), trusted
     server.initialize([])
     server.start()
 
@@ -75,6 +77,8 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     public_host: str | None
     """The host of the TLS proxy before us, if there is one."""
     sessions: Sessions
+    trusted: Review
+    """The proxy that may say who the reviewer is, if there is one."""
 
     def init_settings(self) -> dict[str, Any]:
         """Settings of the Tornado application."""

@@ -32,16 +32,24 @@ class Sessions:
         self._roster = roster
         self._clock = clock
         self._open: dict[str, Session] = {}
+        self._vouched: dict[str, str] = {}
 
     def begin(self, code: str) -> Session | None:
         """Log in. None for a code that nobody has."""
         reviewer = self._roster.check(code)
         if reviewer is None:
             return None
-        now = self._clock()
-        self._open = {one.session_id: one for one in self._open.values() if one.ends > now}
-        session = Session(secrets.token_hex(32), reviewer, self._roster.digest(reviewer), now + HOURS * 3600)
-        self._open[session.session_id] = session
+        return self._opened(secrets.token_hex(32), reviewer)
+
+    def vouch(self, reviewer: str) -> Session | None:
+        """The login of a reviewer for whom another program answers: one for all browsers, renewed whenever it is asked
+        for. None for a name that is not on the roster.
+        """
+        if self._roster.digest(reviewer) is None:
+            return None
+        known = self.find(self._vouched.get(reviewer, ""))
+        session = self._opened(known.session_id if known else secrets.token_hex(32), reviewer)
+        self._vouched[reviewer] = session.session_id
         return session
 
     def find(self, session_id: str) -> Session | None:
@@ -54,3 +62,10 @@ class Sessions:
     def end(self, session_id: str) -> None:
         """Log out."""
         self._open.pop(session_id, None)
+
+    def _opened(self, session_id: str, reviewer: str) -> Session:
+        now = self._clock()
+        self._open = {one.session_id: one for one in self._open.values() if one.ends > now}
+        session = Session(session_id, reviewer, self._roster.digest(reviewer), now + HOURS * 3600)
+        self._open[session_id] = session
+        return session

@@ -16,6 +16,7 @@ from benchmarks.alterations import alterations
 from benchmarks.asking import asking
 from benchmarks.grounding import grounding
 from benchmarks.measuring import DATA, ROUNDS, bundles_of, cpu, documents
+from benchmarks.queueing import queueing
 from benchmarks.reading import bare, reading
 from benchmarks.workbench import workbench
 from classification.keyword_vote import keyword_vote
@@ -85,6 +86,7 @@ def main() -> None:
     workbench(table)
     console = Console(width=130)
     console.print(table)  # each as soon as it is there: what fails later costs no earlier figure
+    console.print(queueing())
     console.print(reading())
     console.print(grounding())
     console.print(asking())

@@ -44,6 +44,7 @@ class Peers(NamedTuple):
 
 
 READERS = Peers("peers", [f"pymupdf=={pymupdf.__version__}", "pymupdf4llm<2", "pdfplumber", "langextract<2"])
+ANNOTATORS = Peers("label-studio", ["label-studio<2"])
 ASKERS = Peers("askers", ["inspect_ai<0.4"])
 
 
@@ -84,8 +85,8 @@ def cpu(*works: Callable[[], object]) -> list[float]:
     return [statistics.median(times) for times in took]
 
 
-def peer(program: str, arguments: Sequence[object], peers: Peers = READERS) -> str:
-    """What a program prints that runs in the peers' environment, which is made on the first run. NotMeasured."""
+def environment(peers: Peers) -> Path:
+    """The folder of the peers' programs, which are installed on the first run. NotMeasured."""
     python, ready = peers.folder / "bin" / "python", peers.folder / "ready"
     wanted = "\n".join(peers.packages)
     try:
@@ -95,7 +96,15 @@ def peer(program: str, arguments: Sequence[object], peers: Peers = READERS) -> s
                 [python, "-m", "pip", "install", "--quiet", *peers.packages], check=True, capture_output=True, text=True
             )
             ready.write_text(wanted)
-        command = [python, "-c", program, *map(str, arguments)]
+    except subprocess.CalledProcessError as error:
+        raise NotMeasured.because(error) from error
+    return python.parent
+
+
+def peer(program: str, arguments: Sequence[object], peers: Peers = READERS) -> str:
+    """What a program prints that runs in the peers' environment. NotMeasured."""
+    command = [environment(peers) / "python", "-c", program, *map(str, arguments)]
+    try:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
     except subprocess.CalledProcessError as error:
         raise NotMeasured.because(error) from error

@@ -131,7 +131,7 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     screen.button("Other").click()
     screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     note = "This is a routine CBC from Quest, not a genomic report."
-    screen.page.get_by_label("notes").fill(note)
+    screen.page.get_by_label("notes for the record").fill(note)
     screen.page.locator(".ek-selected").get_by_role("button", name="Confirm").click()
     screen.page.wait_for_selector(".ek-selected .ek-on:has-text('Confirm')")
     screen.shot(shots, "correction-1440")
@@ -153,14 +153,14 @@ def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
     screen.open("fabricated_quote")
     screen.turn_to(4)
     screen.button("New document here").click()
-    screen.page.wait_for_selector(".ek-segment:nth-of-type(2)")
-    screen.page.get_by_label("notes").fill("half a thought")
+    screen.page.wait_for_selector(".ek-segment >> nth=1")
+    screen.page.get_by_label("notes for the record").fill("half a thought")
     screen.page.wait_for_timeout(1200)
     screen.page.reload()
     screen.wait_for_case()
     screen.page.wait_for_selector('.ek-pane[data-page="4"]')
     assert screen.page.locator(".ek-segment").count() == 2
-    assert screen.page.get_by_label("notes").input_value() == "half a thought"
+    assert screen.page.get_by_label("notes for the record").input_value() == "half a thought"
     assert "restored" in screen.page.locator(".ek-saved").inner_text() or (
         "Draft saved" in screen.page.locator(".ek-saved").inner_text()
     )
@@ -174,7 +174,7 @@ def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
     screen.button("Cannot tell").click()
     screen.button("Close as undeterminable").click()
     assert not (served.output / "reviews/poor_scan").exists()
-    screen.page.get_by_label("reason").fill("illegible scan")
+    screen.page.get_by_label("Why can nobody tell?").fill("illegible scan")
     screen.button("Close as undeterminable").click()
     screen.page.wait_for_selector(".ek-notice:has-text('undeterminable')", timeout=15_000)
     review = stored(served, "reviews/poor_scan/0001.json")

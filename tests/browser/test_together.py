@@ -14,25 +14,25 @@ Login = Callable[..., Screen]
 
 def test_a_colleague_is_told_and_keeps_the_draft(served: Served, login: Login, shots: Path | None) -> None:
     lee, ito = login("dr_lee"), login("dr_ito")
-    lee.open("doc2_6")
-    lee.page.get_by_label("notes").fill("mine")
+    lee.open("quest_genomic")
+    lee.page.get_by_label("notes for the record").fill("mine")
     lee.page.wait_for_timeout(800)
     ito.page.get_by_role("button", name="Refresh").click()
-    ito.page.wait_for_selector('.ek-case[data-case="doc2_6"]:has-text("open by dr_lee since")')
+    ito.page.wait_for_selector('.ek-case[data-case="quest_genomic"]:has-text("open by dr_lee since")')
     ito.shot(shots, "taken-1440")
-    ito.row("doc2_6").get_by_role("button", name="Take over").click()
+    ito.row("quest_genomic").get_by_role("button", name="Take over").click()
     ito.wait_for_case()
     ito.button("Other").click()
     ito.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     ito.button("Submit correction").click()
-    ito.page.wait_for_selector(".ek-notice:has-text('doc2_6.pdf corrected')", timeout=15_000)
+    ito.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')", timeout=15_000)
     lee.button("Radiology").click()
     lee.page.wait_for_selector(".ek-types .ek-chosen:has-text('Radiology')")
     lee.button("Submit correction").click()
     lee.page.wait_for_selector(".ek-problem, .ek-queue-notice", timeout=15_000)
     assert lee.problem()
-    assert [path.name for path in (served.output / "reviews/doc2_6").iterdir()] == ["0001.json"]
-    assert lee.page.get_by_label("notes").input_value() == "mine"
+    assert [path.name for path in (served.output / "reviews/quest_genomic").iterdir()] == ["0001.json"]
+    assert lee.page.get_by_label("notes for the record").input_value() == "mine"
 
 
 def test_a_second_tab_is_told(served: Served, login: Login) -> None:
@@ -47,7 +47,7 @@ def test_a_second_tab_is_told(served: Served, login: Login) -> None:
 def test_a_duplicated_tab_is_another_tab(served: Served, login: Login) -> None:
     first = login("dr_lee")
     first.open("fabricated_quote")
-    first.page.get_by_label("notes").fill("of the first tab")
+    first.page.get_by_label("notes for the record").fill("of the first tab")
     first.page.wait_for_timeout(1500)
     with first.page.expect_popup() as opened:
         first.page.evaluate("window.open(location.href)")  # with a copy of this tab's storage
@@ -59,7 +59,7 @@ def test_a_duplicated_tab_is_another_tab(served: Served, login: Login) -> None:
     twin.close()
     first.page.reload()
     first.wait_for_case()
-    assert first.page.get_by_label("notes").input_value() == "of the first tab"
+    assert first.page.get_by_label("notes for the record").input_value() == "of the first tab"
     assert first.page.evaluate("sessionStorage.getItem('evalkit-tab')") == names[0]
     first.queue()
 
@@ -82,4 +82,4 @@ def test_a_dead_kernel_is_noticed_within_ten_seconds(served: Served, login: Logi
 def kernels(server: int) -> list[int]:
     listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()[1:]]
-    return [int(pid) for pid, parent, words in rows if int(parent) == server and "ipykernel" in words]
+    return [int(pid) for pid, parent, words in rows if int(parent) == server and "evalkit.serving.kernel" in words]

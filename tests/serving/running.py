@@ -98,7 +98,7 @@ class Client:
 class Server:
     """A running server and what is around it."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
+    def __init__(self, folder: Path, *words: str, **environ: str) -> None:
         self.output = folder / "output"
         self.codes = {name: Roster(Files(self.output)).add(name) for name in ("dr_lee", "dr_kim", "dr_ray")}
         stub = folder / "stub" / "widgets"
@@ -108,6 +108,7 @@ class Server:
         self._log = folder / "log.txt"
         self.scratch = folder / "scratch"
         self.scratch.mkdir()
+        paths = os.pathsep.join(["stub", *filter(None, [os.environ.get("PYTHONPATH")])])
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "evalkit", "review", "--port", "0", "--output", "output", *words],
@@ -115,7 +116,7 @@ class Server:
                 stderr=log,
                 text=True,
                 cwd=folder,
-                env=os.environ | SECRETS | {"PYTHONPATH": "stub", "TMPDIR": str(self.scratch)},
+                env=os.environ | SECRETS | {"PYTHONPATH": paths, "TMPDIR": str(self.scratch)} | environ,
             )
         self.said = self.process.stdout.readline()
         self.port = next(

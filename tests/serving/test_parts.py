@@ -12,6 +12,7 @@ from tornado.httputil import HTTPHeaders
 from tornado.web import HTTPError
 from traitlets.config import LoggingConfigurable
 
+from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
 from evalkit.serving import kernels
 from evalkit.serving.identity import ReviewerIdentity
@@ -21,7 +22,9 @@ from evalkit.serving.log import Discreet
 from evalkit.serving.page import LOG_DESCRIPTOR, log_to_server
 from evalkit.serving.sessions import HOURS, Sessions
 from evalkit.serving.throttle import MOST, SECONDS, Throttle
+from evalkit.settings import Review
 from evalkit.store import Files
+from widgets.workbench import show
 
 
 class Clock:
@@ -85,16 +88,53 @@ def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
     assert sessions.find(third.session_id) is None
 
 
+def test_a_vouched_login_is_one_for_all_browsers_and_ends_with_the_roster(tmp_path: Path) -> None:
+    roster, clock = Roster(Files(tmp_path)), Clock()
+    sessions = Sessions(roster, clock)
+    assert sessions.vouch("dr_lee") is None
+    code = roster.add("dr_lee")
+    first = sessions.vouch("dr_lee")
+    clock.now += HOURS * 3600 - 1
+    again = sessions.vouch("dr_lee")
+    assert again.session_id == first.session_id
+    clock.now += HOURS * 3600 - 1
+    assert sessions.find(first.session_id) == again
+    assert sessions.begin(code).session_id != first.session_id
+    clock.now += 1
+    assert sessions.vouch("dr_lee").session_id != first.session_id
+    roster.add("dr_lee")
+    assert sessions.find(first.session_id) is None
+    for wrong in ("", "dr_le", "DR_LEE", "dr_lee,dr_lee", "dr_lee "):
+        assert sessions.vouch(wrong) is None
+
+
 def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
     class Parent(LoggingConfigurable):
-        sessions = Sessions(Roster(Files(tmp_path)))
+        sessions, trusted = Sessions(Roster(Files(tmp_path))), Review()
 
+    connection = SimpleNamespace(context=SimpleNamespace(address=("127.0.0.1", 50_000)))
     headers = HTTPHeaders({"X-Reviewer": "dr_kim", "X_reviewer": "dr_kim", "Host": "h"})
     handler = SimpleNamespace(
-        request=SimpleNamespace(headers=headers, host="h"), get_signed_cookie=lambda name, **given: None
+        request=SimpleNamespace(headers=headers, host="h", connection=connection),
+        get_signed_cookie=lambda name, **given: None,
     )
     assert ReviewerIdentity(parent=Parent()).get_user(handler) is None
     assert list(headers) == ["Host"]
+
+
+def test_jupyterhub_says_who_reviews_in_jupyterlab_and_never_behind_the_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTERHUB_USER", "dr_lee")
+    monkeypatch.delenv("SERVER_SOFTWARE", raising=False)
+    assert show(tmp_path).children[0].reviewer == "dr_lee"
+    assert show(tmp_path, reviewer="dr_kim").children[0].reviewer == "dr_kim"
+    monkeypatch.setenv("SERVER_SOFTWARE", "voila/0.5")
+    with pytest.raises(UsageError):
+        show(tmp_path)
+    monkeypatch.setenv("HTTP_X_REVIEWER", "dr_ray")
+    assert show(tmp_path).children[0].reviewer == "dr_ray"
+    assert "JUPYTERHUB_USER" not in environment(os.environ, tmp_path)
 
 
 def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:

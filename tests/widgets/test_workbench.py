@@ -58,7 +58,7 @@ def test_what_was_meant_for_another_case_is_dropped(screen: Workbench) -> None:
     screen._heard({"action": "open", "case_id": "segment_count"})
     seen = screen.draft.pages_seen
     screen._heard({"action": "painted", "token": old, "page": 2, "issue": None})
-    screen._heard({"action": "type", "token": old, "segment": 0, "type": "Other"})
+    screen._heard({"action": "type", "token": old, "page": 1, "type": "Other"})
     assert screen.draft.pages_seen == seen
     assert not screen.case.is_changed(screen.draft)
     screen._heard({"action": "painted", "token": screen._page.version, "page": 2, "issue": None})
@@ -116,7 +116,8 @@ def test_a_page_that_cannot_be_drawn_does_not_close_the_case(
 
     monkeypatch.setattr("widgets.workbench.PagePictures.page", broken)
     screen._heard({"action": "open", "case_id": "quest_genomic"})
-    assert "cannot be drawn" in screen._page.note
+    assert screen._page.missing == {"1": {"what": "page 1 cannot be drawn", "remedy": "Fetch it again."}}
+    assert screen._page.note == ""
     assert screen._editor.page == 1
     assert screen._stage.children == (screen._desk_view,)
 
@@ -132,3 +133,90 @@ def test_in_jupyterlab_the_reviewer_is_an_argument(finished: RunSummary, monkeyp
     assert show(finished.output, reviewer="dr_lee").children
     with pytest.raises(UsageError):
         show(finished.output)
+
+
+def test_a_case_of_a_newer_evalkit_is_told_in_plain_words_and_tried_again(screen: Workbench, tmp_path: Path) -> None:
+    import json
+
+    path = tmp_path / "output/sme_packets/sme_packet_quest_genomic.json"
+    good = path.read_text()
+    path.write_text(json.dumps(json.loads(good) | {"schema_version": 99}))
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    assert screen._stage.children == (screen._broken,)
+    assert "newer evalkit" in screen._broken.what
+    assert len(screen._broken.error_id) == 8
+    path.write_text(good)
+    screen._heard({"action": "retry"})
+    assert screen._stage.children == (screen._desk_view,)
+    assert screen.case.packet.case_id == "quest_genomic"
+
+
+def test_a_locked_index_at_the_start_is_told_and_tried_again(finished: RunSummary, tmp_path: Path) -> None:
+    shutil.copytree(finished.output, tmp_path / "output")
+    index = tmp_path / "output" / "evalkit.sqlite"
+    kept = index.read_bytes()
+    index.write_bytes(b"no database at all" * 100)
+    workbench = Workbench(tmp_path / "output", "dr_lee")
+    workbench._heard({"action": "hello", "tab": "tab-1", "case": None})
+    assert workbench._stage.children == (workbench._broken,)
+    assert not workbench._broken.has_queue
+    index.write_bytes(kept)
+    workbench._heard({"action": "retry"})
+    assert workbench._stage.children == (workbench._queue,)
+
+
+def test_nothing_of_the_agent_is_sent_of_a_blind_case(screen: Workbench) -> None:
+    screen._heard({"action": "open", "case_id": "doc2_6"})
+    assert screen.case.is_blind
+    sent = str([widget.get_state() for widget in (screen._page, screen._panel, screen._editor)])
+    answer = screen.case.packet.classification
+    for segment in answer.segments:
+        assert segment.reasoning not in sent
+        for row in segment.segment_composition:
+            assert not any(quote.snippet in str(screen._panel.get_state()) for quote in row.top_evidence)
+    assert screen._page.evidence == []
+    assert [one["type"] for one in screen._editor.segments] == [None]
+    screen._heard({"action": "select", "token": screen._page.version, "issue_id": "V1-0001"})
+    assert screen._panel.selected == ""
+
+
+def test_undoing_takes_back_the_last_change_and_keeps_what_was_seen(screen: Workbench) -> None:
+    screen._heard({"action": "open", "case_id": "fabricated_quote"})
+    token = screen._page.version
+    before = screen.draft.segments
+    screen._heard({"action": "split", "token": token, "page": 3})
+    screen._heard({"action": "painted", "token": token, "page": 2, "issue": None})
+    screen._heard({"action": "flag", "token": token, "page": 3, "flag": "duplicate"})
+    assert screen._editor.undo
+    screen._heard({"action": "undo", "token": token})
+    assert len(screen.draft.segments) == 2
+    assert screen.draft.flags == ()
+    screen._heard({"action": "undo", "token": token})
+    assert screen.draft.segments == before
+    assert 2 in screen.draft.pages_seen
+    assert screen._editor.undo == ""
+    screen._heard({"action": "undo", "token": token})
+    assert "nothing was submitted here" in screen._editor.problem
+
+
+def test_an_applied_repair_confirms_what_it_mends(screen: Workbench) -> None:
+    screen._heard({"action": "open", "case_id": "segment_count"})
+    token = screen._page.version
+    screen._heard({"action": "repair", "token": token})
+    assert screen._panel.is_repair_applied
+    assert {one.verdict for one in screen.draft.issue_verdicts} == {"confirmed"}
+    screen._heard({"action": "repair", "token": token})
+    assert not screen._panel.is_repair_applied
+    assert screen.draft.issue_verdicts == ()
+
+
+def test_a_case_that_is_put_off_tells_the_next_reader_why(screen: Workbench, tmp_path: Path) -> None:
+    screen._heard({"action": "open", "case_id": "fabricated_quote"})
+    screen._heard({"action": "defer", "token": screen._page.version, "reason": "page 2 is asked for again"})
+    assert screen._bar.notice == "Deferred: fabricated_quote.pdf"
+    assert screen.case.packet.case_id != "fabricated_quote"
+    screen._heard({"action": "queue"})
+    colleague = Workbench(tmp_path / "output", "dr_ito")
+    colleague._heard({"action": "hello", "tab": "tab-2", "case": None})
+    colleague._heard({"action": "open", "case_id": "fabricated_quote"})
+    assert "page 2 is asked for again" in colleague._panel.case["told"][0]

@@ -1,0 +1,120 @@
+"""Small cases, as many as a test wants: one document that was really run, put into the queue under other names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from browser.conftest import Served, _Server
+from browser.screen import Screen
+from builders import NOTE, PATHOLOGY, Json, answer, evidence, one_segment, only, segment
+from documents.drawing import lines, pdf
+
+import evalkit
+from evalkit.review import SMEReviewHelper, publish
+from evalkit.review.packet import read_packet
+from evalkit.review.roster import Roster
+from evalkit.store import Files, Index, bundle_name
+
+PAGES = (
+    ["PROGRESS NOTE", "", "Chief complaint: breast lump noticed two weeks ago.", "Tamoxifen 20 mg daily by mouth."],
+    ["ASSESSMENT AND PLAN", "", "Blood pressure 128/76, pulse 72.", "She will return in six weeks."],
+    [
+        "SURGICAL PATHOLOGY REPORT",
+        "",
+        "Final diagnosis: invasive ductal carcinoma.",
+        "The specimen was received fresh.",
+    ],
+)
+ALTERED = evidence("Tamoxifen 40 mg daily by mouth", 1, "Tamoxifen")
+
+
+def _one() -> Json:
+    return one_segment(NOTE, 3, ALTERED)
+
+
+def _two() -> Json:
+    return answer(
+        segment(1, 1, 2, NOTE, only(NOTE, ALTERED)),
+        segment(2, 3, 3, PATHOLOGY, only(PATHOLOGY, evidence("The specimen was received fresh", 3, "specimen"))),
+        overall=NOTE,
+        shares={NOTE: 0.6667, PATHOLOGY: 0.3333},
+    )
+
+
+#: What the agent says of the three pages; in each case one dose is not the document's, so that an expert is asked.
+ANSWERS: dict[str, Callable[[], Json]] = {"one_document": _one, "two_documents": _two}
+
+
+def run_small(folder: Path) -> Path:
+    """Run the small documents; the output folder."""
+    (folder / "answers").mkdir(parents=True)
+    for name, made in ANSWERS.items():
+        draw = [lines([name, *texts], size=13) for texts in PAGES]
+        (folder / f"{name}.pdf").write_bytes(pdf(*draw))
+        (folder / "answers" / f"{name}.json").write_text(json.dumps(made()))
+    run = evalkit.run([folder], output=folder / "output", classifications=folder / "answers")
+    assert {one.decision for one in run.documents} == {"ESCALATE_TO_SME"}
+    return folder / "output"
+
+
+class Waiting:
+    """What waits for an expert in an output folder: nothing but what the test puts there."""
+
+    def __init__(self, output: Path) -> None:
+        self._files, self._index = Files(output), Index(output)
+        self._sweeper = SMEReviewHelper(output, "dr_broom")
+
+    def close(self) -> None:
+        self._sweeper.close()
+        self._index.close()
+
+    def put(self, source: Path, doc_id: str, name: str) -> str:
+        """Another run's case, waiting here under that name."""
+        others = Files(source)
+        packet = read_packet(others, doc_id).model_copy(
+            update={"case_id": name, "doc_id": name, "pdf_filename": f"{name}.pdf"}
+        )
+        packet = packet.model_copy(update={"document_bundle_path": bundle_name(name)})
+        self._files.write(bundle_name(name), others.read(bundle_name(doc_id)) | {"doc_id": name})
+        publish(self._files, self._index, packet)
+        return name
+
+    def clear(self) -> None:
+        """Close what a test left."""
+        for row in self._index.cases("pending", "in_review"):
+            self._sweeper.save_review(row["case_id"], undeterminable="left over", base_revision=None)
+
+    def outcomes(self, case_id: str) -> list[str]:
+        """What was decided about the case, oldest first."""
+        return [one.outcome for one in self._sweeper.reviews(case_id)]
+
+    def reviewers(self, case_id: str) -> list[str]:
+        """Who decided it, oldest first."""
+        return [one.reviewer for one in self._sweeper.reviews(case_id)]
+
+    def draft(self, case_id: str, reviewer: str = "dr_lee") -> dict[str, Any] | None:
+        """What that expert has not submitted yet, as it is on disk."""
+        stored = self._index.drafts.newest(case_id, reviewer, "")
+        return stored and json.loads(stored.draft)
+
+
+@contextmanager
+def serving(output: Path, names: Sequence[str]) -> Iterator[Served]:
+    """`evalkit review` over an output folder that begins empty."""
+    roster = Roster(Files(output))
+    codes = {name: roster.add(name) for name in names}
+    with _Server(output) as (address, pid):
+        yield Served(address, output, pid, codes)
+
+
+def until(screen: Screen, is_so: Callable[[], bool], what: str, seconds: float = 15) -> None:
+    """Let the browser go on until it is so."""
+    for _ in range(int(seconds * 20)):
+        if is_so():
+            return
+        screen.page.wait_for_timeout(50)
+    raise AssertionError(f"after {seconds:g} s still not: {what}")

@@ -1,0 +1,79 @@
+"""Screens that everybody can use: what axe finds, and the keyboard alone."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from axe_playwright_python.sync_playwright import Axe
+from browser.conftest import Served
+from browser.screen import Screen
+from playwright.sync_api import Browser, Page
+
+Login = Callable[..., Screen]
+
+GRAVE = ("serious", "critical")
+REACHABLE = """() => {
+    const all = [...document.querySelectorAll("button, input, select, textarea, summary, a[href], [tabindex='0']")];
+    return all.filter((one) => !one.disabled && one.type !== "hidden" && one.checkVisibility({ visibilityProperty: true }))
+              .map((one) => [one, one.outerHTML.slice(0, 120)]);
+}"""
+WATCH = """() => {
+    window.focused = new Set();
+    document.addEventListener("focusin", (event) => window.focused.add(event.target));
+    document.activeElement?.blur();
+}"""
+MISSED = f"() => ({REACHABLE})().filter(([one]) => !window.focused.has(one)).map(([, text]) => text)"
+
+
+def grave(page: Page) -> list[str]:
+    """Rule, place and mend of every serious or critical violation on screen."""
+    return [
+        f"{found['id']}: {node['target'][0]}: {node['failureSummary']}"
+        for found in Axe().run(page).response["violations"]
+        if found["impact"] in GRAVE
+        for node in found["nodes"]
+    ]
+
+
+def missed_by_tab(page: Page) -> list[str]:
+    """What can be used but is never focused while Tab goes through the page."""
+    page.evaluate(WATCH)
+    for _ in range(2 * len(page.evaluate(f"() => ({REACHABLE})().map(([, text]) => text)"))):
+        page.keyboard.press("Tab")
+    missed: list[str] = page.evaluate(MISSED)
+    return missed
+
+
+def test_the_login_page(chromium: Browser, served: Served, shots: Path | None) -> None:
+    screen = Screen(chromium, served.address, 1440, 900)
+    for notice, code in (("", ""), ("This code is not known.", "aaaa-bbbb-cccc-dddd")):
+        if not code:
+            screen.page.goto(served.address)
+        else:
+            screen.page.fill("#code", code)
+            screen.page.keyboard.press("Enter")
+            screen.page.wait_for_selector(f"[role=alert]:has-text('{notice}')")
+        assert grave(screen.page) == []
+        assert missed_by_tab(screen.page) == []
+        screen.shot(shots, f"login-{'wrong' if code else 'first'}-1440")
+    screen.context.close()
+
+
+def test_a_page_that_refuses(served: Served, login: Login, shots: Path | None) -> None:
+    screen = login()
+    screen.page.goto(f"{served.address}/nothing")
+    assert grave(screen.page) == []
+    screen.shot(shots, "nothing-1440")
+
+
+def test_the_queue(served: Served, login: Login) -> None:
+    screen = login()
+    assert grave(screen.page) == []
+    assert missed_by_tab(screen.page) == []
+
+
+def test_a_case(served: Served, login: Login) -> None:
+    screen = login()
+    screen.open("fabricated_quote")
+    screen.page.wait_for_selector(".ek-issue .ek-seen")
+    assert grave(screen.page) == []
+    assert missed_by_tab(screen.page) == []

@@ -1,0 +1,386 @@
+"""The packet of 39 pages, and every other decision, without the mouse; what a key must never do."""
+
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from browser import fax_packet
+from browser.conftest import Served
+from browser.fax_packet import DOC_ID, TOTAL_PAGES, TRUTH
+from browser.screen import Screen
+from browser.small_cases import Waiting, run_small, serving, until
+from documents.scanning import needs_tesseract
+from playwright.sync_api import Browser
+
+TURNS = frozenset({"ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End"})
+#: The page on which each fault of the agent is corrected, and the key that does it there.
+CORRECTIONS = (
+    (15, "]"),  # the genomic report ends here: page 16 is the radiology report's
+    (19, "s"),  # the other patient's discharge summary starts here
+    (19, "Shift+P"),
+    (23, "5"),  # a consent form is no note
+    (26, "Shift+D"),
+)
+MAX_KEYS_PER_CORRECTION = 3
+
+
+class Keys:
+    """An expert's keyboard; every press is counted, letters that are typed apart."""
+
+    def __init__(self, screen: Screen, waiting: Waiting) -> None:
+        self.screen, self.page, self._waiting = screen, screen.page, waiting
+        self.pressed: Counter[str] = Counter()
+
+    @property
+    def deciding(self) -> int:
+        """How many presses were no page turns."""
+        return sum(count for key, count in self.pressed.items() if key not in TURNS)
+
+    @property
+    def turning(self) -> int:
+        return sum(count for key, count in self.pressed.items() if key in TURNS)
+
+    def press(self, key: str) -> None:
+        self.pressed[key] += 1
+        self.page.keyboard.press(key)
+
+    def log_in(self, code: str) -> None:
+        self.page.goto(self.screen.address)
+        self.page.wait_for_selector("input[name=code]:focus")
+        self.page.keyboard.type(code)
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_selector(".ek-queue-head", timeout=60_000)
+
+    def open_next(self, case_id: str) -> None:
+        """Enter on the button that has the focus when the queue opens."""
+        self.page.wait_for_selector("button:has-text('Next case'):focus")
+        self.press("Enter")
+        self.screen.wait_for_case()
+        self.painted(case_id)
+
+    def painted(self, case_id: str) -> None:
+        """Wait until what the case opens on was on screen long enough to count."""
+        until(self.screen, lambda: bool(self.draft(case_id)["evidence_seen"]), f"the evidence of {case_id} seen")
+        self.page.wait_for_timeout(400)  # the answer of the write has to reach the page
+
+    def decided(self, case_id: str, *outcomes: str) -> None:
+        """Wait until that was decided, and the case has left the screen."""
+        until(self.screen, lambda: self._waiting.outcomes(case_id) == list(outcomes), f"{case_id} {outcomes}")
+        self.page.wait_for_selector(f".ek-crumbs:not(:has-text('{case_id}.pdf'))")
+
+    def draft(self, case_id: str) -> dict:
+        return self._waiting.draft(case_id) or {"evidence_seen": [], "pages_seen": [], "segments": []}
+
+    def go_to(self, case_id: str, page: int) -> None:
+        """Turn to a page, by the fewest presses."""
+        here = int(self.page.locator(".ek-pane").get_attribute("data-page"))
+        starts = [one["start_page"] for one in self.draft(case_id)["segments"]]
+        for key, on in _way(here, page, starts, TOTAL_PAGES):
+            self.press(key)
+            self.page.wait_for_selector(f'.ek-pane[data-page="{on}"]')
+        until(self.screen, lambda: page in self.draft(case_id)["pages_seen"], f"page {page} seen")
+
+    def change(self, case_id: str, key: str) -> None:
+        """Press what changes the draft, and wait until it is on disk."""
+        before = _said(self.draft(case_id))
+        self.press(key)
+        until(self.screen, lambda: _said(self.draft(case_id)) != before, f"{key} has changed the draft")
+
+
+def _said(draft: dict) -> dict:
+    return {name: draft.get(name) for name in ("segments", "flags", "issue_verdicts")}
+
+
+def _way(here: int, there: int, starts: list[int], last: int) -> list[tuple[str, int]]:
+    """The shortest run of keys, each with the page that it leads to."""
+    came: dict[int, tuple[int, str]] = {here: (here, "")}
+    waiting = deque([here])
+    while there not in came:
+        page = waiting.popleft()
+        moves = {
+            "ArrowLeft": max(page - 1, 1),
+            "ArrowRight": min(page + 1, last),
+            "PageUp": max((start for start in starts if start < page), default=page),
+            "PageDown": min((start for start in starts if start > page), default=page),
+            "Home": 1,
+            "End": last,
+        }
+        for key, on in moves.items():
+            if on not in came:
+                came[on] = (page, key)
+                waiting.append(on)
+    keys: list[tuple[str, int]] = []
+    while there != here:
+        before, key = came[there]
+        keys.insert(0, (key, there))
+        there = before
+    return keys
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_small(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(scope="module")
+def fax(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fax")
+    fax_packet.run(folder)
+    return folder / "output"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    output = tmp_path_factory.mktemp("keyboard") / "output"
+    with serving(output, ["dr_lee"]) as server:
+        yield server
+
+
+@pytest.fixture
+def waiting(served: Served) -> Iterator[Waiting]:
+    waiting = Waiting(served.output)
+    waiting.clear()
+    yield waiting
+    waiting.close()
+
+
+@pytest.fixture
+def keys(served: Served, chromium: Browser, waiting: Waiting) -> Iterator[Keys]:
+    screen = Screen(chromium, served.address, 1440, 900)
+    yield Keys(screen, waiting)
+    assert screen.outside == []
+    assert screen.faults == []
+    screen.close()
+
+
+@pytest.fixture
+def start(keys: Keys, served: Served, waiting: Waiting, small: Path) -> Callable[..., None]:
+    """Put small cases into the queue, the first of them to be opened first, and open that one."""
+
+    def begin(*names: str, document: str = "one_document") -> None:
+        for name in names:
+            waiting.put(small, document, name)
+        keys.log_in(served.codes["dr_lee"])
+        keys.open_next(names[0])
+        keys.pressed.clear()
+
+    return begin
+
+
+# --- the packet -----------------------------------------------------------------------------------------------------
+
+
+@needs_tesseract
+def test_the_packet_goes_to_an_expert_and_nothing_but_its_faults_was_planted(fax: Path) -> None:
+    assert [one.start_page for one in TRUTH] == [1, *(one.end_page + 1 for one in TRUTH[:-1])]
+    assert TRUTH[-1].end_page == TOTAL_PAGES
+    result = json.loads((fax / f"results/{DOC_ID}.json").read_text())
+    assert (result["decision"], result["decision_rule"]) == ("ESCALATE_TO_SME", "1")
+    assert [(one["code"], one["page"]) for one in result["issues"]] == [
+        ("READER-NO-TEXT", fax_packet.BY_HAND),
+        ("V2-SEMANTIC", 23),
+    ]
+
+
+@needs_tesseract
+def test_the_packet_of_39_pages_is_put_right_and_submitted_by_keyboard_alone(
+    keys: Keys, served: Served, waiting: Waiting, fax: Path, shots: Path | None
+) -> None:
+    case_id = waiting.put(fax, DOC_ID, DOC_ID)
+    keys.log_in(served.codes["dr_lee"])
+    keys.open_next(case_id)
+    keys.go_to(case_id, 1)
+    stops = sorted({one.start_page for one in TRUTH} | {page for page, _ in CORRECTIONS})
+    for stop in stops:
+        keys.go_to(case_id, stop)
+        for key in (key for page, key in CORRECTIONS if page == stop):
+            keys.change(case_id, key)
+    keys.page.wait_for_selector(".ek-changes li")
+    changes = " | ".join(keys.page.locator(".ek-changes li").all_inner_texts())
+    for words in ("page 16", "page 19", "Pages 23–25: Clinical Note → Other"):
+        assert words in changes, changes
+    keys.screen.shot(shots, "fax-packet-1440")
+    keys.press("Control+Enter")
+    keys.decided(case_id, "corrected")
+    review = json.loads((served.output / f"reviews/{case_id}/0001.json").read_text())
+    assert (review["outcome"], review["reviewer"]) == ("corrected", "dr_lee")
+    after = [(one["start_page"], one["end_page"], one["dominant_type"]) for one in review["after"]["segments"]]
+    assert after == [(one.start_page, one.end_page, one.document_type) for one in TRUTH]
+    flagged = {(one["start_page"], one["end_page"], one["flag"]) for one in review["segment_flags"]}
+    assert flagged == {(one.start_page, one.end_page, flag) for one in TRUTH for flag in one.flags}
+    assert set(review["pages_seen"]) >= set(stops)
+    print(f"\n{keys.deciding} keys for {len(CORRECTIONS)} corrections, {keys.turning} page turns: {dict(keys.pressed)}")
+    assert keys.deciding <= MAX_KEYS_PER_CORRECTION * len(CORRECTIONS)
+    assert keys.turning <= len(stops) + 2 * len(CORRECTIONS)
+
+
+# --- how few keys ---------------------------------------------------------------------------------------------------
+
+
+def test_validating_and_the_next_case_are_one_key_once_the_evidence_was_seen(
+    keys: Keys, start: Callable[..., None], waiting: Waiting
+) -> None:
+    start("v_one", "v_two")
+    keys.press("v")
+    keys.decided("v_one", "validated")
+    keys.painted("v_two")
+    assert keys.deciding + keys.turning == 1
+    assert waiting.outcomes("v_two") == []
+
+
+@pytest.mark.parametrize(("document", "key"), [("one_document", "5"), ("two_documents", "]")])
+def test_a_correction_is_submitted_with_three_keys_at_most(
+    keys: Keys, start: Callable[..., None], served: Served, waiting: Waiting, document: str, key: str
+) -> None:
+    case_id = f"corrected_{document}"
+    start(case_id, document=document)
+    keys.change(case_id, key)
+    keys.page.wait_for_selector(".ek-changes li")  # what was changed is shown, so it may be submitted
+    keys.press("Control+Enter")
+    keys.decided(case_id, "corrected")
+    after = json.loads((served.output / f"reviews/{case_id}/0001.json").read_text())["after"]["segments"]
+    expected = {
+        "5": [(1, 3, "Other")],
+        "]": [(1, 1, "Clinical Note"), (2, 3, "Pathology Report")],
+    }[key]
+    assert [(one["start_page"], one["end_page"], one["dominant_type"]) for one in after] == expected
+    assert keys.deciding + keys.turning <= 3
+
+
+# --- what a key must never do ---------------------------------------------------------------------------------------
+
+
+def test_a_key_that_is_held_down_decides_once(keys: Keys, start: Callable[..., None], waiting: Waiting) -> None:
+    start("held_one", "held_two")
+    keys.page.keyboard.down("v")
+    keys.decided("held_one", "validated")
+    keys.painted("held_two")
+    for _ in range(5):
+        keys.page.keyboard.down("v")  # the browser says that these are repeats
+        keys.page.wait_for_timeout(100)
+    keys.page.keyboard.up("v")
+    keys.page.wait_for_timeout(1000)
+    assert waiting.outcomes("held_two") == []
+    keys.press("v")
+    keys.decided("held_two", "validated")
+
+
+def test_a_held_change_key_does_not_submit_again_and_again(
+    keys: Keys, start: Callable[..., None], waiting: Waiting
+) -> None:
+    start("sent_one", "sent_two")
+    keys.change("sent_one", "5")
+    keys.page.wait_for_selector(".ek-changes li")
+    keys.page.keyboard.down("Control")
+    keys.page.keyboard.down("Enter")
+    keys.decided("sent_one", "corrected")
+    keys.painted("sent_two")
+    for _ in range(5):
+        keys.page.keyboard.down("Enter")
+        keys.page.wait_for_timeout(100)
+    keys.page.keyboard.up("Enter")
+    keys.page.keyboard.up("Control")
+    keys.page.wait_for_timeout(1000)
+    assert waiting.outcomes("sent_two") == []
+
+
+HOLD = """() => {
+    const decode = HTMLImageElement.prototype.decode;
+    window.letGo = new Promise((resolve) => { window.paint = resolve; });
+    HTMLImageElement.prototype.decode = async function () { await window.letGo; return decode.call(this); };
+}"""
+
+
+def test_validating_before_the_page_is_painted_does_nothing(
+    keys: Keys, start: Callable[..., None], waiting: Waiting
+) -> None:
+    start("unpainted")  # all that must be seen was on screen
+    keys.page.evaluate(HOLD)
+    keys.press("ArrowRight")
+    keys.press("v")
+    keys.page.wait_for_timeout(1500)
+    assert waiting.outcomes("unpainted") == []
+    keys.page.evaluate("window.paint()")
+    keys.page.wait_for_selector('.ek-pane[data-page="2"]')
+    until(keys.screen, lambda: 2 in keys.draft("unpainted")["pages_seen"], "page 2 seen")
+    keys.page.wait_for_timeout(1000)
+    assert waiting.outcomes("unpainted") == [], "an early press must not wait for its page either"
+    keys.press("v")
+    keys.decided("unpainted", "validated")
+
+
+def test_two_quick_presses_validate_one_case(keys: Keys, start: Callable[..., None], waiting: Waiting) -> None:
+    start("quick_one", "quick_two")
+    keys.press("v")
+    keys.press("v")
+    keys.decided("quick_one", "validated")
+    keys.painted("quick_two")
+    keys.page.wait_for_timeout(1000)
+    assert waiting.outcomes("quick_two") == []
+
+
+def test_a_key_acts_on_what_the_key_just_before_it_has_made(
+    keys: Keys, start: Callable[..., None], waiting: Waiting
+) -> None:
+    start("fast")
+    keys.press("ArrowRight")
+    until(keys.screen, lambda: 2 in keys.draft("fast")["pages_seen"], "page 2 seen")
+    for key in ("s", "5", "Shift+P"):  # faster than the page is drawn again
+        keys.press(key)
+    until(keys.screen, lambda: bool(keys.draft("fast")["flags"]), "flagged")
+    draft = keys.draft("fast")
+    documents = [(one["start_page"], one["end_page"], one["dominant_type"]) for one in draft["segments"]]
+    assert documents == [(1, 1, "Clinical Note"), (2, 3, "Other")]
+    assert [(one["start_page"], one["flag"]) for one in draft["flags"]] == [(2, "other_patient")]
+    keys.press("Control+Enter")
+    keys.decided("fast", "corrected")
+
+
+def test_letters_of_a_note_do_nothing_else(keys: Keys, start: Callable[..., None], waiting: Waiting) -> None:
+    start("noted", "noted_next")
+    before = keys.draft("noted")["segments"]
+    keys.press("n")
+    keys.page.wait_for_selector("textarea:focus, input[type=text]:focus")
+    note = "5 vials sent; vague, see x-ray? [1] juice, no hope"
+    keys.page.keyboard.type(note, delay=10)
+    keys.page.keyboard.press("Escape")
+    until(keys.screen, lambda: note in json.dumps(keys.draft("noted")), "the note is on disk")
+    draft = keys.draft("noted")
+    assert note in [*draft["issue_notes"].values(), *draft["segment_notes"].values()]
+    assert (draft["segments"], draft["flags"], draft["issue_verdicts"], draft["page"]) == (before, [], [], 1)
+    assert waiting.outcomes("noted") == []
+    keys.press("c")  # the keys are keys again
+    until(keys.screen, lambda: bool(keys.draft("noted")["issue_verdicts"]), "confirmed")
+
+
+# --- undo -----------------------------------------------------------------------------------------------------------
+
+
+def test_undo_in_an_untouched_case_reopens_the_one_just_submitted(
+    keys: Keys, start: Callable[..., None], served: Served, waiting: Waiting
+) -> None:
+    start("undone", "untouched")
+    keys.press("v")
+    keys.painted("untouched")
+    keys.press("u")
+    until(keys.screen, lambda: waiting.outcomes("undone") == ["validated", "reopened"], "reopened")
+    keys.page.wait_for_selector(".ek-crumbs:has-text('undone.pdf')")
+    again = json.loads((served.output / "reviews/undone/0002.json").read_text())
+    assert (again["reviewer"], again["correction_notes"]) == ("dr_lee", "undone by the reviewer")
+    assert not (served.output / "ground_truth/gt_undone.json").exists()
+    assert waiting.outcomes("untouched") == []
+
+
+def test_undo_in_a_case_that_was_changed_takes_back_the_change_alone(
+    keys: Keys, start: Callable[..., None], waiting: Waiting
+) -> None:
+    start("kept", "touched")
+    keys.press("v")
+    keys.painted("touched")
+    before = keys.draft("touched")["segments"]
+    keys.change("touched", "5")
+    keys.change("touched", "u")
+    assert keys.draft("touched")["segments"] == before
+    assert waiting.outcomes("kept") == ["validated"]

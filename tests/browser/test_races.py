@@ -1,0 +1,12 @@
+"""Two experts at one moment: one decision for each case, the other is told, nobody's words are lost.
+
+Two hundred races run in `make stress`.
+"""
+
+from browser.racing import Race, race, raced, small
+
+__all__ = ["race", "raced", "small"]
+
+
+def test_five_races_have_one_decision_each(race: Race) -> None:
+    race.run(5)

@@ -1,0 +1,189 @@
+"""Killed while reviews are saved: whatever was acknowledged is there, whole and chained, and the rest can be made again.
+
+Three kills run with every test; a hundred in `make stress`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from review.conftest import Build
+from review.conftest import Desk as Folder
+from stress import saving
+
+from evalkit.batch.reindex import reindex
+from evalkit.review import Desk, rebuild_closings
+from evalkit.review.ground_truth import project, read_review, revisions
+from evalkit.review.packet import read_packet
+from evalkit.store import Files, Index, digest, ground_truth_name, review_name
+
+CASES = [f"{where}_{number:02d}" for where in ("screen", "notebook") for number in range(20)]
+LONGEST = 0.6
+"""Seconds of saving before the kill, at most."""
+
+
+@dataclass
+class Acknowledged:
+    """What the killed processes had been told is saved."""
+
+    reviews: dict[str, list[str]] = field(default_factory=lambda: {case_id: [] for case_id in CASES})
+    """Their digests, oldest first."""
+    drafts: dict[str, str] = field(default_factory=dict)
+    """The digest of the draft of each case that has one."""
+    in_flight: str | None = None
+    """The case of the call that had not returned; what it did may be there or not."""
+    told: Counter[str] = field(default_factory=Counter)
+    """How many of each were acknowledged, and how many lives ended within a call."""
+
+    def hear(self, line: dict[str, str]) -> None:
+        if "about" in line:
+            self.in_flight = line["about"]
+            return
+        self.in_flight = None
+        ((what, case_id),) = line.items() - {("digest", line["digest"])}
+        self.told["drafts" if what == "draft" else "reviews"] += 1
+        if what == "draft":
+            self.drafts[case_id] = line["digest"]
+        else:
+            self.reviews[case_id].append(line["digest"])
+        if what == "submitted":
+            self.drafts.pop(case_id, None)
+
+
+def killed_while_saving(output: Path, seed: int) -> Iterator[dict[str, str]]:
+    """What a process said from its first save until it was killed at a random moment."""
+    program = [sys.executable, saving.__file__, str(output), str(seed)]
+    # Unbuffered: what readline had read beyond the first line would be lost to communicate.
+    with subprocess.Popen(program, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        first = process.stdout.readline()
+        time.sleep(random.Random(seed).uniform(0, LONGEST))
+        process.send_signal(signal.SIGKILL)
+        rest, complaint = process.communicate()
+        assert process.returncode == -signal.SIGKILL, complaint.decode()
+    yield from (json.loads(line) for line in (first + rest).splitlines())
+
+
+def check(output: Path, acknowledged: Acknowledged) -> None:
+    """That nothing acknowledged is lost or torn, before anybody mends anything and after the index was rebuilt."""
+    files = Files(output)
+    whole = {path: json.loads(path.read_bytes()) for path in output.rglob("*.json")}
+    assert all(isinstance(value["schema_version"], int) for value in whole.values())
+    for case_id in CASES:
+        _check_chain(files, case_id, acknowledged)
+        if case_id != acknowledged.in_flight:
+            assert _truth(files, case_id) == _projected(files, case_id)
+    before = _rows(output)
+    assert abs(_closed(output) - len(rebuild_closings(files))) <= (acknowledged.in_flight is not None)
+    reindex(output)
+    after = _rows(output)
+    assert {case_id for case_id in CASES if before[case_id] != after[case_id]} <= {acknowledged.in_flight}
+    assert _closed(output) == len(rebuild_closings(files))
+    assert all(_truth(files, case_id) == _projected(files, case_id) for case_id in CASES)
+    reindex(output)
+    assert _rows(output) == after
+    assert not list((output / ".tmp").glob("*"))
+    _check_drafts(output, acknowledged)
+
+
+def _check_chain(files: Files, case_id: str, acknowledged: Acknowledged) -> None:
+    known = acknowledged.reviews[case_id]
+    found = revisions(files, case_id)
+    assert found == list(range(1, len(found) + 1))
+    assert 0 <= len(found) - len(known) <= (case_id == acknowledged.in_flight)
+    digests, previous = [], None
+    for revision in found:
+        review = read_review(files, case_id, revision)
+        assert review.prev_sha256 == previous
+        previous = hashlib.sha256(files.raw(review_name(case_id, revision))).hexdigest()
+        digests.append(digest(review.model_dump(mode="json")))
+    assert digests[: len(known)] == known
+    acknowledged.told["reviews saved but not acknowledged"] += len(found) - len(known)
+    acknowledged.reviews[case_id] = digests
+
+
+def _check_drafts(output: Path, acknowledged: Acknowledged) -> None:
+    """Every acknowledged draft, unless the call that was under way has just replaced it or submitted it."""
+    index = Index(output)
+    for case_id in CASES:
+        stored = index.drafts.newest(case_id, saving.REVIEWER, saving.TAB)
+        found = stored and digest(json.loads(stored.draft))
+        if case_id == acknowledged.in_flight:
+            acknowledged.drafts = {**acknowledged.drafts, case_id: found} if found else _less(acknowledged, case_id)
+        assert found == acknowledged.drafts.get(case_id)
+    index.close()
+
+
+def _less(acknowledged: Acknowledged, case_id: str) -> dict[str, str]:
+    return {name: draft for name, draft in acknowledged.drafts.items() if name != case_id}
+
+
+def _truth(files: Files, case_id: str) -> dict[str, Any] | None:
+    name = ground_truth_name(case_id)
+    return files.read(name) if files.exists(name) else None
+
+
+def _projected(files: Files, case_id: str) -> dict[str, Any] | None:
+    chain = [(revision, read_review(files, case_id, revision)) for revision in revisions(files, case_id)]
+    record = project(read_packet(files, case_id), chain)
+    return record and record.model_dump(mode="json")
+
+
+def _rows(output: Path) -> dict[str, dict[str, Any]]:
+    """What the index says of each case, once the queue has seen to the claims."""
+    desk, index = Desk(output, saving.REVIEWER, saving.TAB), Index(output)
+    desk.queue()
+    rows = {row["case_id"]: dict(row) for row in index.cases()}
+    desk.close()
+    index.close()
+    return rows
+
+
+def _closed(output: Path) -> int:
+    index = Index(output)
+    closed = index.closed()
+    index.close()
+    return closed
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Path:
+    folder = Folder(tmp_path / "output")
+    for case_id in CASES:
+        folder.publish(Build.single("Clinical Note"), [Build.issue()], doc_id=case_id)
+    folder.index.close()
+    return folder.root
+
+
+def kill(output: Path, times: int) -> Acknowledged:
+    acknowledged = Acknowledged()
+    for seed in range(times):
+        for line in killed_while_saving(output, seed):
+            acknowledged.hear(line)
+        acknowledged.told["kills within a call"] += acknowledged.in_flight is not None
+        check(output, acknowledged)
+        acknowledged.in_flight = None
+    print(f"\n{times} kills: {dict(acknowledged.told)}")
+    return acknowledged
+
+
+def test_three_kills_lose_no_review_and_no_draft(output: Path) -> None:
+    assert kill(output, 3).told["reviews"] > 0
+
+
+@pytest.mark.stress
+def test_a_hundred_kills_lose_no_review_and_no_draft(output: Path) -> None:
+    told = kill(output, 100).told
+    assert told["reviews"] > 100
+    assert told["kills within a call"] > 20
