@@ -86,8 +86,7 @@ function render({ model, el: root }) {
 
   let drawnFor = null;
   let drawnToken = null;
-  const draw = () => redrawn(root, drawn);
-  const drawn = () => {
+  const draw = () => {
     const shown = model.get("case");
     if (!shown.headline) { root.replaceChildren(); return; }
     const top = root.scrollTop;
@@ -131,8 +130,7 @@ function render({ model, el: root }) {
       if (mark) mark.closest(".ek-window").scrollTop = mark.offsetTop - 90; // the match, and what stands before it
     }
   };
-  model.on("change", draw);
-  draw();
+  return drawnOnChange(model, root, draw);
 }
 
 export default { render };

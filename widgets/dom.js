@@ -53,11 +53,38 @@ const counted = (model, root, token) => {
   };
 };
 
-// Draw again, and leave the focus on the control that had it: `data-focus` or the key tells which.
-const redrawn = (root, draw) => {
-  const held = root.contains(document.activeElement) ? document.activeElement : null;
-  draw();
-  if (!held || held.isConnected) return;
-  const [name, value] = held.dataset.focus ? ["focus", held.dataset.focus] : ["key", held.dataset.key];
-  if (value) root.querySelector(`[data-${name}="${CSS.escape(value)}"]`)?.focus({ preventScroll: true });
+// Draw now and on every change of the model, and leave the focus on the control that had it: `data-focus` or the key
+// tells which. Between press and release of the mouse nothing is exchanged: a new button under the finger would swallow
+// the click. Returns what ends it.
+const drawnOnChange = (model, root, draw) => {
+  const redraw = () => {
+    const held = root.contains(document.activeElement) ? document.activeElement : null;
+    draw();
+    if (!held || held.isConnected) return;
+    const [name, value] = held.dataset.focus ? ["focus", held.dataset.focus] : ["key", held.dataset.key];
+    if (value) root.querySelector(`[data-${name}="${CSS.escape(value)}"]`)?.focus({ preventScroll: true });
+  };
+  let isPressed = false;
+  let isLate = false;
+  const changed = () => { if (isPressed) isLate = true; else redraw(); };
+  const pressed = (event) => { isPressed = event.target.closest("button, summary, label, tr, .ek-issue") !== null; };
+  const released = () => {
+    if (!isPressed) return;
+    isPressed = false;
+    setTimeout(() => { // after the click
+      if (!isLate || isPressed) return;
+      isLate = false;
+      redraw();
+    });
+  };
+  const RELEASES = ["pointerup", "pointercancel", "dragend", "blur"];
+  root.addEventListener("pointerdown", pressed);
+  RELEASES.forEach((name) => window.addEventListener(name, released));
+  model.on("change", changed);
+  redraw();
+  return () => {
+    model.off("change", changed);
+    root.removeEventListener("pointerdown", pressed);
+    RELEASES.forEach((name) => window.removeEventListener(name, released));
+  };
 };

@@ -9,8 +9,7 @@ function render({ model, el: root }) {
     el("div", { class: "ek-row" },
       el("button", { class: "ek-primary", text: "Try again", onclick: () => say(model, { action: "retry" }) }),
       model.get("has_queue") ? el("button", { text: "Back to the queue", onclick: () => say(model, { action: "queue" }) }) : null)));
-  model.on("change", draw);
-  draw();
+  return drawnOnChange(model, root, draw);
 }
 
 export default { render };

@@ -219,13 +219,12 @@ function render({ model, el: root }) {
     }
   };
   document.addEventListener("keydown", pressed);
-  model.on("change", draw);
-  draw();
+  const stop = drawnOnChange(model, root, draw);
   return () => {
     clearTimeout(typing);
     welcome.disconnect();
     document.removeEventListener("keydown", pressed);
-    model.off("change", draw);
+    stop();
   };
 }
 

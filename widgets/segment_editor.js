@@ -190,7 +190,7 @@ function render({ model, el: root }) {
       model.get("problem") ? el("p", { class: "ek-problem", role: "alert", text: model.get("problem") }) : null);
   };
 
-  const drawn = () => {
+  const draw = () => {
     const segments = model.get("segments");
     const at = current();
     root.hidden = at < 0;
@@ -204,12 +204,10 @@ function render({ model, el: root }) {
     notes.disabled = locked;
     if (typing === null && document.activeElement !== notes) notes.value = model.get("notes");
   };
-  const draw = () => redrawn(root, drawn);
   model.on("change:token", () => { clearTimeout(typing); typing = null; stopAsking(); notes.value = model.get("notes"); mixture.open = false; });
-  model.on("change", draw);
   notes.value = model.get("notes");
-  draw();
-  return () => sendNotes();
+  const stop = drawnOnChange(model, root, draw);
+  return () => { stop(); sendNotes(); };
 }
 
 export default { render };

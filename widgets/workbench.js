@@ -232,9 +232,8 @@ function render({ model, el: root }) {
   }, PING_EVERY);
 
   model.on("msg:custom", heard);
-  model.on("change", draw);
   model.on("change:case_id change:is_ready", remember);
-  draw();
+  const stopDrawing = drawnOnChange(model, root, draw);
   tab.then((mine) => {
     id = mine;
     say(model, { action: "hello", tab: id, case: sessionStorage.getItem("evalkit-case") });
@@ -249,6 +248,7 @@ function render({ model, el: root }) {
     clearTimeout(slowly);
     slow.remove();
     stopKeys();
+    stopDrawing();
     overlay.remove();
     keys.remove();
   };

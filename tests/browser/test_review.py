@@ -168,6 +168,25 @@ def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
     screen.queue()
 
 
+def test_what_changes_under_a_held_mouse_button_swallows_no_click(served: Served, login: Login) -> None:
+    screen = login()
+    screen.open("fabricated_quote")
+    screen.turn_to(3)
+    screen.page.wait_for_selector('.ek-editor[data-page="3"]')
+    before = screen.page.locator(".ek-segment").count()
+    screen.button("New document here").hover()
+    screen.page.mouse.down()
+    screen.page.keyboard.press("ArrowLeft")
+    screen.page.wait_for_selector('.ek-pane[data-page="2"]')
+    screen.page.wait_for_timeout(500)  # the kernel's answer has arrived
+    screen.page.mouse.up()
+    screen.page.wait_for_selector(f".ek-segment >> nth={before}")
+    screen.page.wait_for_selector('.ek-editor[data-page="2"]')  # and what changed meanwhile is drawn
+    screen.button("Undo").click()
+    screen.page.wait_for_selector(f".ek-segment >> nth={before}", state="detached")
+    screen.queue()
+
+
 def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
     screen = login()
     screen.open("poor_scan")
