@@ -309,7 +309,8 @@ class Workbench:
         token = f"{case_id}:{self._openings}"
         with self._bar.hold_sync():
             self._bar.case_id, self._bar.title = case_id, packet.pdf_filename
-            self._bar.subtitle = f"{packet.total_pages} pages · {packet.review_reason}"
+            pages = "1 page" if packet.total_pages == 1 else f"{packet.total_pages} pages"
+            self._bar.subtitle = f"{pages} · {packet.review_reason}"
             self._show_progress()
         with self._editor.hold_sync():  # what was pressed for the last case must find no button of this one
             self._editor.token, self._editor.segments, self._editor.problem = "", [], ""

@@ -48,6 +48,8 @@ class Comparison(NamedTuple):
     differences: tuple[Difference, ...]
     matched: float
     """The share of the quote's words that stand in the passage, 0..1."""
+    span: tuple[int, int] | None = None
+    """Where what the quote was compared with stands in ``before + passage + after``; None: it cannot be told."""
 
 
 _STOPS = re.compile(r"[^.,;:]")
@@ -109,7 +111,8 @@ def compare(quote: str, before: str, passage: str, after: str, *, is_recognised:
 
     ``is_recognised``: the passage comes from OCR, which may have misread a digit. ``is_word`` tells real words.
     """
-    asked, around = tokens(quote), tokens(before + passage + after)
+    text = before + passage + after
+    asked, around = tokens(quote), tokens(text)
     first, size = count(before), count(passage)
     if not asked or not size:
         return Comparison((), 0.0)
@@ -129,7 +132,20 @@ def compare(quote: str, before: str, passage: str, after: str, *, is_recognised:
         found += differences
         if any(one.kind is not Kind.DIVISION for one in differences):
             equal -= len(mine)
-    return Comparison(tuple(found), max(equal, 0) / len(asked))
+    return Comparison(tuple(found), max(equal, 0) / len(asked), _span(text, around, start, end))
+
+
+def _span(text: str, around: Sequence[Token], start: int, end: int) -> tuple[int, int] | None:
+    """Where the tokens start..end stand in ``text``; None where one is written in other characters than it is read."""
+    at, first = 0, 0
+    for number, token in enumerate(around[:end]):
+        at = text.find(token.text, at)
+        if at < 0:
+            return None
+        if number == start:
+            first = at
+        at += len(token.text)
+    return first, at
 
 
 def _as_letters(*stretches: Sequence[Token]) -> list[str]:

@@ -208,6 +208,9 @@ class Locator:
         differences = compared.differences
         if not differences and (lost := left_out(passage.text, *span)):
             differences = (lost,)
+        if compared.span:  # a window as long as the quote is a little beside it where the passage is shorter or longer
+            exact = whole_words(text, wide[0] + compared.span[0], wide[0] + compared.span[1])
+            span = exact if passage.holds(exact) else span
         if not differences:
             return passage.place(QuoteVerdict.NOISY, span, score=score)
         verdict = QuoteVerdict.UNCERTAIN if all(one.is_doubtful for one in differences) else QuoteVerdict.ALTERED

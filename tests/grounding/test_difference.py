@@ -67,6 +67,21 @@ def test_what_says_something_else_is_altered_and_named(quote: str, named: str) -
 
 
 @pytest.mark.parametrize(
+    ("quote", "place"),
+    [
+        ("The patient can walk", "The patient cannot walk"),
+        ("The lesion is pathogenic", "The lesion is benign"),
+        ("WBC was 42 on 03/12/2024", "WBC was 4.2 on 03/12/2024"),
+        ("The mass measures 4.2 mm in the left breast", "The mass measures 42 mm in the left breast"),
+        ("ER: negative, 95%", "ER: positive, 95%"),
+    ],
+)
+def test_the_place_of_an_altered_quote_is_what_it_was_made_from_and_no_word_more(quote: str, place: str) -> None:
+    found = located(quote)
+    assert PAGE[found.start : found.end] == place
+
+
+@pytest.mark.parametrize(
     "quote",
     [
         "No evidence of metastatic disease is seen",
