@@ -36,6 +36,8 @@ RESULTS = "results"
 PACKETS = "sme_packets"
 REVIEWS = "reviews"
 GROUND_TRUTH = "ground_truth"
+DRAWS = "draws"
+PRODUCTION = "production.json"
 
 _SCRATCH = ".tmp"
 _LOCK = ".lock"
@@ -65,6 +67,11 @@ def review_name(case_id: str, revision: int) -> str:
 def ground_truth_name(case_id: str) -> str:
     """Where a case's ground truth lies."""
     return f"{GROUND_TRUTH}/gt_{case_id}.json"
+
+
+def draw_name(number: int) -> str:
+    """Where the draw of that number lies."""
+    return f"{DRAWS}/{number:04d}.json"
 
 
 def canonical(value: Any) -> bytes:

@@ -11,8 +11,8 @@ from typing import Any
 
 from evalkit.batch.identity import Source
 from evalkit.classification.orchestrator import Unparseable
-from evalkit.errors import UsageError
-from evalkit.store import canonical
+from evalkit.errors import StoreError, UsageError
+from evalkit.store import PRODUCTION, Files, canonical
 
 _COLUMNS = ("dominant_type", "confidence", "segments")
 
@@ -51,6 +51,24 @@ def read_production(path: Path) -> ProductionLabels:
     if not labels:
         raise _wrong(path, "it has no rows")
     return ProductionLabels(labels)
+
+
+def stored_production(files: Files) -> dict[str, Mapping[str, Any]]:
+    """The labels that runs were given, by doc_id. StoreError for a damaged file."""
+    if not files.exists(PRODUCTION):
+        return {}
+    labels = files.read(PRODUCTION).get("labels")
+    if not isinstance(labels, dict):
+        raise StoreError(f"{PRODUCTION} holds no labels", code="STORE-TORN", remedy="Run with --production again.")
+    return labels
+
+
+def keep_production(files: Files, labels: ProductionLabels, sources: Iterable[Source]) -> None:
+    """Remember the labels of these documents: an evaluation needs those of accepted ones too, which have no packet."""
+    before = stored_production(files)
+    after = before | {one.doc_id: dict(row) for one in sources if (row := labels.label(one)) is not None}
+    if after != before:
+        files.write(PRODUCTION, {"schema_version": 1, "labels": dict(sorted(after.items()))})
 
 
 def _wrong(path: Path, what: str) -> UsageError:

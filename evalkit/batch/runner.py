@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from evalkit.batch.asking import Asking
 from evalkit.batch.audit import AuditPlan
+from evalkit.batch.draws import sampled
 from evalkit.batch.identity import Source, find, stem_of
-from evalkit.batch.labels import ProductionLabels, checked, read_classifications, read_production
+from evalkit.batch.labels import ProductionLabels, checked, keep_production, read_classifications, read_production
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
 from evalkit.classification.lexicon import lexicon
@@ -233,6 +234,8 @@ async def arun(
             known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
             found = find(paths, {sha256: row["doc_id"] for sha256, row in known.items()})
             labels = read_production(Path(production)) if production is not None else None
+            if labels is not None:
+                keep_production(files, labels, found.sources)
             supplied, unknown = (
                 read_classifications(Path(classifications), found.sources) if classifications is not None else ({}, [])
             )
@@ -441,6 +444,7 @@ class _Batch:
         self._audit = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
+        self._sampled = sampled(files)
         self._audits_done = sum(row["review_reason"] == "audit" for row in index.cases("completed"))
 
     async def process(self, sources: tuple[Source, ...], on_progress: Progress | None) -> list[DocumentSummary]:
@@ -552,6 +556,8 @@ class _Batch:
             accept_silver(self._files, result, accepted_at=result.times["finished_at"], inclusion_probability=share)
             if self._audit.draws(result.sha256, share):
                 publish(self._files, self._index, packet(review_reason="audit", inclusion_probability=share))
+            elif probability := self._sampled.get(result.doc_id):
+                publish(self._files, self._index, packet(review_reason="sample", inclusion_probability=probability))
             else:
                 withdraw(self._files, self._index, result.doc_id)
         else:

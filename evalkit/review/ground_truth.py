@@ -45,6 +45,9 @@ STATUS: dict[Outcome, ReviewStatus] = {
     "reopened": "pending",
 }
 
+#: Reviews made by a program, for demonstrations and tests; they are marked in everything that is shown or exported.
+SIMULATED = "simulated_"
+
 _REVIEW_FILE = re.compile(r"(\d{4,})\.json")
 
 
@@ -144,6 +147,11 @@ class GroundTruth(_Frozen):
     """The number of the review, an adjudication's counted on from the case's own; 0 for silver."""
     supersedes: int | None
     """The revision that it replaces (0: a silver record); None where it is the first."""
+
+
+def is_simulated(reviewer: str | None) -> bool:
+    """Whether a program reviewed, not a person: the name tells."""
+    return reviewer is not None and reviewer.startswith(SIMULATED)
 
 
 def revisions(files: Files, case_id: str) -> list[int]:

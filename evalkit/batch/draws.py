@@ -1,0 +1,67 @@
+"""Which accepted documents were drawn for review besides the audits, and with what probability.
+
+``draws/0001.json``, ``0002.json`` …: one draw each, never changed. A draw names every document that it could have
+drawn, because each of them is from then on looked at with a higher probability than its audit's, drawn or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evalkit.errors import StoreError
+from evalkit.store import DRAWS, Files
+
+SCHEMA_VERSION = 1
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Stratum(_Frozen):
+    """The documents of one value of the field that was drawn by."""
+
+    value: str
+    """What they have in common, ``Pathology Report``."""
+    probability: dict[str, float]
+    """doc_id → with which it has been or could have been drawn until now, 0..1, audits included."""
+    drawn: tuple[str, ...]
+    """The documents that this draw put into the queue."""
+
+
+class Draw(_Frozen):
+    """One ``evalkit sample``."""
+
+    schema_version: int = SCHEMA_VERSION
+    by: str
+    """The field: ``production``, ``type`` or ``decision``."""
+    drawn_at: str
+    """When (ISO 8601, UTC)."""
+    strata: tuple[Stratum, ...]
+
+
+def draws(files: Files) -> list[Draw]:
+    """All draws, oldest first. StoreError for a damaged file."""
+    return [_shaped(files.read(name, schema_version=SCHEMA_VERSION), name) for name in files.names(DRAWS)]
+
+
+def read_draws(files: Files) -> Mapping[str, float]:
+    """doc_id → the probability that the draws have given it; documents that could not be drawn are not in it."""
+    return {name: share for draw in draws(files) for one in draw.strata for name, share in one.probability.items()}
+
+
+def sampled(files: Files) -> Mapping[str, float]:
+    """The documents that a draw put into the queue, with the probability that it gave them."""
+    return {name: one.probability[name] for draw in draws(files) for one in draw.strata for name in one.drawn}
+
+
+def _shaped(stored: dict[str, Any], name: str) -> Draw:
+    try:
+        return Draw.model_validate(stored)
+    except ValidationError:
+        raise StoreError(
+            f"{name} does not have the shape of a draw", code="STORE-TORN", remedy="Restore it from a backup."
+        ) from None

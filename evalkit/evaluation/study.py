@@ -1,0 +1,457 @@
+"""What an output folder knows of every processed document: the one value that all of evaluation is computed from.
+
+Reading goes on where a file is damaged: the file is named in ``Study.problems`` and its document counts as unreadable,
+so that nothing that is missing makes a figure better.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from evalkit.batch.draws import read_draws
+from evalkit.batch.labels import read_production, stored_production
+from evalkit.classification.schema import DocumentType
+from evalkit.errors import EvalkitError, UsageError
+from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
+from evalkit.review.ground_truth import is_simulated, revisions
+from evalkit.review.packet import ADJUDICATION, SECOND
+from evalkit.store import (
+    GROUND_TRUTH,
+    PACKETS,
+    RESULTS,
+    REVIEWS,
+    Files,
+    Index,
+    ground_truth_name,
+    packet_name,
+    result_name,
+    review_name,
+)
+
+Standing = Literal["reviewed", "undeterminable", "pending", "unseen", "unreadable"]
+"""What is known of a document's truth. ``unseen``: accepted and not drawn for anybody to look at."""
+
+TYPES = tuple(kind.value for kind in DocumentType)
+
+Span = tuple[int, int, str | None]
+"""First page, last page, type of one segment."""
+
+_SPAN = re.compile(r"\s*(\d+)\s*(?:[-–]\s*(\d+))?\s+(.+?)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What somebody says of a document."""
+
+    dominant_type: str | None
+    """None: cannot tell, or no usable answer."""
+    segments: tuple[Span, ...] = ()
+    """First page, last page, type; empty where nothing is said of segments."""
+    presence: Mapping[str, str] = field(default_factory=dict)
+    """Document type → presence level in the whole document."""
+    mixture: Mapping[str, float] = field(default_factory=dict)
+    """Document type → share of the whole document, 0..1."""
+    confidence: float | None = None
+    """In the dominant type, 0..1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What is true of a document, and who says so."""
+
+    labels: Labels
+    source: Literal["SME_VALIDATED", "SME_CORRECTED", "GOLD"]
+    """``GOLD``: a file of labels that was given."""
+    vouched: frozenset[str]
+    """Of ``dominant_type``, ``segments``, ``mixture``: only these parts may be measured by."""
+    reviewer: str | None
+    is_simulated: bool
+    """Whether a program, not a person, reviewed it."""
+    review_reason: str | None
+    notes: str = ""
+
+    def says(self, part: str) -> bool:
+        """Whether that part was vouched for."""
+        return part in self.vouched
+
+
+class Finding(NamedTuple):
+    """One issue, and what experts said of it."""
+
+    issue_id: str
+    code: str
+    agent: str
+    origin: str
+    severity: str
+    status: str
+    page: int | None
+    message: str
+    verdict: str | None
+    """``confirmed``, ``dismissed``, or None: no expert said anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One submitted review of one case."""
+
+    case_id: str
+    revision: int
+    reviewer: str
+    is_simulated: bool
+    outcome: str
+    submitted_at: str
+    seconds: float | None
+    """Active seconds; None where nobody measured."""
+    was_blind: bool
+    """Whether the agent's answer was hidden until this one was given."""
+    review_reason: str
+    before: Labels | None
+    """What the agent had said."""
+    labels: Labels | None
+    """What the reviewer says; None where nothing was decided."""
+    vouched: frozenset[str] = frozenset()
+
+    @property
+    def is_opinion(self) -> bool:
+        """Whether it is an answer of its own about the document, not the decision between two."""
+        return not self.case_id.endswith(ADJUDICATION) and self.outcome != "reopened"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One processed document."""
+
+    doc_id: str
+    sha256: str | None
+    filename: str
+    standing: Standing
+    decision: str | None
+    """AUTO_ACCEPT or ESCALATE_TO_SME; None where it could not be read."""
+    decision_rule: str | None = None
+    decision_reason: str = ""
+    pages: int | None = None
+    agent: Labels | None = None
+    """The pipeline's answer; None where it gave no usable one."""
+    production: Labels | None = None
+    """The production classifier's label; None where it is not known."""
+    truth: Truth | None = None
+    probability: float | None = None
+    """With which it was drawn, or could have been, 0..1; 1 where it was escalated; None where it is unreadable."""
+    findings: tuple[Finding, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    """Oldest first, those of second opinions and adjudications behind the case's own."""
+    evidence_quality: float | None = None
+    grounded_ratio: float | None = None
+    calls: int = 0
+    tokens: int = 0
+    cost_usd: Decimal | None = Decimal(0)
+    """None where nobody knows the price."""
+    seconds: float | None = None
+    """From begin to end of its processing, waiting included."""
+    error_code: str | None = None
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the arbiter accepted it."""
+        return self.decision == "AUTO_ACCEPT"
+
+
+@dataclass(frozen=True)
+class Study:
+    """All processed documents of one output folder, by doc_id; replaced versions are none of them."""
+
+    output: Path
+    documents: tuple[Document, ...]
+    problems: tuple[str, ...]
+    """A sentence for each file that could not be used."""
+
+    @property
+    def reviewed(self) -> list[Document]:
+        """The documents whose truth is known."""
+        return [one for one in self.documents if one.truth is not None]
+
+    @property
+    def simulated(self) -> int:
+        """How many of them a program reviewed: every figure made of them must say so."""
+        return sum(one.truth.is_simulated for one in self.reviewed if one.truth)
+
+    def counts(self) -> Counter[Standing]:
+        """How many documents stand where."""
+        return Counter(one.standing for one in self.documents)
+
+
+def read_study(
+    output: Path | str,
+    *,
+    truth: Path | str | None = None,
+    production: Path | str | None = None,
+    foreign_types: Mapping[str, str] | None = None,
+) -> Study:
+    """Read an output folder.
+
+    Args:
+        output: the folder of a run.
+        truth: CSV or JSON with labels that are known to be right (``doc_id`` or ``filename``, ``dominant_type``,
+            optional ``segments`` as ``1-5 Genomic Report; 6-8 Clinical Note``); they stand for all documents they name,
+            before any review.
+        production: CSV or JSON with the production classifier's labels, before those that a run was given.
+        foreign_types: a label of the production classifier → one of the five types.
+
+    Raises:
+        UsageError: the folder, or a file of labels, is not there or not readable.
+    """
+    folder = Path(output)
+    if not (folder / RESULTS).is_dir():
+        raise UsageError(
+            f"{folder} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
+        )
+    reading = _Reading(Files(folder), dict(foreign_types or {}))
+    reading.labels(truth, production)
+    documents = tuple(reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results())
+    return Study(folder, documents, tuple(reading.problems))
+
+
+def spans(segments: Any) -> tuple[Span, ...]:
+    """Segments as spans, from ``1-5 Genomic Report; 6-8 Clinical Note`` or from JSON objects. ValueError for others.
+
+    >>> spans("1-5 Genomic Report; 6 Other")
+    ((1, 5, 'Genomic Report'), (6, 6, 'Other'))
+    """
+    if isinstance(segments, str) and not segments.lstrip().startswith("["):
+        found = [_SPAN.fullmatch(one) for one in segments.split(";") if one.strip()]
+        if not all(found):
+            raise ValueError("segments are written as 1-5 Genomic Report; 6-8 Clinical Note")
+        return tuple((int(one[1]), int(one[2] or one[1]), one[3]) for one in found if one)
+    if isinstance(segments, Sequence) and all(isinstance(one, Mapping) for one in segments):
+        try:
+            return tuple((int(one["start_page"]), int(one["end_page"]), one["dominant_type"]) for one in segments)
+        except (KeyError, TypeError) as error:
+            raise ValueError("a segment needs start_page, end_page and dominant_type") from error
+    raise ValueError("segments are written as 1-5 Genomic Report; 6-8 Clinical Note")
+
+
+def labels_of(classification: Mapping[str, Any] | None) -> Labels | None:
+    """A stored classification as labels."""
+    if classification is None:
+        return None
+    kind = classification["dominant_type_overall"]
+    mixture = classification["document_mixture"]
+    return Labels(
+        kind,
+        tuple((one["start_page"], one["end_page"], one["dominant_type"]) for one in classification["segments"]),
+        {one["document_type"]: one["presence_level"] for one in mixture},
+        {one["document_type"]: one["overall_share"] for one in mixture},
+        next((one["confidence"] for one in mixture if one["document_type"] == kind), None),
+    )
+
+
+class _Reading:
+    """One pass over an output folder."""
+
+    def __init__(self, files: Files, foreign_types: Mapping[str, str]) -> None:
+        self.files = files
+        self.problems: list[str] = []
+        self._foreign = foreign_types
+        self._unknown: set[str] = set()
+        self._rows = self._indexed()
+        self._packets = set(files.names(PACKETS))
+        self._truths = set(files.names(GROUND_TRUTH))
+        self._reviewed = set(files.folders(REVIEWS))
+        self._drawn = read_draws(files)
+        self._gold: Mapping[str, Mapping[str, Any]] = {}
+        self._production: Mapping[str, Mapping[str, Any]] = {}
+
+    def _indexed(self) -> dict[str, dict[str, Any]]:
+        if not (self.files.root / "evalkit.sqlite").exists():
+            return {}
+        index = Index(self.files.root)
+        try:
+            return {row["doc_id"]: row for row in index.documents()}
+        finally:
+            index.close()
+
+    def results(self) -> Iterator[str]:
+        """The results that stand for a document as it is now."""
+        for name in self.files.names(RESULTS):
+            row = self._rows.get(name.rpartition("/")[2].removesuffix(".json"))
+            if not (row and row["replaced"]):
+                yield name
+
+    def labels(self, truth: Path | str | None, production: Path | str | None) -> None:
+        """Read the files of labels."""
+        self._gold = read_production(Path(truth)).rows if truth else {}
+        given = read_production(Path(production)).rows if production else {}
+        self._production = {**stored_production(self.files), **given}
+
+    def _json(self, name: str) -> dict[str, Any]:
+        return self.files.read(name, schema_version=TRUTH_VERSION)
+
+    def document(self, doc_id: str) -> Document:
+        """One document; an unreadable one where a file of it is damaged."""
+        filename = Path((self._rows.get(doc_id) or {}).get("file_path") or f"{doc_id}.pdf").name
+        try:
+            result = self._json(result_name(doc_id))
+            return self._of(doc_id, filename, result)
+        except EvalkitError as error:
+            self.problems.append(str(error))
+        except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
+            self.problems.append(f"{RESULTS}/{doc_id}.json or a file of its case does not have its shape")
+        return Document(doc_id, None, filename, "unreadable", None, error_code="STORE-TORN")
+
+    def _of(self, doc_id: str, filename: str, result: Mapping[str, Any]) -> Document:
+        if "error" in result:  # what nobody could read stays in the denominator, whatever else is known of it
+            code = result["error"]["code"]
+            return Document(doc_id, result.get("sha256"), filename, "unreadable", None, error_code=code)
+        gold = self._named(self._gold, doc_id, filename)
+        packet = self._if_there(packet_name(doc_id), self._packets)
+        record = self._if_there(ground_truth_name(doc_id), self._truths)
+        truth = _gold(gold) if gold else _truth(record)
+        reviews = list(self._reviews(doc_id))
+        usage = result["usage"]
+        agent = labels_of(result["classification"])
+        is_accepted = result["decision"] == "AUTO_ACCEPT"
+        verdicts = {one["issue_id"]: one["verdict"] for *_, review in reviews for one in review["issue_verdicts"]}
+        return Document(
+            doc_id=doc_id,
+            sha256=result["sha256"],
+            filename=filename,
+            standing="reviewed" if truth else _standing(packet, reviews, is_accepted=is_accepted),
+            decision=result["decision"],
+            decision_rule=result["decision_rule"],
+            decision_reason=result["decision_reason"],
+            pages=packet["total_pages"] if packet else _last_page(agent),
+            agent=agent,
+            production=self._labelled(self._named(self._production, doc_id, filename) or _production_of(packet)),
+            truth=truth,
+            probability=self._probability(doc_id, packet or record) if is_accepted and not gold else 1.0,
+            findings=tuple(_findings((packet or result)["issues"], verdicts)),
+            answers=tuple(_answer(*one, packet["review_reason"] if packet else "") for one in reviews),
+            evidence_quality=result["evidence_quality_score"],
+            grounded_ratio=result["grounded_ratio"],
+            calls=usage["calls"],
+            tokens=usage["input_tokens"] + usage["output_tokens"],
+            cost_usd=None if usage["cost_usd"] is None else Decimal(usage["cost_usd"]),
+            seconds=_elapsed(result["times"]),
+        )
+
+    def _if_there(self, name: str, names: AbstractSet[str]) -> dict[str, Any] | None:
+        return self._json(name) if name in names else None
+
+    def _reviews(self, doc_id: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
+        """The reviews of a document's cases with case and number, those of further opinions behind."""
+        for case_id in (doc_id, f"{doc_id}{SECOND}", f"{doc_id}{ADJUDICATION}"):
+            if case_id in self._reviewed:
+                for number in revisions(self.files, case_id):
+                    yield case_id, number, self._json(review_name(case_id, number))
+
+    def _probability(self, doc_id: str, drawn: Mapping[str, Any] | None) -> float | None:
+        """With which an accepted document is looked at: its packet's or record's, or that of a later draw."""
+        stored = drawn["inclusion_probability"] if drawn else None
+        return max((one for one in (stored, self._drawn.get(doc_id)) if one is not None), default=None)
+
+    @staticmethod
+    def _named(rows: Mapping[str, Mapping[str, Any]], doc_id: str, filename: str) -> Mapping[str, Any] | None:
+        return rows.get(doc_id) or rows.get(filename)
+
+    def _labelled(self, row: Mapping[str, Any] | None) -> Labels | None:
+        """A production row as labels, in the five types where the mapping knows them."""
+        if row is None:
+            return None
+        kind = self._foreign.get(row["dominant_type"], row["dominant_type"])
+        if kind not in TYPES and kind not in self._unknown:
+            self._unknown.add(kind)
+            self.problems.append(
+                f"production says {kind!r}, which is none of the five types: map it in [foreign_types]"
+            )
+        confidence = row.get("confidence")
+        parts = [
+            (start, end, one and self._foreign.get(one, one)) for start, end, one in spans(row.get("segments") or "")
+        ]
+        return Labels(kind, tuple(parts), confidence=None if confidence is None else float(confidence))
+
+
+def _truth(record: Mapping[str, Any] | None) -> Truth | None:
+    if record is None or record["ground_truth_source"] == "AUTO_ACCEPTED":  # silver: nobody looked
+        return None
+    labels = labels_of(record["ground_truth_classification"])
+    if labels is None:
+        return None
+    return Truth(
+        labels,
+        record["ground_truth_source"],
+        frozenset(record["vouched"]),
+        record["reviewer"],
+        is_simulated(record["reviewer"]),
+        record["review_reason"],
+        record["correction_notes"],
+    )
+
+
+def _answer(case_id: str, revision: int, review: Mapping[str, Any], review_reason: str) -> Answer:
+    return Answer(
+        case_id=case_id,
+        revision=revision,
+        reviewer=review["reviewer"],
+        is_simulated=is_simulated(review["reviewer"]),
+        outcome=review["outcome"],
+        submitted_at=review["submitted_at"],
+        seconds=review["seconds_active"],
+        was_blind=not review["shown"]["agent"],
+        review_reason=review_reason,
+        before=labels_of(review["before"]),
+        labels=labels_of(review["after"]),
+        vouched=frozenset(review["vouched"]),
+    )
+
+
+def _standing(
+    packet: Mapping[str, Any] | None, reviews: Sequence[tuple[str, int, Mapping[str, Any]]], *, is_accepted: bool
+) -> Standing:
+    if reviews and reviews[-1][2]["outcome"] == "undeterminable":
+        return "undeterminable"
+    return "unseen" if packet is None and is_accepted else "pending"
+
+
+def _gold(row: Mapping[str, Any]) -> Truth:
+    parts = spans(row.get("segments") or "")
+    vouched = frozenset({"dominant_type", "segments"} if parts else {"dominant_type"})
+    return Truth(Labels(row["dominant_type"], parts), "GOLD", vouched, None, is_simulated=False, review_reason=None)
+
+
+def _production_of(packet: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return packet["production_classification"] if packet else None
+
+
+def _last_page(agent: Labels | None) -> int | None:
+    return max((end for _, end, _ in agent.segments), default=None) if agent else None
+
+
+def _findings(issues: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> Iterator[Finding]:
+    for one in issues:
+        yield Finding(
+            one["issue_id"],
+            one["code"],
+            one["agent"],
+            one["origin"],
+            one["severity"],
+            one["status"],
+            one["page"],
+            one["message"],
+            verdicts.get(one["issue_id"]),
+        )
+
+
+def _elapsed(times: Mapping[str, Any]) -> float | None:
+    try:
+        began, ended = (datetime.fromisoformat(times[name]) for name in ("started_at", "finished_at"))
+    except (KeyError, ValueError):
+        return None
+    return (ended - began).total_seconds()
