@@ -252,6 +252,46 @@ def add(
     typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
 
 
+class SampleBy(StrEnum):
+    """What the drawn documents are spread over."""
+
+    production = "production"
+    type = "type"
+    decision = "decision"
+
+
+@app.command()
+def sample(
+    number: Annotated[int, typer.Argument(metavar="N", min=1, help="How many accepted documents.")],
+    by: Annotated[
+        SampleBy, typer.Option("--by", help="Spread evenly over production's labels, the agent's types, or decisions.")
+    ] = SampleBy.type,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put accepted documents into the queue, each drawn with a known probability.
+
+    Example: evalkit sample 50 --by production
+    """
+    from datetime import UTC, datetime
+
+    from evalkit.evaluation.sampling import sample as draw
+    from evalkit.settings import Settings
+
+    folder = _existing(output)
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    made = draw(folder, number, by.value, seed=Settings.load().audit_seed, drawn_at=now)
+    if as_json:
+        _print_json(made.model_dump(mode="json"))
+        return
+    rows = [
+        [one.value, str(len(one.probability)), str(len(one.drawn)), f"{max(one.probability.values()):.3g}"]
+        for one in made.strata
+    ]
+    _print_table(rows, (by.value, "accepted", "drawn now", "highest probability"))
+    typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: evalkit queue")
+
+
 @app.command()
 def schema(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Without a name: which there are.")] = None,
