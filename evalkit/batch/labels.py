@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ from evalkit.classification.orchestrator import Unparseable
 from evalkit.errors import StoreError, UsageError
 from evalkit.store import PRODUCTION, Files, canonical
 
+Span = tuple[int, int, str | None]
+"""First page, last page, type of one segment."""
+
+_SPAN = re.compile(r"\s*(\d+)\s*(?:[-–]\s*(\d+))?\s+(.+?)\s*")
 _COLUMNS = ("dominant_type", "confidence", "segments")
 
 
@@ -51,6 +56,29 @@ def read_production(path: Path) -> ProductionLabels:
     if not labels:
         raise _wrong(path, "it has no rows")
     return ProductionLabels(labels)
+
+
+def spans(segments: Any) -> tuple[Span, ...]:
+    """Segments as spans, from ``1-5 Genomic Report; 6-8 Clinical Note`` or from JSON objects; none where nothing is said.
+
+    ValueError for anything else.
+
+    >>> spans("1-5 Genomic Report; 6 Other")
+    ((1, 5, 'Genomic Report'), (6, 6, 'Other'))
+    """
+    if not segments:
+        return ()
+    if isinstance(segments, str):
+        found = [_SPAN.fullmatch(one) for one in segments.split(";") if one.strip()]
+        if not all(found):
+            raise ValueError("segments are written as 1-5 Genomic Report; 6-8 Clinical Note")
+        return tuple((int(one[1]), int(one[2] or one[1]), one[3]) for one in found if one)
+    if isinstance(segments, Sequence) and all(isinstance(one, Mapping) for one in segments):
+        try:
+            return tuple((int(one["start_page"]), int(one["end_page"]), one["dominant_type"]) for one in segments)
+        except (KeyError, TypeError) as error:
+            raise ValueError("a segment needs start_page, end_page and dominant_type") from error
+    raise ValueError("segments are written as 1-5 Genomic Report; 6-8 Clinical Note")
 
 
 def stored_production(files: Files) -> dict[str, Mapping[str, Any]]:

@@ -6,7 +6,6 @@ so that nothing that is missing makes a figure better.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from evalkit.batch.draws import read_draws
-from evalkit.batch.labels import read_production, stored_production
+from evalkit.batch.labels import Span, read_production, spans, stored_production
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
@@ -40,11 +39,6 @@ Standing = Literal["reviewed", "undeterminable", "pending", "unseen", "unreadabl
 """What is known of a document's truth. ``unseen``: accepted and not drawn for anybody to look at."""
 
 TYPES = tuple(kind.value for kind in DocumentType)
-
-Span = tuple[int, int, str | None]
-"""First page, last page, type of one segment."""
-
-_SPAN = re.compile(r"\s*(\d+)\s*(?:[-–]\s*(\d+))?\s+(.+?)\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,25 +213,6 @@ def read_study(
     return Study(folder, documents, tuple(reading.problems))
 
 
-def spans(segments: Any) -> tuple[Span, ...]:
-    """Segments as spans, from ``1-5 Genomic Report; 6-8 Clinical Note`` or from JSON objects. ValueError for others.
-
-    >>> spans("1-5 Genomic Report; 6 Other")
-    ((1, 5, 'Genomic Report'), (6, 6, 'Other'))
-    """
-    if isinstance(segments, str) and not segments.lstrip().startswith("["):
-        found = [_SPAN.fullmatch(one) for one in segments.split(";") if one.strip()]
-        if not all(found):
-            raise ValueError("segments are written as 1-5 Genomic Report; 6-8 Clinical Note")
-        return tuple((int(one[1]), int(one[2] or one[1]), one[3]) for one in found if one)
-    if isinstance(segments, Sequence) and all(isinstance(one, Mapping) for one in segments):
-        try:
-            return tuple((int(one["start_page"]), int(one["end_page"]), one["dominant_type"]) for one in segments)
-        except (KeyError, TypeError) as error:
-            raise ValueError("a segment needs start_page, end_page and dominant_type") from error
-    raise ValueError("segments are written as 1-5 Genomic Report; 6-8 Clinical Note")
-
-
 def labels_of(classification: Mapping[str, Any] | None) -> Labels | None:
     """A stored classification as labels."""
     if classification is None:
@@ -371,11 +346,17 @@ class _Reading:
             self.problems.append(
                 f"production says {kind!r}, which is none of the five types: map it in [foreign_types]"
             )
-        confidence = row.get("confidence")
-        parts = [
-            (start, end, one and self._foreign.get(one, one)) for start, end, one in spans(row.get("segments") or "")
-        ]
-        return Labels(kind, tuple(parts), confidence=None if confidence is None else float(confidence))
+        try:
+            confidence = None if row.get("confidence") is None else float(row["confidence"])
+            parts = [
+                (first, last, one and self._foreign.get(one, one)) for first, last, one in spans(row.get("segments"))
+            ]
+        except (TypeError, ValueError):
+            self.problems.append(
+                "a production label has a confidence or segments that cannot be read: its type alone is used"
+            )
+            confidence, parts = None, []
+        return Labels(kind, tuple(parts), confidence=confidence)
 
 
 def _truth(record: Mapping[str, Any] | None) -> Truth | None:
@@ -421,7 +402,7 @@ def _standing(
 
 
 def _gold(row: Mapping[str, Any]) -> Truth:
-    parts = spans(row.get("segments") or "")
+    parts = spans(row.get("segments"))
     vouched = frozenset({"dominant_type", "segments"} if parts else {"dominant_type"})
     return Truth(Labels(row["dominant_type"], parts), "GOLD", vouched, None, is_simulated=False, review_reason=None)
 

@@ -15,14 +15,15 @@ from evalkit.samples.paper import draw_pdf
 
 EXPECTED = "expected.toml"
 PRODUCTION = "production.csv"
+TRUTH = "truth.csv"
 CLASSIFICATIONS = "classifications"
 
 
 def draw(folder: Path) -> list[Path]:
     """Write the demo into a folder, which is made if need be; returns the PDFs, sorted.
 
-    ``{doc_id}.pdf``, ``classifications/{doc_id}.json`` for some, ``expected.json``, ``production.csv``. Two draws are
-    equal to the byte.
+    ``{doc_id}.pdf``, ``classifications/{doc_id}.json`` for some, ``expected.json``, ``production.csv``, and what is
+    true of them in ``truth.csv``. Two draws are equal to the byte.
     """
     (folder / CLASSIFICATIONS).mkdir(parents=True, exist_ok=True)
     content = files("evalkit.samples") / "content"
@@ -33,7 +34,8 @@ def draw(folder: Path) -> list[Path]:
         drawn.append(path)
     for supplied in (content / CLASSIFICATIONS).iterdir():
         (folder / CLASSIFICATIONS / supplied.name).write_bytes(supplied.read_bytes())
-    (folder / PRODUCTION).write_bytes((content / PRODUCTION).read_bytes())
+    for table in (PRODUCTION, TRUTH):
+        (folder / table).write_bytes((content / table).read_bytes())
     # TOML has no null: a document whose type nobody can tell has no such key.
     rows = tomllib.loads((content / EXPECTED).read_text("utf-8")).items()
     expected = {"schema_version": 1, "documents": {doc_id: _whole(row) for doc_id, row in rows}}

@@ -1,0 +1,119 @@
+"""``python -m evalkit.samples.experts OUTPUT TRUTH``: programs in the experts' place, to have something to evaluate.
+
+They review what waits by a file of known labels (``truth.csv`` of the demo), now and then wrongly, as people do, and ask
+each other. Their names begin with ``simulated_``: whatever is made of their reviews says so.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evalkit.batch.labels import read_production, spans
+from evalkit.classification.schema import DocumentType
+from evalkit.errors import ReviewRefused
+from evalkit.review.ground_truth import SIMULATED, Shown
+from evalkit.review.packet import ADJUDICATION, SECOND, SMEPacket, read_packet, utc_now
+from evalkit.review.queue import pending
+from evalkit.review.submission import Submission, Submitter
+from evalkit.store import Files, Index
+
+#: Who answers first, who is asked, who decides between them.
+FIRST, COLLEAGUE, JUDGE = (f"{SIMULATED}{name}" for name in ("ash", "birch", "cedar"))
+
+_Row = Mapping[str, Any]
+
+
+def review(output: Path | str, truth: Path | str, *, slips: float = 0.1, seconds: float = 0.2, seed: int = 1) -> int:
+    """Review all that waits; how many reviews that were.
+
+    Args:
+        output: the folder of a run.
+        truth: CSV or JSON with ``doc_id``, ``dominant_type`` and ``segments``; a document without a row is one that
+            nobody can determine.
+        slips: the share of answers, 0..1, in which the type is wrong; never the judge's.
+        seconds: the share of cases, 0..1, in which a colleague is asked too.
+        seed: equal seeds answer equally.
+    """
+    rows = read_production(Path(truth)).rows
+    files, index, done = Files(output), Index(output), 0
+    try:
+        for ending, reviewer in ((None, FIRST), (SECOND, COLLEAGUE), (ADJUDICATION, JUDGE)):
+            submitter = Submitter(files, index, reviewer, utc_now)
+            for case in pending(index):
+                case_id = case["case_id"]
+                if ending is not None and not case_id.endswith(ending):
+                    continue
+                dice = random.Random(f"{seed}:{reviewer}:{case_id}")  # noqa: S311 - a play, no secret
+                packet = read_packet(files, case_id)
+                asks = "a colleague may see it otherwise" if ending is None and dice.random() < seconds else ""
+                wrong = reviewer != JUDGE and dice.random() < slips
+                _submit(submitter, packet, rows.get(packet.doc_id), dice, slip=wrong, second_opinion=asks)
+                done += 1
+    finally:
+        index.close()
+    return done
+
+
+def _submit(
+    submitter: Submitter, packet: SMEPacket, row: _Row | None, dice: random.Random, *, slip: bool, second_opinion: str
+) -> None:
+    told = Submission(
+        seconds_active=round(20 + dice.expovariate(1 / 15) * (1 + packet.total_pages / 4), 1),
+        pages_seen=range(1, packet.total_pages + 1),
+        evidence_seen=[issue.issue_id for issue in packet.open_issues],
+        issue_verdicts=[{"issue_id": one.issue_id, "verdict": "confirmed"} for one in packet.open_issues],
+        shown=Shown(agent=not packet.is_asked_blind),
+    )
+
+    def save(said: Submission) -> None:
+        submitter.submit(packet.case_id, said, base_revision=None, may=_anyway)
+
+    if row is None:
+        save(replace(told, undeterminable="simulated: nobody can read it"))
+        return
+    told = replace(told, second_opinion=second_opinion)
+    kind = dice.choice([one.value for one in DocumentType if one != row["dominant_type"]]) if slip else None
+    corrected = replace(
+        told,
+        corrected_dominant_type=kind or row["dominant_type"],
+        corrected_segments=None if kind else _segments(row),
+        correction_notes="simulated",
+    )
+    try:
+        save(replace(told, agrees=True) if _is_right(packet, row) and not kind else corrected)
+    except ReviewRefused:
+        save(replace(corrected, corrected_segments=_segments(row), corrected_dominant_type=row["dominant_type"]))
+
+
+def _anyway(_packet: SMEPacket, _now: str) -> None:
+    """A program waits for nobody's claim."""
+
+
+def _segments(row: _Row) -> list[dict[str, Any]]:
+    return [
+        {"start_page": start, "end_page": end, "dominant_type": kind} for start, end, kind in spans(row["segments"])
+    ]
+
+
+def _is_right(packet: SMEPacket, row: _Row) -> bool:
+    answer = packet.classification
+    if answer is None or answer.dominant_type_overall != row["dominant_type"]:
+        return False
+    said = [(one.start_page, one.end_page, one.dominant_type) for one in answer.segments]
+    return said == [(one["start_page"], one["end_page"], one["dominant_type"]) for one in _segments(row)]
+
+
+def main(words: Sequence[str]) -> int:
+    """Run it; the number to exit with."""
+    output, truth = words
+    sys.stdout.write(f"{review(output, truth)} reviews by simulated experts\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
