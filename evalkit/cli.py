@@ -252,6 +252,49 @@ def add(
     typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
 
 
+@app.command()
+def report(
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Write the whole report as one HTML file.")
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV or JSON with labels that are known to be right.")
+    ] = None,
+    production: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The production classifier's labels, if no run was given them.")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(min=0.001, max=0.5, help="Wrong acceptances that calibrated acceptance may leave.")
+    ] = 0.05,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How good is everything? Estimates over all processed documents, with intervals.
+
+    Example: evalkit report --to report.html
+    """
+    from datetime import UTC, datetime
+
+    from evalkit.evaluation.report import build, cell, to_json, write_html
+    from evalkit.evaluation.study import read_study
+    from evalkit.settings import Settings
+
+    foreign = Settings.load().foreign_types
+    study = read_study(_existing(output), truth=truth, production=production, foreign_types=foreign)
+    made = build(study, made_at=datetime.now(UTC).isoformat(timespec="seconds"), rate=rate)
+    if to is not None:
+        write_html(made, to)
+    if as_json:
+        _print_json(to_json(made))
+        return
+    for warning in made.warnings:
+        typer.echo(warning, err=True)
+    for table in [table for section in made.sections[:2] for table in section.tables]:
+        rows = [[cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
+        _print_table(rows, tuple(str(name) for name in table.frame.columns))
+    typer.echo(f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html")
+
+
 class SampleBy(StrEnum):
     """What the drawn documents are spread over."""
 
