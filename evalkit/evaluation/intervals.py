@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtr, stdtrit
 
 Rows: TypeAlias = npt.NDArray[np.intp]
 Numbers: TypeAlias = npt.NDArray[np.float64]
@@ -125,7 +125,8 @@ def bootstrap(
             Each drawn row is handed to ``statistic`` as often, so that the statistic needs no weights of its own.
         bounds: the worst and the best that the statistic can be.
 
-    The percentiles of the resamples say how far the observed rows could have fallen out differently. They say nothing
+    The percentiles of the resamples say how far the observed rows could have fallen out differently (a little further
+    out than ``level``, because resamples of n observations vary less than samples do). They say nothing
     of what no row shows, and nothing at all where every row is right. With n observations, up to a share u of the
     population, (1 - u)^n = (1 - level) / 2, may be unlike all of them, and moves the statistic by at most u times the
     way to its bound. Both are independent and are added in quadrature. Where all rows are right, this is the exact
@@ -134,8 +135,9 @@ def bootstrap(
 
     ValueError where the statistic leaves its bounds or weights are below 1.
 
-    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13; for the unseen, the
-    rule of three (Hanley and Lippman-Hand, JAMA 249, 1983).
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap (1993), chapter 13; the expanded percentiles of
+    Hesterberg, The American Statistician 69 (2015); for the unseen, the rule of three (Hanley and Lippman-Hand, JAMA
+    249, 1983).
     """
     worst, best = bounds
     if n == 0:
@@ -145,8 +147,8 @@ def bootstrap(
         raise ValueError(f"a weight of {stands_for.min()}: a row stands at least for itself")
 
     members = _members(n, groups)
-    everything = np.arange(len(members))
-    value = statistic(_copies(members, everything, stands_for, weights is not None))
+    units = len(members.sizes)
+    value = statistic(_copies(members, np.arange(units), stands_for, weights is not None))
     if math.isnan(value):
         return Estimate(None, worst, best, 0, "bootstrap")
     if not worst - _ROUNDING <= value <= best + _ROUNDING:
@@ -154,32 +156,47 @@ def bootstrap(
 
     random = np.random.default_rng(seed)
     resampled = [
-        statistic(_copies(members, drawn, stands_for, weights is not None))
-        for drawn in (random.choice(everything, len(everything)) for _ in range(repeats))
+        statistic(_copies(members, random.integers(units, size=units), stands_for, weights is not None))
+        for _ in range(repeats)
     ]
+    observations = _least_effective(np.add.reduceat(stands_for[members.order], members.starts) / members.sizes)
     tail = (1 - level) / 2
-    low, high = np.nanquantile([value, *resampled], [tail, 1 - tail])
-    observations = _least_effective(np.array([stands_for[rows].mean() for rows in members]))
+    wider = _wider(tail, max(observations, 2))
+    low, high = np.nanquantile([value, *resampled], [wider, 1 - wider], method="weibull")
     unseen = 1 - tail ** (1 / observations)
     below = math.hypot(max(value - low, 0.0), unseen * (value - worst))
     above = math.hypot(max(high - value, 0.0), unseen * (best - value))
     return Estimate(value, max(value - below, worst), min(value + above, best), observations, "bootstrap")
 
 
-def _members(n: int, groups: Sequence[Hashable] | None) -> list[Rows]:
-    """The rows of each group."""
+def _wider(tail: float, n: float) -> float:
+    """The tail for percentiles that are as wide as the t interval of so many observations, where that is right."""
+    return float(ndtr(math.sqrt(n / (n - 1)) * stdtrit(n - 1, tail)))
+
+
+class _Members(NamedTuple):
+    """The rows of each group: those of group i are ``order[starts[i] : starts[i] + sizes[i]]``."""
+
+    order: Rows
+    starts: Rows
+    sizes: Rows
+
+
+def _members(n: int, groups: Sequence[Hashable] | None) -> _Members:
     if groups is None:
-        return list(np.arange(n)[:, np.newaxis])
+        return _Members(np.arange(n), np.arange(n), np.ones(n, dtype=np.intp))
     if len(groups) != n:
         raise ValueError(f"{len(groups)} groups for {n} rows")
     codes = pd.factorize(pd.Series(list(groups), dtype=object))[0]
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    sizes = np.bincount(codes)
+    return _Members(np.argsort(codes, kind="stable"), np.cumsum(sizes) - sizes, sizes)
 
 
-def _copies(members: Sequence[Rows], drawn: Rows, stands_for: Numbers, weighted: bool) -> Rows:
+def _copies(members: _Members, drawn: Rows, stands_for: Numbers, weighted: bool) -> Rows:
     """The rows of the groups that were drawn, each as often as it weighs; fractions are carried to the next row."""
-    rows = np.concatenate([members[group] for group in drawn])
+    sizes = members.sizes[drawn]
+    within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rows = members.order[np.repeat(members.starts[drawn], sizes) + within]
     if not weighted:
         return rows
     ends = np.rint(np.cumsum(stands_for[rows])).astype(np.intp)
