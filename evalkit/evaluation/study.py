@@ -90,6 +90,8 @@ class Finding(NamedTuple):
     message: str
     verdict: str | None
     """``confirmed``, ``dismissed``, or None: no expert said anything."""
+    auto_fixable: bool = False
+    """Whether arithmetic could have mended it: some rows of the arbiter's table count only such, or only others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,6 +429,7 @@ def _findings(issues: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) 
             one["page"],
             one["message"],
             verdicts.get(one["issue_id"]),
+            one["auto_fixable"],
         )
 
 

@@ -1,0 +1,55 @@
+"""Documents as a study holds them, made by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evalkit.evaluation.study import Document, Labels, Study, Truth
+
+NOTE, GENOMIC, OTHER = "Clinical Note", "Genomic Report", "Other"
+
+
+def labels(kind: str | None = NOTE, *segments: tuple[int, int, str | None], **more: Any) -> Labels:
+    """What somebody says; one segment of two pages unless others are given."""
+    return Labels(kind, segments or ((1, 2, kind),), **more)
+
+
+def truth(kind: str | None = NOTE, *segments: tuple[int, int, str | None], **more: Any) -> Truth:
+    """What an expert vouched for: type and segments."""
+    said = {
+        "source": "SME_VALIDATED",
+        "vouched": frozenset({"dominant_type", "segments"}),
+        "reviewer": "dr_lee",
+        "is_simulated": False,
+        "review_reason": "escalated",
+    } | more
+    return Truth(labels(kind, *segments), **said)
+
+
+def document(doc_id: str, **fields: Any) -> Document:
+    """A document that was accepted as a clinical note of two pages, and that nobody has looked at."""
+    given = {
+        "sha256": doc_id.ljust(64, "0"),
+        "filename": f"{doc_id}.pdf",
+        "standing": "reviewed" if fields.get("truth") else "unseen",
+        "decision": "AUTO_ACCEPT",
+        "decision_rule": "7",
+        "decision_reason": "no check found anything",
+        "pages": 2,
+        "agent": labels(),
+        "probability": 0.2,
+    } | fields
+    return Document(doc_id=doc_id, **given)
+
+
+def escalated(doc_id: str, **fields: Any) -> Document:
+    """A document that waits for an expert, or that one has seen where a truth is given."""
+    standing = "reviewed" if fields.get("truth") else "pending"
+    given = {"decision": "ESCALATE_TO_SME", "decision_rule": "1", "probability": 1.0, "standing": standing} | fields
+    return document(doc_id, **given)
+
+
+def study(*documents: Document) -> Study:
+    """A study of these documents."""
+    return Study(Path("output"), documents, ())
