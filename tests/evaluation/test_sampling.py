@@ -1,0 +1,85 @@
+"""Draws: spread over strata, each with the probability that it says, and kept by later runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from statistics import fmean
+
+import pytest
+from evaluation.studies import NOTE, OTHER, document, escalated, labels, study
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.errors import UsageError
+from evalkit.evaluation.sampling import plan
+
+NOW = "2026-01-01T00:00:00.000Z"
+
+
+def planned(made, number, by="type", seed="one"):
+    return plan(study(*made), number, by, seed=seed, drawn_at=NOW)
+
+
+def test_rare_types_are_drawn_as_often_as_common_ones() -> None:
+    common = [document(f"note{number}") for number in range(90)]
+    rare = [document(f"other{number}", agent=labels(OTHER)) for number in range(10)]
+    draw = planned([*common, *rare], 10)
+    assert {one.value: len(one.drawn) for one in draw.strata} == {NOTE: 5, OTHER: 5}
+    by_name = {one.value: one for one in draw.strata}
+    assert list(by_name[NOTE].probability.values()) == pytest.approx([0.2 + 0.8 * 5 / 90] * 90)
+    assert list(by_name[OTHER].probability.values()) == pytest.approx([0.2 + 0.8 * 5 / 10] * 10)
+
+
+def test_who_was_drawn_before_is_at_risk_and_is_not_drawn_again() -> None:
+    made = [document("seen", standing="pending"), document("new"), document("worse", standing="reviewed")]
+    (stratum,) = planned(made, 5).strata
+    assert stratum.drawn == ("new",)
+    assert stratum.probability == {"seen": 1.0, "new": 1.0, "worse": 1.0}
+
+
+def test_what_is_in_the_queue_anyway_is_not_drawn() -> None:
+    (stratum,) = planned(
+        [escalated("hard"), document("broken", standing="unreadable", decision=None), document("a")], 3
+    ).strata
+    assert list(stratum.probability) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("made", "number", "by", "code"),
+    [
+        ([document("a", standing="pending")], 1, "type", "SAMPLE-NOTHING-LEFT"),
+        ([], 1, "type", "SAMPLE-NOTHING-LEFT"),
+        ([document("a")], 0, "type", "SAMPLE-NUMBER"),
+        ([document("a")], 1, "colour", "SAMPLE-BY"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(made, number, by, code) -> None:
+    with pytest.raises(UsageError) as refused:
+        planned(made, number, by)
+    assert refused.value.code == code
+
+
+@given(
+    rooms=st.lists(st.integers(0, 30), min_size=1, max_size=5),
+    number=st.integers(1, 80),
+)
+def test_no_stratum_gives_more_than_it_has_and_none_waits_while_another_gives_two_more(rooms, number) -> None:
+    made = [
+        document(f"{kind}_{at}", agent=labels(f"type {kind}")) for kind, room in enumerate(rooms) for at in range(room)
+    ]
+    if not made:
+        return
+    draw = planned(made, number)
+    drawn = {one.value: len(one.drawn) for one in draw.strata}
+    assert sum(drawn.values()) == min(number, len(made))
+    for one in draw.strata:
+        left = len(one.probability) - len(one.drawn)
+        assert left >= 0
+        assert not left or all(more - len(one.drawn) <= 1 for more in drawn.values())
+
+
+def test_each_document_is_drawn_as_often_as_its_probability_says() -> None:
+    made = [document(f"d{number}", probability=0.0) for number in range(8)]
+    times = Counter(name for seed in range(2000) for name in planned(made, 2, seed=str(seed)).strata[0].drawn)
+    assert fmean(times.values()) == 2000 * 2 / 8
+    assert all(abs(count - 500) < 5 * (2000 * 0.25 * 0.75) ** 0.5 for count in times.values())

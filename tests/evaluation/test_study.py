@@ -1,0 +1,165 @@
+"""What a study reads from an output folder: every document once, with what is known of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from demo.conftest import finished, samples
+from evaluation.studies import GENOMIC, NOTE, OTHER
+
+import evalkit
+from evalkit.batch import RunSummary
+from evalkit.batch.labels import spans
+from evalkit.errors import UsageError
+from evalkit.evaluation.sampling import sample
+from evalkit.evaluation.study import Study, read_study
+from evalkit.review import SMEReviewHelper
+from evalkit.samples.experts import review
+
+__all__ = ["finished", "samples"]
+
+NOW = "2026-01-01T00:00:00.000Z"
+
+
+@pytest.fixture
+def output(finished: RunSummary, tmp_path: Path) -> Path:
+    shutil.copytree(finished.output, tmp_path / "output")
+    return tmp_path / "output"
+
+
+def known(study: Study) -> dict:
+    return {one.doc_id: one for one in study.documents}
+
+
+def test_every_document_stands_somewhere(output: Path) -> None:
+    study = read_study(output)
+    assert study.problems == ()
+    assert study.counts() == {"unseen": 9, "pending": 8}
+    one = known(study)["doc2_6"]
+    assert one.agent.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
+    assert (one.production.dominant_type, one.production.confidence) == (NOTE, 0.57)
+    assert (one.probability, one.pages, one.decision) == (0.2, 8, "AUTO_ACCEPT")
+    assert known(study)["quest_genomic"].probability == 1.0
+    assert [issue.code for issue in known(study)["segment_count"].findings] == ["V1-SEGMENT-COUNT"]
+
+
+def test_what_experts_say_is_the_truth_and_a_program_is_called_one(output: Path) -> None:
+    with_person = SMEReviewHelper(output, "dr_lee")
+    with_person.save_review(
+        "quest_genomic",
+        agrees=False,
+        corrected_dominant_type=OTHER,
+        issue_verdicts=[{"issue_id": "V3-0001", "verdict": "confirmed"}],
+    )
+    with_person.save_review("poor_scan", undeterminable="nobody can read it")
+    with_person.close()
+    SMEReviewHelper(output, "simulated_ash").save_review("segment_count", agrees=True, seconds_active=12.5)
+    study = read_study(output)
+    assert study.counts() == {"unseen": 9, "pending": 5, "reviewed": 2, "undeterminable": 1}
+    assert study.simulated == 1
+    corrected, validated = known(study)["quest_genomic"], known(study)["segment_count"]
+    assert (corrected.truth.labels.dominant_type, corrected.truth.vouched) == (OTHER, {"dominant_type"})
+    assert {issue.issue_id: issue.verdict for issue in corrected.findings}["V3-0001"] == "confirmed"
+    assert (validated.truth.source, validated.truth.is_simulated) == ("SME_VALIDATED", True)
+    (answer,) = validated.answers
+    assert (answer.outcome, answer.seconds, answer.was_blind, answer.before.dominant_type) == (
+        "validated", 12.5, False, "Radiology Report",
+    )  # fmt: skip
+
+
+def test_a_damaged_file_is_named_and_its_document_counts_as_unreadable(output: Path) -> None:
+    (output / "results" / "doc2_6.json").write_text("{")
+    (output / "sme_packets" / "sme_packet_quest_genomic.json").write_text('{"schema_version": 1}')
+    study = read_study(output)
+    assert len(study.documents) == 17
+    assert {one.doc_id for one in study.documents if one.standing == "unreadable"} == {"doc2_6", "quest_genomic"}
+    assert len(study.problems) == 2
+    assert all(name in " ".join(study.problems) for name in ("doc2_6", "quest_genomic"))
+
+
+def test_labels_that_are_given_stand_before_reviews(output: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "labels.csv"
+    gold.write_text("filename,dominant_type,segments\ndoc2_6.pdf,Other,1-8 Other\nquest_cbc.pdf,Other,\n")
+    study = read_study(output, truth=gold)
+    one, other = known(study)["doc2_6"], known(study)["quest_cbc"]
+    assert (one.truth.source, one.truth.labels.segments, one.probability) == ("GOLD", ((1, 8, OTHER),), 1.0)
+    assert other.truth.vouched == {"dominant_type"}
+    assert known(study)["clinical_note"].truth is None
+
+
+def test_foreign_labels_are_mapped_or_said(output: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "production.json"
+    rows = [
+        {"doc_id": "doc2_6", "dominant_type": "GENOMICS", "segments": "1-5 GENOMICS; 6-8 Clinical Note"},
+        {"doc_id": "quest_cbc", "dominant_type": "LAB", "confidence": "much"},
+    ]
+    labels.write_text(json.dumps(rows))
+    study = read_study(output, production=labels, foreign_types={"GENOMICS": GENOMIC})
+    assert known(study)["doc2_6"].production.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
+    assert known(study)["quest_cbc"].production.dominant_type == "LAB"
+    assert len(study.problems) == 2
+    assert any("'LAB'" in one and "foreign_types" in one for one in study.problems)
+    assert known(study)["quest_genomic"].production.dominant_type == OTHER  # the run's own label still counts
+
+
+def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="holds no results"):
+        read_study(tmp_path)
+
+
+def test_a_draw_is_in_the_queue_counts_from_then_on_and_outlives_the_next_run(output: Path, samples: Path) -> None:
+    draw = sample(output, 3, "production", seed="one", drawn_at=NOW)
+    drawn = {name for one in draw.strata for name in one.drawn}
+    assert len(drawn) == 3
+    evalkit.run(
+        [samples], output=output, classifications=samples / "classifications", production=samples / "production.csv"
+    )
+    study = read_study(output)
+    assert {one.doc_id for one in study.documents if one.standing == "pending" and one.is_accepted} >= drawn
+    waiting = SMEReviewHelper(output, "dr_lee").list_pending_reviews().set_index("case_id")
+    assert set(waiting.loc[sorted(drawn), "review_reason"]) == {"sample"}
+    for stratum in draw.strata:
+        for name, probability in stratum.probability.items():
+            assert known(study)[name].probability == pytest.approx(probability)
+
+
+def test_a_draw_whose_cases_were_not_written_is_finished_by_the_next(output: Path) -> None:
+    first = sample(output, 2, "type", seed="one", drawn_at=NOW)
+    lost = first.strata[0].drawn[0]
+    (output / "sme_packets" / f"sme_packet_{lost}.json").unlink()
+    sample(output, 1, "type", seed="one", drawn_at=NOW)
+    assert (output / "sme_packets" / f"sme_packet_{lost}.json").exists()
+
+
+def test_simulated_experts_review_all_that_waits_and_their_slips_are_found(output: Path, samples: Path) -> None:
+    sample(output, 30, "type", seed="one", drawn_at=NOW)
+    assert review(output, samples / "truth.csv", slips=0.0, seconds=0.0) == 17
+    study = read_study(output)
+    assert study.counts() == {"reviewed": 16, "undeterminable": 1}
+    assert study.simulated == 16
+    gold = known(read_study(output, truth=samples / "truth.csv"))
+    for one in study.reviewed:
+        assert one.truth.labels.dominant_type == gold[one.doc_id].truth.labels.dominant_type
+        assert one.truth.labels.segments == gold[one.doc_id].truth.labels.segments
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("1-5 Genomic Report; 6 Other", ((1, 5, GENOMIC), (6, 6, OTHER))),
+        ("", ()),
+        (None, ()),
+        ([{"start_page": 1, "end_page": 2, "dominant_type": None}], ((1, 2, None),)),
+    ],
+)
+def test_segments_are_read_as_they_are_written(written, read) -> None:
+    assert spans(written) == read
+
+
+@pytest.mark.parametrize("written", ["Genomic Report", "1-5", 7, [{"start_page": 1}], ["1-5 Other"]])
+def test_segments_in_another_form_are_refused(written) -> None:
+    with pytest.raises(ValueError, match="segment"):
+        spans(written)
