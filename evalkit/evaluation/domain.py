@@ -32,7 +32,7 @@ class Drawn(NamedTuple):
     is_inside: bool | None
     """Whether it is in the part; None: nobody can tell."""
     is_hit: bool
-    """Whether it is as asked; without meaning where it is not in the part."""
+    """Whether it is as asked; without meaning where it is not in the part, or where the share is given."""
     probability: float
     """With which it was drawn, above 0 and below 1."""
 

@@ -200,6 +200,33 @@ class _Answered(NamedTuple):
     """Agents and codes."""
 
 
+class _Answers(NamedTuple):
+    """The documents with an answer, by how they came to be looked at."""
+
+    errors: list[_Answered]
+    """Those that are known."""
+    certain: list[_Answered]
+    """With probability 1, and not known to be right."""
+    drawn: list[Drawn]
+    """Of the others those that were looked at; inside: an error. Nothing escalated them."""
+    rest: int
+    """How many others there are."""
+
+    @classmethod
+    def of(cls, answered: Sequence[_Answered]) -> _Answers:
+        others = [(one.document, one.is_wrong) for one in answered if one.document.probability != 1]
+        return cls(
+            [one for one in answered if one.is_wrong],
+            [one for one in answered if one.document.probability == 1 and one.is_wrong is not False],
+            [
+                Drawn(is_wrong, is_hit=False, probability=one.probability)
+                for one, is_wrong in others
+                if one.probability and one.standing in ("reviewed", "undeterminable")
+            ],
+            len(others),
+        )
+
+
 def stopped(study: Study) -> pd.DataFrame:
     """Which share of the classifier's errors was escalated, by whom: one row per level and stopper.
 
@@ -214,9 +241,10 @@ def stopped(study: Study) -> pd.DataFrame:
         errors, stopped: documents; those that were seen.
         share, low, high, n, method: of all errors among the processed documents, 0..1, those that nobody saw estimated
             from what was drawn; 95 % interval, in which escalated documents that nobody has judged yet count for the
-            worst and the best. None where no accepted document was looked at.
-        reviewed_share, reviewed_low, reviewed_high: reviewed only, with the exact interval: what escalated documents
-            alone would make one believe.
+            worst and the best. None where no accepted document was looked at. What is known of these documents is no
+            estimate: the interval is of what was not seen, not of documents still to come.
+        reviewed_share, reviewed_low, reviewed_high: reviewed only, unweighted, with the exact interval of a simple
+            sample. Escalated errors are too many among them, so that verifiers look better than they are.
         documents: the doc_ids of ``stopped``.
         simulated: errors whose truth a program told.
     """
@@ -224,11 +252,13 @@ def stopped(study: Study) -> pd.DataFrame:
     stoppers = list(_stoppers({pair for pairs in by for pair in pairs}))
     rows = []
     for level in LEVELS:
-        answered = [
-            _Answered(one, is_wrong(one, level), pairs)
-            for one, pairs in zip(study.documents, by, strict=True)
-            if _says(one.agent, level)
-        ]
+        answered = _Answers.of(
+            [
+                _Answered(one, is_wrong(one, level), pairs)
+                for one, pairs in zip(study.documents, by, strict=True)
+                if _says(one.agent, level)
+            ]
+        )
         rows += [{"level": level, **_stopped_row(stopper, answered)} for stopper in stoppers]
     return pd.DataFrame(rows, columns=list(STOPPED_COLUMNS))
 
@@ -271,8 +301,8 @@ def _stoppers(pairs: AbstractSet[tuple[str, str]]) -> Iterator[_Stopper]:
         yield _Stopper("code", name, frozenset(one for one in pairs if one[1] == name).intersection)
 
 
-def _stopped_row(stopper: _Stopper, answered: Sequence[_Answered]) -> dict[str, Any]:
-    errors = [one for one in answered if one.is_wrong]
+def _stopped_row(stopper: _Stopper, answered: _Answers) -> dict[str, Any]:
+    errors = answered.errors
     hits = [one.document.doc_id for one in errors if stopper.stops(one.escalated_by)]
     share = _of_all_errors(stopper, answered)
     seen = exact(len(hits), len(errors))
@@ -294,11 +324,8 @@ def _stopped_row(stopper: _Stopper, answered: Sequence[_Answered]) -> dict[str, 
     }
 
 
-def _of_all_errors(stopper: _Stopper, answered: Sequence[_Answered]) -> Estimate:
-    certain = Counter(
-        (one.is_wrong, bool(stopper.stops(one.escalated_by))) for one in answered if one.document.probability == 1
-    )
-    others = [(one.document, one.is_wrong) for one in answered if one.document.probability != 1]
+def _of_all_errors(stopper: _Stopper, answered: _Answers) -> Estimate:
+    certain = Counter((one.is_wrong, bool(stopper.stops(one.escalated_by))) for one in answered.certain)
     return share_within(
         Certain(
             hits=certain[True, True],
@@ -306,12 +333,8 @@ def _of_all_errors(stopper: _Stopper, answered: Sequence[_Answered]) -> Estimate
             open_hits=certain[None, True],
             open_misses=certain[None, False],
         ),
-        [
-            Drawn(is_wrong, bool(stopper.accepted), one.probability)
-            for one, is_wrong in others
-            if one.probability and one.standing in ("reviewed", "undeterminable")
-        ],
-        len(others),
+        answered.drawn,
+        answered.rest,
         drawn_share=stopper.accepted,
     )
 
