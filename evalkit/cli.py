@@ -19,6 +19,7 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 if TYPE_CHECKING:
     from evalkit.batch.runner import DocumentSummary, RunSummary
     from evalkit.classification.result import DocumentResult, UsageTotal
+    from evalkit.evaluation.comparison import Comparison, Paired
     from evalkit.llm.model import Usage
 
 app = typer.Typer(
@@ -336,6 +337,32 @@ def sample(
 
 
 @app.command()
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", help="The output folder of a run.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="That of another one over the same documents.")],
+    truth: Annotated[
+        Path | None, typer.Option("--truth", metavar="FILE", help="CSV or JSON with labels that are known to be right.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Two runs case by case: what changed, why, and which was right more often.
+
+    Example: evalkit compare output output_lean
+    """
+    from evalkit.evaluation.comparison import compare as compare_studies
+    from evalkit.evaluation.study import read_study
+
+    studies = [read_study(folder, truth=truth) for folder in (a, b)]
+    compared = compare_studies(*studies)
+    if as_json:
+        _print_json(compared.to_json())
+    else:
+        _print_comparison(compared)
+    for line in dict.fromkeys(problem for study in studies for problem in study.problems):
+        _complain(line)
+
+
+@app.command()
 def schema(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Without a name: which there are.")] = None,
 ) -> None:
@@ -490,6 +517,82 @@ def _cost(usage: Usage | UsageTotal) -> str:
 def _after_repair(document: DocumentSummary) -> str:
     repairs = document.attempts - 1
     return f" after {repairs} repair{'s' * (repairs > 1)}" if repairs > 0 else ""
+
+
+def _print_comparison(compared: Comparison) -> None:
+    from evalkit.evaluation.comparison import records
+
+    alone = f"{len(compared.only_a)} only in A, {len(compared.only_b)} only in B"
+    typer.echo(f"A is {compared.a}, B is {compared.b}: {len(compared.documents)} documents in both, {alone}")
+    for name, doc_ids in (("A", compared.only_a), ("B", compared.only_b)):
+        if doc_ids:
+            more = f" and {len(doc_ids) - _MOST_ROWS} more" * (len(doc_ids) > _MOST_ROWS)
+            typer.echo(f"Only in {name}: {', '.join(doc_ids[:_MOST_ROWS])}{more}")
+    if not len(compared.documents):
+        return
+    decisions = [[str(cell) for cell in row] for row in compared.decisions.reset_index().to_numpy()]
+    _print_table(decisions, ("decision of A, of B →", *compared.decisions.columns))
+    if len(compared.types):
+        types = [[str(cell) for cell in row.values()] for row in records(compared.types)]
+        _print_table(types, ("type by A", "type by B", "documents"))
+    changed = records(compared.changed)
+    if changed:
+        columns = ("document", "decision", "segments", "issues", "evidence", "type is")
+        _print_table([_changes(one) for one in changed[:_MOST_ROWS]], columns)
+    left_out = f", of which {_MOST_ROWS} are shown (--json has all)" * (len(changed) > _MOST_ROWS)
+    typer.echo(f"{len(changed)} documents changed{left_out}")
+    for name, outcome in (("Type", compared.type), ("Segments exactly", compared.segments)):
+        typer.echo(f"{name}: {_paired(outcome)}")
+    if compared.disputed:
+        typer.echo(f"The folders know different truths of {', '.join(compared.disputed)}: left out")
+    if compared.simulated:
+        typer.echo(f"{compared.simulated} of the truths are those of simulated reviewers")
+    effort = [[one["measure"], *(_amount(one[side]) for side in "ab")] for one in records(compared.effort)]
+    _print_table(effort, ("", "A", "B"))
+
+
+def _changes(row: dict[str, Any]) -> list[str]:
+    """A document's line: what it was in A, and in B where that is something else."""
+    from evalkit.evaluation.comparison import CANNOT_TELL
+
+    scores = ("none" if (score := row[f"score_{side}"]) is None else f"{score:.2f}" for side in "ab")
+    return [
+        row["doc_id"],
+        _step(*(f"{row[f'decision_{side}']} {row[f'rule_{side}'] or ''}".strip() for side in "ab")),
+        _step(*(row[f"segments_{side}"] or CANNOT_TELL for side in "ab")),
+        ", ".join(filter(None, [_codes("+", row["appeared"]), _codes("−", row["disappeared"])])),
+        _step(*scores),
+        _step(*({None: "", True: "right", False: "wrong"}[row[f"right_{side}"]] for side in "ab")),
+    ]
+
+
+def _step(before: str, after: str) -> str:
+    return before if before == after else f"{before} → {after}"
+
+
+def _codes(sign: str, counted: dict[str, int]) -> str:
+    return ", ".join(f"{sign}{code}{f' ×{n}' if n > 1 else ''}" for code, n in sorted(counted.items()))
+
+
+def _paired(outcome: Paired) -> str:
+    if not outcome.documents:
+        return "nobody knows the truth of any document in both"
+    estimate = outcome.difference
+    return (
+        f"{outcome.documents} documents with a known truth (reviewed only): both right {outcome.both}, "
+        f"only A {outcome.only_a}, only B {outcome.only_b}, none {outcome.neither}; B − A {estimate.value:+.3f} "
+        f"(95 % interval {estimate.low:+.3f} to {estimate.high:+.3f}); "
+        + (f"exact McNemar p {outcome.p_value:.3g}; " if outcome.p_value is not None else "")
+        + outcome.verdict
+    )
+
+
+def _amount(value: Decimal | float | None) -> str:
+    if value is None:
+        return "not known"
+    return (
+        f"{value:,}" if isinstance(value, int) else f"{value:,.4f}" if isinstance(value, Decimal) else f"{value:,.1f}"
+    )
 
 
 def _described(result: DocumentResult) -> Iterator[str]:

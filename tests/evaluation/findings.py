@@ -1,0 +1,38 @@
+"""What verifiers raised and experts answered, made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalkit.evaluation.study import Answer, Finding
+
+
+def finding(code: str, severity: str = "BLOCKER", **fields: Any) -> Finding:
+    """An open issue of a rule, of which no expert said anything; the agent is the code's beginning."""
+    given = {
+        "issue_id": f"{code.partition('-')[0]}-0001",
+        "agent": code.partition("-")[0],
+        "origin": "rule",
+        "status": "open",
+        "page": None,
+        "message": "a sentence",
+        "verdict": None,
+    } | fields
+    return Finding(code=code, severity=severity, **given)
+
+
+def answer(case_id: str, **fields: Any) -> Answer:
+    """A first answer of two minutes that agrees."""
+    given = {
+        "revision": 1,
+        "reviewer": "dr_lee",
+        "is_simulated": False,
+        "outcome": "validated",
+        "submitted_at": "2026-01-01T00:00:00Z",
+        "seconds": 120.0,
+        "was_blind": False,
+        "review_reason": "escalated",
+        "before": None,
+        "labels": None,
+    } | fields
+    return Answer(case_id=case_id, **given)

@@ -1,0 +1,262 @@
+"""Production against the agent and against the truth, by documents made by hand."""
+
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.errors import NotFound
+from evalkit.evaluation.intervals import exact
+from evalkit.evaluation.production import (
+    CLASS_COLUMNS,
+    CONFUSION_COLUMNS,
+    DIFFERENCE_COLUMNS,
+    EVIDENCE_COLUMNS,
+    confusion,
+    differences,
+    evidence_of,
+    worst_classes,
+)
+from evalkit.evaluation.study import Document, Labels, Study
+
+KINDS = [NOTE, GENOMIC, OTHER]
+
+
+def says(kind: str, confidence: float | None = None) -> Labels:
+    return Labels(kind, confidence=confidence)
+
+
+def none(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Differences
+
+
+@pytest.mark.parametrize(
+    ("production", "agent", "true", "right"),
+    [
+        (GENOMIC, NOTE, None, "not known"),
+        (GENOMIC, NOTE, truth(GENOMIC), "production"),
+        (GENOMIC, NOTE, truth(NOTE), "agent"),
+        (GENOMIC, NOTE, truth(OTHER), "neither"),
+        (GENOMIC, None, truth(GENOMIC), "production"),
+        (GENOMIC, None, truth(OTHER), "neither"),
+        ("Lab letter", NOTE, truth(NOTE), "agent"),
+        (GENOMIC, NOTE, truth(NOTE, vouched=frozenset({"segments"})), "not known"),
+    ],
+)
+def test_who_is_right_where_they_differ(production, agent, true, right) -> None:
+    (one,) = differences(study(document("a", production=says(production), agent=labels(agent), truth=true))).to_dict(
+        "records"
+    )
+    assert (one["production"], one["right"]) == (production, right)
+    assert one["agent"] == agent or none(one["agent"])
+
+
+def test_a_difference_carries_what_is_needed_to_judge_it() -> None:
+    frame = differences(
+        study(
+            document("alike", production=says(NOTE)),
+            document("unlabelled"),
+            escalated(
+                "b",
+                production=says(GENOMIC, 0.6),
+                agent=labels(NOTE, confidence=0.9),
+                truth=truth(is_simulated=True),
+                pages=7,
+            ),
+            escalated("failed", production=says(NOTE), agent=None),
+        )
+    )
+    assert tuple(frame.columns) == DIFFERENCE_COLUMNS
+    assert list(frame["doc_id"]) == ["b", "failed"]
+    assert frame.to_dict("records")[0] == {
+        "doc_id": "b",
+        "production": GENOMIC,
+        "agent": NOTE,
+        "truth": NOTE,
+        "right": "agent",
+        "production_confidence": 0.6,
+        "agent_confidence": 0.9,
+        "decision": "ESCALATE_TO_SME",
+        "pages": 7,
+        "standing": "reviewed",
+        "simulated": 1,
+    }
+    assert tuple(differences(study()).columns) == DIFFERENCE_COLUMNS
+
+
+def test_evidence_is_read_from_the_result_own_type_and_large_shares_first(tmp_path: Path) -> None:
+    def presence(kind: str, share: float, *quotes: tuple[str, int]) -> dict:
+        evidence = [{"snippet": text, "page": page, "anchors_found": [text]} for text, page in quotes]
+        return {"document_type": kind, "segment_share": share, "top_evidence": evidence}
+
+    segments = [
+        {"segment_composition": [presence(GENOMIC, 0.2, ("gene", 1)), presence(NOTE, 0.8, ("visit", 2), ("plan", 3))]},
+        {"segment_composition": [presence(NOTE, 1.0, ("letter", 4)), presence(OTHER, 0.0)]},
+    ]
+    write_result(tmp_path, "a", {"dominant_type_overall": NOTE, "segments": segments})
+    write_result(tmp_path, "failed", None)
+    one = Study(tmp_path, (), ())
+    assert list(evidence_of(one, "a").itertuples(index=False, name=None)) == [
+        (4, NOTE, "letter", ("letter",)),
+        (2, NOTE, "visit", ("visit",)),
+        (3, NOTE, "plan", ("plan",)),
+        (1, GENOMIC, "gene", ("gene",)),
+    ]
+    assert tuple(evidence_of(one, "failed").columns) == EVIDENCE_COLUMNS
+    assert evidence_of(one, "failed").empty
+    with pytest.raises(NotFound):
+        evidence_of(one, "gone")
+
+
+def write_result(folder: Path, doc_id: str, classification: dict | None) -> None:
+    (folder / "results").mkdir(exist_ok=True)
+    stored = {"schema_version": 1, "doc_id": doc_id, "classification": classification}
+    (folder / "results" / f"{doc_id}.json").write_text(json.dumps(stored))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Against the truth
+
+
+def ten() -> Study:
+    """Two escalated and eight accepted documents; of the latter four were looked at, each with probability 0.5."""
+    return study(
+        escalated("e1", production=says(NOTE), truth=truth(GENOMIC)),
+        escalated("e2", production=says(GENOMIC), truth=truth(GENOMIC)),
+        document("a1", production=says(NOTE), truth=truth(NOTE), probability=0.5),
+        document("a2", production=says(NOTE), truth=truth(NOTE), probability=0.5),
+        document("a3", production=says(GENOMIC), truth=truth(GENOMIC), probability=0.5),
+        document("a4", production=says("Lab letter"), truth=truth(NOTE), probability=0.5),
+        *(document(f"u{n}", production=says(NOTE), probability=0.5) for n in range(4)),
+        document("unlabelled", truth=truth(OTHER), probability=0.5),
+    )
+
+
+def test_confusion_weighted_and_of_reviewed_ones_only() -> None:
+    frame = confusion(ten())
+    assert tuple(frame.columns) == CONFUSION_COLUMNS
+    found = {(one["truth"], one["production"]): one for one in frame.to_dict("records")}
+    assert list(found) == [(NOTE, NOTE), (NOTE, "Lab letter"), (GENOMIC, NOTE), (GENOMIC, GENOMIC)]
+    # Each accepted document that was looked at stands for two of the eight; an escalated one for itself.
+    expected = {
+        (NOTE, NOTE): (2, 4.0),
+        (NOTE, "Lab letter"): (1, 2.0),
+        (GENOMIC, NOTE): (1, 1.0),
+        (GENOMIC, GENOMIC): (2, 3.0),
+    }
+    for pair, (seen, estimated) in expected.items():
+        assert found[pair]["reviewed_only"] == seen
+        assert found[pair]["estimated"] == pytest.approx(estimated, abs=1e-9)
+        assert found[pair]["low"] <= estimated <= found[pair]["high"]
+    assert sum(one["estimated"] for one in found.values()) == pytest.approx(10, abs=1e-9)
+    assert found[GENOMIC, GENOMIC]["documents"] == ("e2", "a3")
+
+
+def test_classes_by_hand_the_worst_first() -> None:
+    frame = worst_classes(ten())
+    assert tuple(frame.columns) == CLASS_COLUMNS
+    assert list(frame["type"]) == [NOTE, GENOMIC, "Lab letter"]
+    rows = frame.set_index("type")
+    assert rows.loc[NOTE, "recall"] == pytest.approx(4 / 6, abs=1e-9)
+    assert rows.loc[NOTE, "recall_reviewed_only"] == pytest.approx(2 / 3, abs=1e-9)
+    assert rows.loc[GENOMIC, "recall"] == pytest.approx(3 / 4, abs=1e-9)
+    assert rows.loc[GENOMIC, "recall_reviewed_only"] == pytest.approx(2 / 3, abs=1e-9)
+    assert none(rows.loc["Lab letter", "recall"])
+    assert list(rows["is_foreign"]) == [False, False, True]
+    # Of the seven that production calls a note one is escalated and wrong; of the others the two that were seen are right.
+    assert rows.loc[NOTE, "precision"] == pytest.approx(6 / 7, abs=1e-9)
+    assert rows.loc[NOTE, "precision_low"] == pytest.approx(6 * exact(2, 2).low / 7, abs=1e-9)
+    assert rows.loc[NOTE, "precision_high"] == pytest.approx(6 / 7, abs=1e-9)
+    assert rows.loc[NOTE, "precision_reviewed_only"] == pytest.approx(2 / 3, abs=1e-9)
+    assert rows.loc["Lab letter", "precision"] == 0
+    assert list(rows["said"]) == [7, 2, 1]
+    assert list(rows["said_reviewed"]) == [3, 2, 1]
+    assert list(rows["true_reviewed"]) == [3, 3, 0]
+    assert rows.loc[NOTE, "wrong"] == ("a4",)
+    assert rows.loc[GENOMIC, "wrong"] == ("e1",)
+
+
+def test_the_interval_of_recall_by_hand() -> None:
+    """Both size and share of the drawn part are uncertain, each with half of the doubt."""
+    row = worst_classes(ten()).set_index("type").loc[GENOMIC]
+    size, share = exact(1, 4, 0.975), exact(1, 1, 0.975)
+    least, most = max(8 * size.low, 1), min(8 * size.high, 5)
+    low = min((1 + one * share.low) / (2 + one) for one in (least, most))
+    high = max((1 + one * share.high) / (2 + one) for one in (least, most))
+    assert (row["recall_low"], row["recall_high"]) == (pytest.approx(low, abs=1e-9), pytest.approx(high, abs=1e-9))
+
+
+def test_what_is_pending_makes_no_figure_better() -> None:
+    pending = escalated("p", production=says(NOTE))
+    before, after = (worst_classes(one).set_index("type") for one in (ten(), study(*ten().documents, pending)))
+    assert after.loc[NOTE, "precision"] == pytest.approx(6 / 8, abs=1e-9)
+    assert after.loc[NOTE, "precision_high"] == pytest.approx(7 / 8, abs=1e-9)
+    assert after.loc[NOTE, "recall"] == before.loc[NOTE, "recall"]
+    assert after.loc[NOTE, "recall_high"] > before.loc[NOTE, "recall_high"]
+    assert after.loc[GENOMIC, "recall_low"] < before.loc[GENOMIC, "recall_low"]
+    cells = confusion(study(*ten().documents, pending))
+    assert cells["estimated"].sum() == pytest.approx(10, abs=1e-9)
+
+
+def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> None:
+    one = study(
+        escalated("e", production=says(NOTE), truth=truth(NOTE, is_simulated=True)),
+        document("a", production=says(NOTE)),
+    )
+    (cell,) = confusion(one).to_dict("records")
+    assert none(cell["estimated"])
+    assert (cell["reviewed_only"], cell["low"], cell["high"], cell["simulated"]) == (1, 1.0, 2.0, 1)
+    (row,) = worst_classes(one).to_dict("records")
+    assert none(row["recall"])
+    assert none(row["precision"])
+    assert (row["recall_reviewed_only"], row["simulated"]) == (1.0, 1)
+    assert confusion(study()).empty
+    assert worst_classes(study()).empty
+
+
+@given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from([*KINDS, "Fax"])), min_size=1, max_size=30))
+def test_where_all_were_certain_the_estimate_is_the_count(pairs) -> None:
+    whole = study(
+        *(escalated(f"d{n}", production=says(said), truth=truth(true)) for n, (true, said) in enumerate(pairs))
+    )
+    for one in confusion(whole).to_dict("records"):
+        assert one["estimated"] == pytest.approx(one["reviewed_only"], abs=1e-9)
+        assert one["reviewed_only"] == pairs.count((one["truth"], one["production"]))
+    for one in worst_classes(whole).to_dict("records"):
+        for name in ("recall", "precision"):
+            alike = one[f"{name}_reviewed_only"]
+            assert none(alike) if none(one[name]) else one[name] == pytest.approx(alike, abs=1e-9)
+
+
+def test_weighted_intervals_cover_the_truth_where_unweighted_shares_mislead() -> None:
+    """Production errs on 60 % of escalated notes and on 5 % of accepted ones; a fifth of the latter is audited."""
+    chance, covered, misled, repeats = random.Random(3), 0, 0, 100
+    for _ in range(repeats):
+        whole, right = [], 0
+        for n in range(600):
+            is_escalated = chance.random() < 0.25
+            is_right = chance.random() >= (0.6 if is_escalated else 0.05)
+            right += is_right
+            whole.append(simulated(n, is_escalated, is_right, chance))
+        row = worst_classes(study(*whole)).set_index("type").loc[NOTE]
+        covered += row["recall_low"] <= right / 600 <= row["recall_high"]
+        seen = exact(row["true_reviewed"] * row["recall_reviewed_only"], row["true_reviewed"])
+        misled += not seen.low <= right / 600 <= seen.high
+    assert covered / repeats >= 0.94
+    assert misled / repeats >= 0.94
+
+
+def simulated(n: int, is_escalated: bool, is_right: bool, chance: random.Random) -> Document:
+    fields = {"production": says(NOTE if is_right else GENOMIC)}
+    if is_escalated:
+        return escalated(f"d{n}", truth=truth(NOTE), **fields)
+    return document(f"d{n}", truth=truth(NOTE) if chance.random() < 0.2 else None, probability=0.2, **fields)
