@@ -12,7 +12,8 @@ import krippendorff
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
-from evalkit.evaluation.metrics import CANNOT_TELL, Span, boundary_scores
+from evalkit.batch.labels import Span
+from evalkit.evaluation.metrics import CANNOT_TELL, boundary_scores
 
 
 def kappa(first: Sequence[str | None], second: Sequence[str | None]) -> float:

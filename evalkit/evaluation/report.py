@@ -29,6 +29,19 @@ from evalkit.evaluation.study import TYPES, Document, Standing, Study
 
 SIMULATED = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
 
+_CLASS_COLUMNS = ("type", "true_reviewed", "said", "recall", "precision", "wrong")
+_DIFFERENCE_COLUMNS = (
+    *("doc_id", "production", "agent", "truth", "right", "production_confidence", "agent_confidence", "decision"),
+)
+_RULE_COLUMNS = (
+    *("code", "origin", "raised", "confirmed", "dismissed", "precision", "alone", "validated", "corrected", "minutes"),
+    "verdict",
+)
+_RULE_NOTE = (
+    "Alone: documents that nothing else would have escalated; validated and corrected: what became of them; minutes: "
+    "the experts' active time on them."
+)
+_STOPPED_COLUMNS = ("level", "who", "errors", "stopped", "share", "documents")
 _SHOWN = 8
 """So many documents are named in a cell; the others are counted."""
 
@@ -250,46 +263,38 @@ def _vouched(study: Study, part: str) -> list[Document]:
     return [one for one in study.reviewed if one.truth and one.truth.says(part)]
 
 
-def _compact(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns ``x, x_low, x_high`` and perhaps ``x_n`` as one column of estimates."""
-    out = frame.copy()
-    for name in [
-        one.removesuffix("_low")
-        for one in frame.columns
-        if one.endswith("_low") and one.removesuffix("_low") in frame.columns
-    ]:
-        columns = [name, f"{name}_low", f"{name}_high", f"{name}_n"]
-        present = [one for one in columns if one in frame.columns]
-        rows: list[dict[Any, Any]] = frame[present].to_dict("records")
-        out[name] = pd.Series([_estimate(row, name) for row in rows], index=frame.index, dtype="object")
-        out = out.drop(columns=present[1:])
-    return out
-
-
-def _estimate(row: Mapping[Any, Any], name: str) -> Estimate:
-    value = row[name]
-    known = None if value is None or math.isnan(value) else float(value)
-    return Estimate(known, row[f"{name}_low"], row[f"{name}_high"], row.get(f"{name}_n", math.nan), "")
+def _joined(frame: pd.DataFrame, value: str, low: str, high: str) -> pd.DataFrame:
+    """The frame with value and limits in one column of estimates."""
+    cells = [
+        Estimate(None if pd.isna(known) else float(known), least, most, math.nan, "")
+        for known, least, most in zip(frame[value], frame[low], frame[high], strict=True)
+    ]
+    return frame.assign(**{value: pd.Series(cells, index=frame.index, dtype=object)}).drop(columns=[low, high])
 
 
 def _production(study: Study) -> Section | None:
     if not any(one.production for one in study.documents):
         return None
     differing = production.differences(study)
+    classes = production.worst_classes(study)
+    for share in ("recall", "precision"):
+        classes = _joined(classes, share, f"{share}_low", f"{share}_high")
     return Section(
         "production",
         "The production classifier",
         f"{sum(one.production is not None for one in study.documents)} documents have its label; in {len(differing)} it "
         "says another type than the pipeline.",
         (
-            Table("By true type, weighted", _compact(production.worst_classes(study))),
-            Table("Where they differ", differing),
+            Table("By true type, estimated over all its documents", classes[list(_CLASS_COLUMNS)]),
+            Table("Where they differ", differing[list(_DIFFERENCE_COLUMNS)]),
         ),
     )
 
 
 def _verifiers(study: Study) -> Section:
-    rules = verifiers.by_rule(study)
+    rules = _joined(verifiers.by_rule(study), "precision", "low", "high")
+    stopped = _joined(verifiers.stopped(study), "share", "low", "high")
+    stopped = stopped[(stopped["stopped"] > 0) | (stopped["kind"] != "code")]
     counted: dict[str, Counter[str]] = {}
     for one in study.documents:
         for issue in one.findings:
@@ -303,8 +308,8 @@ def _verifiers(study: Study) -> Section:
         "What each rule raised, what experts said of it, and what it alone sent to an expert; then which errors of the "
         "classifier were stopped, by whom, and which nobody raised.",
         (
-            Table("By rule", _compact(rules)),
-            Table("The classifier's errors: who stopped them", _compact(verifiers.stopped(study))),
+            Table("By rule", rules[list(_RULE_COLUMNS)], _RULE_NOTE),
+            Table("The classifier's errors: who stopped them", stopped[list(_STOPPED_COLUMNS)]),
             Table("Corrected by experts and raised by nobody", verifiers.missed(study)),
         ),
         (picture,) if counted else (),

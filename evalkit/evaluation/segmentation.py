@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from evalkit.batch.labels import Span
 from evalkit.evaluation.intervals import Estimate, Rows, bootstrap
 from evalkit.evaluation.metrics import (
-    Span,
     boundary_scores,
     drag_and_drop_distance,
     is_exact,
