@@ -45,7 +45,9 @@ def confusion(table: pd.DataFrame) -> Figure:
     figure, axes = _axes("said", "true", (6.2, 3.8))
     axes.grid(visible=False)
     shares = table.div(table.sum(axis=1).clip(lower=1e-12), axis=0)
-    axes.imshow(shares.to_numpy(dtype=float), cmap="Blues", vmin=0, vmax=1.2, aspect="auto")
+    edges = [[place - 0.5 for place in range(len(names) + 1)] for names in (table.columns, table.index)]
+    axes.pcolormesh(*edges, shares.to_numpy(dtype=float), cmap="Blues", vmin=0, vmax=1.2)  # shapes, not a picture
+    axes.invert_yaxis()
     axes.set_xticks(range(len(table.columns)), [_broken(name) for name in table.columns], fontsize=8)
     axes.set_yticks(range(len(table.index)), [str(name) for name in table.index], fontsize=8)
     for row, name in enumerate(table.index):
