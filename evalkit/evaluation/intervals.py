@@ -196,10 +196,10 @@ def _copies(members: _Members, drawn: Rows, stands_for: Numbers, weighted: bool)
     """The rows of the groups that were drawn, each as often as it weighs; fractions are carried to the next row."""
     sizes = members.sizes[drawn]
     within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    rows = members.order[np.repeat(members.starts[drawn], sizes) + within]
+    rows: Rows = members.order[np.repeat(members.starts[drawn], sizes) + within]
     if not weighted:
         return rows
-    ends = np.rint(np.cumsum(stands_for[rows])).astype(np.intp)
+    ends: Rows = np.rint(np.cumsum(stands_for[rows])).astype(np.intp)
     return np.repeat(rows, np.diff(ends, prepend=0))
 
 
@@ -226,14 +226,14 @@ def weighted(observed: Sequence[Observed], population: int, *, take_all: int, le
     - *Drawn part* (``population - take_all`` documents). The share is the ratio of sums weighted with 1 / probability;
       dividing by the weights that came instead of those expected makes it steadier. Its interval is Clopper-Pearson
       for an effective number of observations, because normal intervals fail where almost all are right. That number
-      is the smaller of two: the one at which a simple sample has the linearised variance of this design (documents
-      drawn independently of each other), and the sum of weights over the largest weight. The second guards against a
-      part that was looked at so rarely that its wrong ones were missed altogether; it never exceeds the usual
-      (sum of weights)² / sum of squares, which is too optimistic where all wrong ones are in that part, nor the number
+      is the sum of weights over the largest weight: as if all had been drawn as rarely as the rarest. It never
+      exceeds the two usual ones, Kish's (sum of weights)² / sum of squares, and the one at which a simple sample has the
+      linearised variance of independent draws, sum of w (w - 1) e² / (sum of w)²; simulated, these two are too
+      optimistic where the wrong ones are in a part that was seldom looked at. Nor does it exceed the number
       observed. Of drawn documents whose value is None the low end knows 0 and the high end 1, as above. Those drawn
       and not yet looked at may be left out where they were not put off for what is in them.
-    - *Together*: the two sums divided by the population. The value is None where a part has documents and nothing was
-      observed in the drawn part, or nothing at all.
+    - *Together*: the two sums divided by the population. The value is None where nothing was observed at all, or nothing
+      of a drawn part that has documents.
 
     ValueError where there are more observations than documents or a number is outside its range.
 
@@ -283,8 +283,5 @@ def _share(drawn: Sequence[Observed], unknown: float, level: float) -> Estimate:
     values = np.array([unknown if one.value is None else one.value for one in drawn], dtype=float)
     weights = 1 / np.array([one.probability for one in drawn], dtype=float)
     share = float(np.average(values, weights=weights))
-    variance = float((weights * (weights - 1) * (values - share) ** 2).sum() / weights.sum() ** 2)
     n = _least_effective(weights)
-    if variance > 0:
-        n = min(n, share * (1 - share) / variance)
     return exact(share * n, n, level)

@@ -37,6 +37,7 @@ def columns(pairs):
 # Reliability
 
 
+@settings(max_examples=50)
 @given(rows, st.integers(1, 12))
 def test_reliability_is_scikit_learns_curve(pairs, bins):
     said, right = columns(pairs)
@@ -53,6 +54,7 @@ def test_reliability_is_scikit_learns_curve(pairs, bins):
     assert expected_calibration_error(said, right, bins=bins) == pytest.approx(gaps, abs=1e-9)
 
 
+@settings(max_examples=25)
 @given(rows, st.randoms())
 def test_a_weight_is_so_many_documents(pairs, random):
     weights = [random.choice([1, 2, 5]) for _ in pairs]
@@ -103,6 +105,7 @@ def test_what_is_no_confidence_is_refused(function):
 # Risk against coverage
 
 
+@settings(max_examples=50)
 @given(rows, st.randoms())
 def test_risk_and_coverage_of_each_threshold(pairs, random):
     score, right = columns(pairs)

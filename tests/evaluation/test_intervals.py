@@ -233,9 +233,8 @@ def test_the_value_is_the_ratio_of_weighted_sums():
     observed = [Observed(1, 1)] * 3 + [Observed(0, 1), Observed(1, 0.25), Observed(0, 0.25), Observed(1, 0.125)]
     estimate = weighted(observed, 100, take_all=4)
     assert estimate.value == pytest.approx((3 + 96 * 0.75) / 100, abs=1e-9)
-    # Of a share of 3/4 the right ones miss by 1/4 and the wrong one by 3/4; the weights sum to 16, the largest is 8.
-    variance = (4 * 3 * 0.25**2 + 4 * 3 * 0.75**2 + 8 * 7 * 0.25**2) / 16**2
-    n = min(2, 0.75 * 0.25 / variance)
+    # The weights sum to 16, the largest is 8.
+    n = 2
     share = exact(0.75 * n, n)
     assert estimate.n == pytest.approx(4 + n, abs=1e-9)
     assert (estimate.low, estimate.high) == pytest.approx(((3 + 96 * share.low) / 100, (3 + 96 * share.high) / 100))
@@ -300,6 +299,16 @@ def test_weighted_stays_within_bounds_and_takes_any_order(observed, more_certain
     shuffled = random.sample(observed, len(observed))
     again = weighted(shuffled, population, take_all=certain)
     assert again[1:4] == pytest.approx(estimate[1:4], abs=1e-9)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from([0.01, 0.05, 0.2, 0.5])), min_size=1, max_size=40))
+def test_no_usual_effective_size_is_smaller(rows):
+    values, weights = np.array([one for one, _ in rows], dtype=float), np.array([1 / p for _, p in rows])
+    share = np.average(values, weights=weights)
+    n = weighted([Observed(float(one), p) for one, p in rows], 1000, take_all=0).n
+    variance = (weights * (weights - 1) * (values - share) ** 2).sum() / weights.sum() ** 2
+    assert n <= weights.sum() ** 2 / (weights**2).sum() + 1e-9
+    assert n * variance <= share * (1 - share) + 1e-9
 
 
 def designs(size: int = 3000) -> dict[str, tuple[np.ndarray, np.ndarray]]:

@@ -185,6 +185,7 @@ def as_labels(spans):
     return [page in {first for first, _, _ in spans} for page in range(2, PAGES + 1)]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(good_spans(), good_spans()), min_size=1, max_size=6))
 def test_boundaries_are_scored_as_scikit_learn_does(documents):
     truth = list(itertools.chain.from_iterable(as_labels(one) for one, _ in documents))
@@ -197,6 +198,7 @@ def test_boundaries_are_scored_as_scikit_learn_does(documents):
         assert ours[:3] == (1, 1, 1)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(good_spans(), good_spans()), min_size=1, max_size=6))
 def test_pages_of_many_documents_are_scored_together(documents):
     truth = list(itertools.chain.from_iterable(page_types(one, PAGES) for one, _ in documents))
