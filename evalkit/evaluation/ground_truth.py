@@ -187,7 +187,7 @@ def frame(of_rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> pd.Da
 
 
 def dtype(column: str) -> str:
-    """pandas' type of a column: ``string``, ``Int64``, ``Float64`` or ``bool``."""
+    """Pandas' type of a column: ``string``, ``Int64``, ``Float64`` or ``bool``."""
     return _DTYPES.get(column, "string")
 
 

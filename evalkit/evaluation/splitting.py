@@ -83,7 +83,7 @@ def split(records: Iterable[Traits], shares: Mapping[str, float], *, seed: int) 
 
     ``shares`` are 0..1 and together 1, such as ``{"train": 0.8, "test": 0.2}``. UsageError where they are not.
     """
-    _check(shares)
+    check_shares(shares)
     documents = list(records)
     side = {
         one.doc_id: _side(min(other.sha256 for other in group), shares, seed)
@@ -118,7 +118,8 @@ def groups(documents: Sequence[Traits]) -> list[list[Traits]]:
     return list(found.values())
 
 
-def _check(shares: Mapping[str, float]) -> None:
+def check_shares(shares: Mapping[str, float]) -> None:
+    """UsageError where parts have no usable names, or shares are not 0..1 and together 1."""
     bad = [name for name in shares if not _NAME.fullmatch(name)]
     if bad or not shares:
         raise UsageError(
