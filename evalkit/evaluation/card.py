@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from evalkit.classification.schema import DocumentType, type_definitions
 from evalkit.evaluation.ground_truth import Level, Truth
 from evalkit.evaluation.splitting import OVERLAP, SHINGLE, by_type
+from evalkit.review.ground_truth import Source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +87,7 @@ def _title(facts: Facts) -> Iterator[str]:
 
 def _sources(facts: Facts) -> Iterator[str]:
     yield "\n## Types and sources\n"
-    meanings = {
+    meanings: dict[Source, str] = {
         "SME_VALIDATED": "an expert agreed with the agent",
         "SME_CORRECTED": "an expert corrected the agent",
         "AUTO_ACCEPTED": "silver: accepted by rules, **no expert has looked**",

@@ -459,36 +459,35 @@ def pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
     return {name: f"{SIMULATED if name.startswith(SIMULATED) else ''}reviewer_{i}" for i, name in enumerate(ordered, 1)}
 
 
-def deidentified(truth: Truth, names: Known, reviewers: Mapping[str, str]) -> Truth:
-    """The record with its document renamed, its reviewer under a pseudonym, and all free text masked.
+def deidentified(truth: Truth, names: Known, renamed: Mapping[str, str]) -> Truth:
+    """The record with its document and reviewer under other names, and all free text masked.
 
-    ``names`` are those of its document, ``reviewers`` the pseudonyms of all reviewers. ValueError where the document's
-    hash, and with it its new name, is not known.
+    ``names`` are those of its document; ``renamed`` says what every document and reviewer is called now: notes may
+    name others than their own. KeyError where its own are not among them.
     """
-    if truth.sha256 is None:
-        raise ValueError("a document without a hash has no other name")
     record = truth.record
 
     def told(text: str) -> str:
-        for name, pseudonym in reviewers.items():
-            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", pseudonym, text)
-        return masked(text.replace(record.doc_id, "[DOCUMENT]") if _is_telling(record.doc_id) else text, names)
+        return masked(_ONE_WORD.sub(lambda found: _other_name(found[0], renamed), text), names)
 
     answer = _answer(record.ground_truth_classification, told)
     changed = record.model_copy(
         update={
-            "doc_id": doc_name(truth.sha256),
+            "doc_id": renamed[record.doc_id],
             "ground_truth_classification": answer,
             "correction_notes": told(record.correction_notes),
-            "reviewer": record.reviewer and reviewers[record.reviewer],
+            "reviewer": record.reviewer and renamed[record.reviewer],
         }
     )
     return replace(truth, record=changed)
 
 
-def _is_telling(doc_id: str) -> bool:
-    """Whether it is more than a word that any note may hold, such as "report"."""
-    return not doc_id.isalpha()
+_ONE_WORD = re.compile(r"[\w@-]+(?:\.[\w@-]+)*")
+
+
+def _other_name(word: str, renamed: Mapping[str, str]) -> str:
+    # "report" may be a document's name, and is a word of any note.
+    return word if word.isalpha() else renamed.get(word, word)
 
 
 def _answer(answer: ClassificationOutput, told: Callable[[str], str]) -> ClassificationOutput:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.card import MARK, Facts, data_card
-from evalkit.evaluation.deidentify import Known, deidentified, harm, masked, misses, pseudonyms
+from evalkit.evaluation.deidentify import Known, deidentified, doc_name, harm, masked, misses, pseudonyms
 from evalkit.evaluation.ground_truth import COLUMNS, Level, Row, Truth, dtype, read_truths, rows
 from evalkit.evaluation.splitting import Traits, check_shares
 from evalkit.evaluation.splitting import split as divided
@@ -179,8 +179,8 @@ def _documents(files: Files, wanted: _Wanted) -> tuple[list[_Document], list[str
     problems = list(found.problems)
     if not wanted.needs_bundles:
         return [_Document(truth) for truth in found.truths], problems
-    # All reviewers, not only of what is exported: the same person has the same pseudonym.
-    reviewers = pseudonyms(truth.record.reviewer for truth in found.truths if truth.record.reviewer)
+    renamed = pseudonyms(truth.record.reviewer for truth in found.truths if truth.record.reviewer)
+    renamed |= {truth.record.doc_id: doc_name(truth.sha256) for truth in found.truths if truth.sha256}
     documents, traits = [], []
     for truth in found.truths:
         if truth.sha256 is None:
@@ -190,7 +190,7 @@ def _documents(files: Files, wanted: _Wanted) -> tuple[list[_Document], list[str
         except StoreError as error:
             problems.append(f"{truth.record.doc_id!r}: {error.message}")
             continue
-        document = _document(truth, bundle, wanted, reviewers)
+        document = _document(truth, bundle, wanted, renamed)
         documents.append(document)
         if wanted.shares is not None:
             traits.append(replace(Traits.of(bundle), doc_id=document.truth.record.doc_id))
@@ -201,12 +201,12 @@ def _documents(files: Files, wanted: _Wanted) -> tuple[list[_Document], list[str
     return [replace(one, part=part[one.truth.record.doc_id]) for one in documents], problems
 
 
-def _document(truth: Truth, bundle: DocumentBundle, wanted: _Wanted, reviewers: Mapping[str, str]) -> _Document:
+def _document(truth: Truth, bundle: DocumentBundle, wanted: _Wanted, renamed: Mapping[str, str]) -> _Document:
     pages = tuple(_writable(page.text) for page in bundle.pages) if wanted.with_text else ()
     if not wanted.deidentify:
         return _Document(truth, pages)
     names = Known.of(bundle)
-    return _Document(deidentified(truth, names, reviewers), tuple(masked(page, names) for page in pages))
+    return _Document(deidentified(truth, names, renamed), tuple(masked(page, names) for page in pages))
 
 
 def _writable(page: str) -> str:

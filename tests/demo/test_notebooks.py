@@ -45,6 +45,16 @@ def test_the_export_has_both(desk: Path) -> None:
     assert sorted(json.loads(line)["doc_id"] for line in lines) == ["quest_genomic", "segment_count"]
 
 
+def test_the_dataset_is_divided_and_has_a_card(desk: Path) -> None:
+    folder = desk / "output/dataset"
+    assert "not a guarantee" in (folder / "README.md").read_text()
+    names = {
+        json.loads(line)["doc_id"] for path in folder.glob("data/*.jsonl") for line in path.read_text().splitlines()
+    }
+    assert len(names) > 10
+    assert all(name.startswith("doc_") for name in names)
+
+
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_notebooks_are_front_doors_without_outputs(path: Path) -> None:
     cells = json.loads(path.read_text())["cells"]
