@@ -448,9 +448,12 @@ def masked(text: str, names: Known = NOBODY) -> str:
 # --- records --------------------------------------------------------------------------------------------------------
 
 
+_DOCUMENT = "doc_"
+
+
 def doc_name(sha256: str) -> str:
     """What a document is called where its name could hold a patient's: ``doc_`` and 12 hexadecimal digits."""
-    return f"doc_{sha256[:12]}"
+    return f"{_DOCUMENT}{sha256[:12]}"
 
 
 def pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
@@ -486,8 +489,9 @@ _ONE_WORD = re.compile(r"[\w@-]+(?:\.[\w@-]+)*")
 
 
 def _other_name(word: str, renamed: Mapping[str, str]) -> str:
+    other = renamed.get(word, word)
     # "report" may be a document's name, and is a word of any note.
-    return word if word.isalpha() else renamed.get(word, word)
+    return word if word.isalpha() and other.startswith(_DOCUMENT) else other
 
 
 def _answer(answer: ClassificationOutput, told: Callable[[str], str]) -> ClassificationOutput:

@@ -200,8 +200,10 @@ def test_the_card_of_a_de_identified_export_tells_what_is_missed(output: Output,
     assert "Smith" not in everything(tmp_path / "f")
 
 
-def test_a_damaged_bundle_is_named_and_the_others_are_written(output: Output, tmp_path: Path) -> None:
-    (output.root / "document_bundles/Smith_John_2.json").write_text("{")
+@pytest.mark.parametrize("pages", ["", ', "pages": 3'], ids=["torn", "of another shape"])
+def test_a_damaged_bundle_is_named_and_the_others_are_written(output: Output, tmp_path: Path, pages: str) -> None:
+    head = f'{{"schema_version": 1, "sha256": "{"ab" * 32}", "total_pages": 3'
+    (output.root / "document_bundles/Smith_John_2.json").write_text(f"{head}{pages}}}" if pages else head)
     with pytest.raises(StoreError, match="Smith_John_2"):
         export_ground_truth(output.root, tmp_path / "t", deidentify=True, with_text=True, split=SPLIT)
     assert [one["doc_id"] for one in lines(tmp_path / "t")] == [f"doc_{output.sha256('two')[:12]}"]

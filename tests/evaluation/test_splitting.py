@@ -64,6 +64,14 @@ def test_who_says_nearly_the_same_is_together(share: float, expected: int) -> No
     assert len(found) == expected
 
 
+def test_likeness_is_seen_past_those_who_share_a_little_with_both() -> None:
+    blocks = [words(40, 100 + k) for k in range(4)]
+    rest = [words(150, 200 + i) for i in range(6)]
+    between = [document(f"x{k}", f"{blocks[k]} {rest[k]}") for k in range(4)]
+    first, last = (document(name, " ".join([*blocks, rest[i]])) for name, i in (("b", 4), ("c", 5)))
+    assert together(first, *between, last) == [{"b", "c"}, {"x0"}, {"x1"}, {"x2"}, {"x3"}]
+
+
 def test_case_and_spacing_make_no_difference() -> None:
     text = words(60, 1)
     assert np.array_equal(shingles(text), shingles(text.upper().replace(" ", " \n\t")))
