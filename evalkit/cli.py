@@ -183,35 +183,64 @@ class ExportFormat(StrEnum):
 
     jsonl = "jsonl"
     csv = "csv"
+    parquet = "parquet"
+    folder = "folder"
+
+
+class ExportLevel(StrEnum):
+    """What one row of an export is about."""
+
+    document = "document"
+    segment = "segment"
+    page = "page"
 
 
 @app.command()
 def export(
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Write to a file.", show_default="standard output")
+        Path | None,
+        typer.Option("--to", metavar="PATH", help="Write to a file, or a folder.", show_default="standard output"),
     ] = None,
-    file_format: Annotated[ExportFormat, typer.Option("--format", help="Whole records, or flat rows.")] = (
-        ExportFormat.jsonl
-    ),
+    file_format: Annotated[
+        ExportFormat, typer.Option("--format", help="`folder` is a data card and JSON Lines by part.")
+    ] = ExportFormat.jsonl,
+    level: Annotated[ExportLevel, typer.Option(help="One row for each.")] = ExportLevel.document,
     silver: Annotated[
         bool, typer.Option("--silver", help="Also AUTO_ACCEPTED records, which no expert has seen.")
     ] = False,
+    deidentify: Annotated[
+        bool, typer.Option("--deidentify", help="Mask who it is about, by patterns: no guarantee.")
+    ] = False,
+    split: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="SHARE", help="Divide into train (this share) and test, by patient."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the split.")] = 0,
+    with_text: Annotated[bool, typer.Option("--with-text", help="Also what the pages say.")] = False,
     output: OutputOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Ground truth as data.
 
-    Example: evalkit export --format csv --to ground_truth.csv
+    Example: evalkit export --format folder --to dataset --level page --split 0.8 --deidentify
     """
-    from evalkit.review.export import export_ground_truth, write_records
-    from evalkit.review.ground_truth import ground_truth_records
-    from evalkit.store import Files
+    from evalkit.evaluation.export import export_ground_truth
 
-    folder = _existing(output)
-    if to is None:
-        write_records(ground_truth_records(Files(folder), silver=silver), sys.stdout, file_format.value)
-    else:
-        count = export_ground_truth(folder, to, file_format=file_format.value, silver=silver)
-        typer.echo(f"{count} records written to {to}", err=True)
+    count = export_ground_truth(
+        _existing(output),
+        to,
+        file_format=file_format.value,
+        level=level.value,
+        silver=silver,
+        deidentify=deidentify,
+        split=None if split is None else {"train": split, "test": 1 - split},
+        seed=seed,
+        with_text=with_text,
+    )
+    if to is not None and as_json:
+        _print_json({"rows": count, "to": str(to), "format": file_format.value, "level": level.value})
+    elif to is not None:
+        typer.echo(f"{count} rows written to {to}", err=True)
 
 
 @app.command()

@@ -51,6 +51,16 @@ def test_the_report_is_written_and_what_production_gets_wrong_is_exported(desk: 
     assert any(row.startswith("doc2_6,Clinical Note,Genomic Report") for row in rows)
 
 
+def test_the_dataset_is_divided_and_has_a_card(desk: Path) -> None:
+    folder = desk / "output/dataset"
+    assert "not a guarantee" in (folder / "README.md").read_text()
+    names = {
+        json.loads(line)["doc_id"] for path in folder.glob("data/*.jsonl") for line in path.read_text().splitlines()
+    }
+    assert len(names) > 10
+    assert all(name.startswith("doc_") for name in names)
+
+
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_notebooks_are_front_doors_without_outputs(path: Path) -> None:
     cells = json.loads(path.read_text())["cells"]
