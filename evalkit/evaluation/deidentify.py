@@ -11,7 +11,6 @@ Kept on purpose: years alone, ages up to 89, times of the day, names of hospital
 from __future__ import annotations
 
 import hashlib
-import math
 import random
 import re
 import tomllib
@@ -25,7 +24,8 @@ from typing import TYPE_CHECKING, Any
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.ground_truth import Truth
-from evalkit.review.ground_truth import SIMULATED
+from evalkit.evaluation.intervals import exact
+from evalkit.review.ground_truth import SIMULATED, is_simulated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -459,7 +459,7 @@ def doc_name(sha256: str) -> str:
 def pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
     """``reviewer_1`` … in the order of the names' hashes; a program's reviews stay marked as such."""
     ordered = sorted(set(reviewers), key=lambda name: hashlib.sha256(name.encode("utf-8", "replace")).hexdigest())
-    return {name: f"{SIMULATED if name.startswith(SIMULATED) else ''}reviewer_{i}" for i, name in enumerate(ordered, 1)}
+    return {name: f"{SIMULATED if is_simulated(name) else ''}reviewer_{i}" for i, name in enumerate(ordered, 1)}
 
 
 def deidentified(truth: Truth, names: Known, renamed: Mapping[str, str]) -> Truth:
@@ -539,7 +539,7 @@ def misses(seed: int, n: int) -> pd.DataFrame:
     for kind in _planted()["sentences"]:
         rng = random.Random(f"{seed}:{kind}")  # noqa: S311 - examples, no secrets
         missed = sum(_survives(*_example(kind, rng)) for _ in range(n))
-        table.append((kind, n, missed, missed / n, _upper(missed, n)))
+        table.append((kind, n, missed, missed / n, exact(missed, n).high))
     return pd.DataFrame(table, columns=["kind", "planted", "missed", "share", "high"])
 
 
@@ -588,18 +588,6 @@ def _survives(pages: list[str], value: str) -> bool:
     page = pages[-1].replace(value, " ", 1)
     own = set(re.findall(r"\w+", value)) - set(re.findall(r"\w+", page))
     return any(word in left for word in own if len(word) > 1 or word.isdigit())
-
-
-def _upper(missed: int, n: int) -> float:
-    """The largest share at which ``missed`` or fewer of ``n`` still come by chance in 1 of 40."""
-    if missed == n:
-        return 1.0
-    low, high = missed / n, 1.0
-    for _ in range(40):
-        middle = (low + high) / 2
-        chance = math.fsum(math.comb(n, k) * middle**k * (1 - middle) ** (n - k) for k in range(missed + 1))
-        low, high = (middle, high) if chance > 0.025 else (low, middle)
-    return high
 
 
 #: Medical words, by kind: what must not be masked for looking like a name, a date or a number.

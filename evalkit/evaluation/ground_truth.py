@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from evalkit.classification.schema import Segment
 from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.errors import StoreError
-from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED, GroundTruth
+from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED, GroundTruth, is_simulated
 from evalkit.store import GROUND_TRUTH, Files, bundle_name
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Truth:
     @property
     def is_simulated(self) -> bool:
         """Whether a program reviewed it."""
-        return (self.record.reviewer or "").startswith(SIMULATED)
+        return is_simulated(self.record.reviewer)
 
 
 @dataclass(frozen=True)

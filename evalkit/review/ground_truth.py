@@ -27,9 +27,6 @@ from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, revie
 
 SCHEMA_VERSION = 1
 
-#: Reviews made by a program for demonstrations and tests; they are marked in everything that is shown or exported.
-SIMULATED = "simulated_"
-
 Outcome = Literal["validated", "corrected", "undeterminable", "reopened"]
 Source = Literal["SME_VALIDATED", "SME_CORRECTED", "AUTO_ACCEPTED"]
 

@@ -197,13 +197,6 @@ def test_without_masking_everything_is_missed(monkeypatch: pytest.MonkeyPatch) -
     assert (misses(0, 20)["share"] == 1).all()
 
 
-@pytest.mark.parametrize(
-    ("missed", "n", "high"), [(0, 200, 0.018275), (4, 200, 0.050414), (10, 10, 1.0), (0, 1, 0.975)]
-)
-def test_the_intervals_upper_end(missed: int, n: int, high: float) -> None:
-    assert deidentify._upper(missed, n) == pytest.approx(high, abs=1e-5)
-
-
 def test_medical_words_of_the_samples_stay(tmp_path: Path) -> None:
     draw(tmp_path)
     bundles = [

@@ -269,37 +269,23 @@ def test_cells_read_well(value, shown) -> None:
     assert cell(value) == shown
 
 
+def reported(output: Path, to: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    words = ["-m", "evalkit", "report", "--output", str(output), "--to", str(to), *more]
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+
+
 def test_the_command_prints_the_headlines_and_writes_the_page(reviewed: Study, tmp_path: Path) -> None:
-    words = [
-        sys.executable,
-        "-m",
-        "evalkit",
-        "report",
-        "--output",
-        str(reviewed.output),
-        "--to",
-        str(tmp_path / "r.html"),
-    ]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = reported(reviewed.output, tmp_path / "r.html")
+    assert done.returncode == 0
     assert "Type of the document right" in done.stdout
     assert "made by a program" in done.stderr
     assert (tmp_path / "r.html").stat().st_size > 50_000
-    told = json.loads(subprocess.run([*words, "--json"], capture_output=True, text=True, check=True).stdout)
+    told = json.loads(reported(reviewed.output, tmp_path / "r.html", "--json").stdout)
     assert [one["title"] for one in told["sections"]][:2] == ["What was processed", "How good is it?"]
 
 
 def test_a_page_that_cannot_be_written_is_one_line(reviewed: Study, tmp_path: Path) -> None:
-    words = [
-        sys.executable,
-        "-m",
-        "evalkit",
-        "report",
-        "--output",
-        str(reviewed.output),
-        "--to",
-        str(tmp_path / "no" / "r.html"),
-    ]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = reported(reviewed.output, tmp_path / "no" / "r.html")
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
     assert "Traceback" not in done.stderr
