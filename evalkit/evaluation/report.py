@@ -23,9 +23,19 @@ from jinja2 import Environment, PackageLoader
 from matplotlib.figure import Figure
 
 from evalkit.errors import UsageError
-from evalkit.evaluation import acceptance, estimates, experts, metrics, plots, production, segmentation, verifiers
+from evalkit.evaluation import (
+    acceptance,
+    doctypes,
+    estimates,
+    experts,
+    metrics,
+    plots,
+    production,
+    segmentation,
+    verifiers,
+)
 from evalkit.evaluation.intervals import Estimate
-from evalkit.evaluation.study import TYPES, Document, Standing, Study
+from evalkit.evaluation.study import Document, Standing, Study
 
 SIMULATED = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
 
@@ -176,31 +186,31 @@ def _headlines(study: Study) -> Section:
 
 
 def _types(study: Study) -> Section | None:
-    known = _vouched(study, "dominant_type")
-    if not known:
+    known = doctypes.doctypes(study)
+    if not known.documents:
         return None
-    truth = [one.truth.labels.dominant_type or "" for one in known if one.truth]
-    said = [one.agent.dominant_type if one.agent else None for one in known]
-    weights = [1 / one.probability if one.probability else 1.0 for one in known]
-    confused = metrics.confusion(truth, said, TYPES)
-    per_type = metrics.per_type(truth, said, TYPES, weights).rename(columns={"support": "documents (weighted)"})
-    overall = pd.DataFrame(
-        [
-            ("accuracy", metrics.accuracy(truth, said), metrics.accuracy(truth, said, weights)),
-            ("macro F1", metrics.macro_f1(truth, said), metrics.macro_f1(truth, said, weights)),
-        ],
-        columns=["measure", "reviewed only", "weighted"],
-    )
+    overall = [
+        ("accuracy", known.accuracy, known.accuracy_reviewed),
+        ("macro F1", known.macro_f1, known.macro_f1_reviewed),
+    ]
+    rows = [(one.type, one.documents, one.precision, one.recall, one.f1) for one in known.by_type]
     return Section(
         "types",
         "Types of documents",
-        f"{len(known)} documents whose type an expert vouched for. “Cannot tell” counts as wrong.",
+        f"{known.documents} documents whose type an expert vouched for; a document drawn with probability p counts 1 / p "
+        "times. “Cannot tell” counts as wrong. Those that nobody looked at yet are not in it.",
         (
-            Table("Together", overall, "Weighted: a document drawn with probability p counts 1 / p times."),
-            Table("By type, weighted", per_type),
-            Table("True type (rows) and what the pipeline said (columns), reviewed documents", confused.reset_index()),
+            Table(
+                "Together, 95 % intervals (bootstrap over documents)",
+                pd.DataFrame(overall, columns=["measure", "estimate", "reviewed only"]),
+            ),
+            Table("By type", pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1"])),
+            Table(
+                "True type (rows) and what the pipeline said (columns), reviewed documents",
+                known.confusion.reset_index(),
+            ),
         ),
-        (Picture("True type and what was said, reviewed documents", plots.confusion(confused)),),
+        (Picture("True type and what was said, reviewed documents", plots.confusion(known.confusion)),),
     )
 
 

@@ -18,6 +18,7 @@ from benchmarks.grounding import grounding
 from benchmarks.measuring import DATA, ROUNDS, bundles_of, cpu, documents
 from benchmarks.queueing import queueing
 from benchmarks.reading import bare, reading
+from benchmarks.reporting import reporting
 from benchmarks.workbench import workbench
 from classification.keyword_vote import keyword_vote
 from rich.console import Console
@@ -87,6 +88,7 @@ def main() -> None:
     console = Console(width=130)
     console.print(table)  # each as soon as it is there: what fails later costs no earlier figure
     console.print(queueing())
+    console.print(reporting())
     console.print(reading())
     console.print(grounding())
     console.print(asking())

@@ -13,9 +13,11 @@ from pathlib import Path
 import pytest
 from demo.conftest import finished, samples
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
+from sklearn.metrics import f1_score
 
 from evalkit.batch import RunSummary
 from evalkit.evaluation.acceptance import calibration, offer
+from evalkit.evaluation.doctypes import doctypes
 from evalkit.evaluation.experts import agreement, by_reviewer, validated_wrongly
 from evalkit.evaluation.report import build, cell, to_json, write_html
 from evalkit.evaluation.sampling import sample
@@ -161,6 +163,24 @@ def test_segments_are_measured_in_both_readings() -> None:
     assert by_name["pages with the right type"].as_given.value == 1.0
     assert by_name["pages that need not be moved"].as_given.value == pytest.approx(5 / 6)
     assert pages_to_move(made) == {"cut": 1}
+
+
+def test_types_are_scored_as_scikit_learn_does_and_weighted_where_they_were_drawn() -> None:
+    made = [escalated("a", truth=truth(), agent=labels(NOTE)), escalated("b", truth=truth(), agent=labels(GENOMIC))]
+    made += [
+        escalated("c", truth=truth(GENOMIC), agent=labels(None)),
+        escalated("d", truth=truth(OTHER), agent=labels(OTHER)),
+    ]
+    known = doctypes(study(*made))
+    names = [NOTE, GENOMIC, OTHER]
+    expected = f1_score([NOTE, NOTE, GENOMIC, OTHER], [NOTE, GENOMIC, "none", OTHER], labels=names, average="macro")
+    assert known.macro_f1.value == pytest.approx(expected, abs=1e-9)
+    assert known.macro_f1_reviewed == pytest.approx(expected, abs=1e-9)
+    assert known.accuracy.value == known.accuracy_reviewed == 0.5
+    assert {one.type: one.recall.value for one in known.by_type}[GENOMIC] == 0.0
+    drawn = document("e", truth=truth(), agent=labels(GENOMIC), probability=0.25)
+    assert doctypes(study(*made, drawn)).accuracy.value == pytest.approx(2 / 8)
+    assert doctypes(study(*made, drawn)).accuracy_reviewed == pytest.approx(2 / 5)
 
 
 def answer(case_id: str, kind: str = NOTE, **fields) -> Answer:
