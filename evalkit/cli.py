@@ -183,35 +183,64 @@ class ExportFormat(StrEnum):
 
     jsonl = "jsonl"
     csv = "csv"
+    parquet = "parquet"
+    folder = "folder"
+
+
+class ExportLevel(StrEnum):
+    """What one row of an export is about."""
+
+    document = "document"
+    segment = "segment"
+    page = "page"
 
 
 @app.command()
 def export(
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Write to a file.", show_default="standard output")
+        Path | None,
+        typer.Option("--to", metavar="PATH", help="Write to a file, or a folder.", show_default="standard output"),
     ] = None,
-    file_format: Annotated[ExportFormat, typer.Option("--format", help="Whole records, or flat rows.")] = (
-        ExportFormat.jsonl
-    ),
+    file_format: Annotated[
+        ExportFormat, typer.Option("--format", help="`folder` is a data card and JSON Lines by part.")
+    ] = ExportFormat.jsonl,
+    level: Annotated[ExportLevel, typer.Option(help="One row for each.")] = ExportLevel.document,
     silver: Annotated[
         bool, typer.Option("--silver", help="Also AUTO_ACCEPTED records, which no expert has seen.")
     ] = False,
+    deidentify: Annotated[
+        bool, typer.Option("--deidentify", help="Mask who it is about, by patterns: no guarantee.")
+    ] = False,
+    split: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, metavar="SHARE", help="Divide into train (this share) and test, by patient."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the split.")] = 0,
+    with_text: Annotated[bool, typer.Option("--with-text", help="Also what the pages say.")] = False,
     output: OutputOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Ground truth as data.
 
-    Example: evalkit export --format csv --to ground_truth.csv
+    Example: evalkit export --format folder --to dataset --level page --split 0.8 --deidentify
     """
-    from evalkit.review.export import export_ground_truth, write_records
-    from evalkit.review.ground_truth import ground_truth_records
-    from evalkit.store import Files
+    from evalkit.evaluation.export import export_ground_truth
 
-    folder = _existing(output)
-    if to is None:
-        write_records(ground_truth_records(Files(folder), silver=silver), sys.stdout, file_format.value)
-    else:
-        count = export_ground_truth(folder, to, file_format=file_format.value, silver=silver)
-        typer.echo(f"{count} records written to {to}", err=True)
+    count = export_ground_truth(
+        _existing(output),
+        to,
+        file_format=file_format.value,
+        level=level.value,
+        silver=silver,
+        deidentify=deidentify,
+        split=None if split is None else {"train": split, "test": 1 - split},
+        seed=seed,
+        with_text=with_text,
+    )
+    if to is not None and as_json:
+        _print_json({"rows": count, "to": str(to), "format": file_format.value, "level": level.value})
+    elif to is not None:
+        typer.echo(f"{count} rows written to {to}", err=True)
 
 
 @app.command()
@@ -251,6 +280,49 @@ def add(
     code = Roster(Files(_existing(output))).add(name)
     typer.echo(f"{name}'s code: {code}")
     typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
+
+
+@app.command()
+def report(
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Write the whole report as one HTML file.")
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="CSV or JSON with labels that are known to be right.")
+    ] = None,
+    production: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The production classifier's labels, if no run was given them.")
+    ] = None,
+    rate: Annotated[
+        float, typer.Option(min=0.001, max=0.5, help="Wrong acceptances that calibrated acceptance may leave.")
+    ] = 0.05,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How good is everything? Estimates over all processed documents, with intervals.
+
+    Example: evalkit report --to report.html
+    """
+    from datetime import UTC, datetime
+
+    from evalkit.evaluation.report import build, cell, to_json, write_html
+    from evalkit.evaluation.study import read_study
+    from evalkit.settings import Settings
+
+    foreign = Settings.load().foreign_types
+    study = read_study(_existing(output), truth=truth, production=production, foreign_types=foreign)
+    made = build(study, made_at=datetime.now(UTC).isoformat(timespec="seconds"), rate=rate)
+    if to is not None:
+        write_html(made, to)
+    if as_json:
+        _print_json(to_json(made))
+        return
+    for warning in made.warnings:
+        typer.echo(warning, err=True)
+    for table in [table for section in made.sections[:2] for table in section.tables]:
+        rows = [[cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
+        _print_table(rows, tuple(str(name) for name in table.frame.columns))
+    typer.echo(f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html")
 
 
 class SampleBy(StrEnum):

@@ -136,6 +136,8 @@ class Settings(BaseSettings):
     audit_target: int = Field(300, ge=0)
     audit_seed: str = "evalkit"
     """Another seed draws other documents."""
+    foreign_types: dict[str, str] = {}
+    """A label of the production classifier → one of the five types."""
     review: Review = Review()
 
     @classmethod

@@ -17,7 +17,7 @@ import os
 import re
 import secrets
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
@@ -128,11 +128,16 @@ class Files:
         except OSError as error:
             raise _failed(name, error) from error
 
-    def read(self, name: str, *, schema_version: int = 1) -> dict[str, Any]:
-        """The JSON object of a file. NotFound; StoreError if it is torn or written by a newer evalkit."""
+    def read(
+        self, name: str, *, schema_version: int = 1, each: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    ) -> dict[str, Any]:
+        """The JSON object of a file. NotFound; StoreError if it is torn or written by a newer evalkit.
+
+        ``each`` is called with every object in the file as soon as it is read, and gives what takes its place.
+        """
         try:
             with resting():
-                value = json.loads(self.raw(name))
+                value = json.loads(self.raw(name), object_hook=each)
             found = value["schema_version"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise StoreError(

@@ -70,6 +70,12 @@ class PagePane(anywidget.AnyWidget):
     held = traitlets.Dict().tag(sync=True)
     """``{version, pages}``: from the browser, the full-size pictures that it has."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._sent: set[int] = set()
+        """The full-size pictures that were sent since the browser last said which it has."""
+        self.observe(lambda _: self._sent.clear(), "held")
+
     def begin(
         self,
         version: str,
@@ -80,6 +86,7 @@ class PagePane(anywidget.AnyWidget):
         seen: Iterable[int] = (),
     ) -> None:
         """Begin with another document."""
+        self._sent.clear()
         with self.hold_sync():
             self.version, self.total, self.segments = version, bundle.total_pages, segments
             self.page, self.marks, self.issue_id, self.note = 0, [], "", ""
@@ -113,7 +120,8 @@ class PagePane(anywidget.AnyWidget):
             ]
 
     def _is_held(self, page: int) -> bool:
-        return self.held.get("version") == self.version and page in self.held.get("pages", ())
+        is_told = self.held.get("version") == self.version and page in self.held.get("pages", ())
+        return is_told or page in self._sent  # sent ahead, just before the press
 
     def _send_picture(self, kind: Kind, page: int, pictures: Pictures) -> None:
         message = {"kind": kind, "page": page, "version": self.version}
@@ -126,6 +134,8 @@ class PagePane(anywidget.AnyWidget):
         else:
             self.missing = others
             self.send(message, buffers=[picture])
+            if kind == "page":
+                self._sent.add(page)
 
 
 def heading(page: Page) -> str:

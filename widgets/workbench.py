@@ -10,6 +10,7 @@ import functools
 import logging
 import os
 import secrets
+import threading
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -21,10 +22,12 @@ import traitlets
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, normalised
 from evalkit.documents.ingest import digest
+from evalkit.documents.mupdf import library
 from evalkit.documents.render import PagePictures
 from evalkit.documents.search import occurrences
 from evalkit.errors import CaseTaken, DocumentError, EvalkitError, NotFound, StoreError, UsageError
 from evalkit.grounding import Locator
+from evalkit.grounding.words import english
 from evalkit.review.desk import Case, Desk, Submitted
 from evalkit.review.draft import Draft
 from evalkit.review.queue import QueueView
@@ -195,6 +198,7 @@ class Workbench:
         if not is_broken and (self._case is None or self._case.is_completed):
             self._show_queue(self._queue.notice)
         self._bar.is_ready = True
+        threading.Thread(target=_load, daemon=True).start()
 
     def ping(self, message: Message) -> None:
         """Answer the pulse, keep the claim, count the seconds."""
@@ -752,6 +756,12 @@ def _pictures(path: str, sha256: str) -> tuple[PagePictures | None, str]:
         return PagePictures(Path(path)), ""
     except DocumentError as error:
         return None, f"The pages cannot be shown: {error}"
+
+
+def _load() -> None:
+    """Load what the first case needs and the queue does not: half a second, while the expert chooses a case."""
+    library()
+    english()
 
 
 def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywidgets.Widget:

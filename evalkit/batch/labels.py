@@ -16,7 +16,7 @@ from evalkit.errors import StoreError, UsageError
 from evalkit.store import PRODUCTION, Files, canonical
 
 Span = tuple[int, int, str | None]
-"""First page, last page, type of one segment."""
+"""First page, last page (both included, the document's first is 1), type; None: cannot tell."""
 
 _SPAN = re.compile(r"\s*(\d+)\s*(?:[-–]\s*(\d+))?\s+(.+?)\s*")
 _COLUMNS = ("dominant_type", "confidence", "segments")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
-from evalkit.documents.bundle import BlockType, Box, Page, PageStatus
+from evalkit.documents.bundle import BlockType, Box, Page, PageStatus, Words
 from evalkit.documents.drawn import UNPRINTABLE, Drawn, Token
 from evalkit.documents.layout import LaidBlock
 from evalkit.documents.page import page_of
@@ -332,7 +332,7 @@ def _page(seen: Seen, said: Sequence[_Said]) -> Page:
     page = page_of(seen.number, _judged(seen, laid), laid, seen.drawn)
     tokens = (token for block in laid for token in block.tokens)
     placed = [(word, token) for word, token in zip(page.words, tokens, strict=True) if word[2:] != _NOWHERE]
-    told: dict[str, Any] = {"words": tuple(word for word, _ in placed)}
+    told: dict[str, Any] = {"words": Words(word for word, _ in placed)}
     if page.status is PageStatus.IMAGE:
         told |= {"quality": 0.0, "problems": (_UNREAD,)}
     elif page.status is PageStatus.OCR and seen.sureness:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 from operator import add
 
-from evalkit.documents.bundle import Block, Box, LayoutMetadata, Page, PageStatus, Word
+from evalkit.documents.bundle import Block, Box, LayoutMetadata, Page, PageStatus, Word, Words
 from evalkit.documents.drawn import Drawn, Line, Token
 from evalkit.documents.identifiers import identifiers
 from evalkit.documents.layout import LaidBlock
@@ -35,7 +35,7 @@ def page_of(number: int, status: PageStatus, laid: Sequence[LaidBlock], drawn: D
             has_tables=any(block.type == "table" for block in visible),
         ),
         blocks=(*visible, *(_hidden(line, drawn) for line in drawn.hidden)),
-        words=words,
+        words=Words(words),
         identifiers=identifiers(text, words),
     )
 

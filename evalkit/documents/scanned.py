@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from rapidfuzz import fuzz
 
-from evalkit.documents.bundle import LayoutMetadata, Page, PageStatus, Word
+from evalkit.documents.bundle import LayoutMetadata, Page, PageStatus, Word, Words
 from evalkit.documents.drawn import Drawn, Line, Token, pieces
 from evalkit.documents.identifiers import identifiers
 from evalkit.documents.layout import LaidBlock, Typography, lay_out, margin_keys, setting
@@ -170,7 +170,7 @@ def _joined(page: Page, scan: Scan, repeated: set[tuple[str, str]], told: dict[s
             "paragraphs": page.paragraphs + more.paragraphs,
             "layout_metadata": LayoutMetadata(block_types=types, has_tables="table" in types),
             "blocks": (*page.visible_blocks, *more.blocks, *(block for block in page.blocks if block.hidden)),
-            "words": words,
+            "words": Words(words),
             "confidences": (*(100 for _ in page.words), *confidences),
             "identifiers": identifiers(text, words),
         }
@@ -182,7 +182,7 @@ def _without_text(page: Page) -> Page:
     hidden = tuple(block.model_copy(update={"hidden": True}) for block in page.blocks)
     layout = LayoutMetadata(block_types=(), has_tables=False)
     return page.model_copy(
-        update={"text": "", "paragraphs": (), "words": (), "blocks": hidden, "layout_metadata": layout}
+        update={"text": "", "paragraphs": (), "words": Words(), "blocks": hidden, "layout_metadata": layout}
     )
 
 

@@ -26,7 +26,7 @@ from enum import StrEnum
 from functools import cache
 from itertools import pairwise
 
-from evalkit.documents.bundle import Block, BlockType, DocumentBundle, LayoutMetadata, Page, PageStatus, Word
+from evalkit.documents.bundle import Block, BlockType, DocumentBundle, LayoutMetadata, Page, PageStatus, Word, Words
 
 
 class Kind(StrEnum):
@@ -2253,7 +2253,7 @@ def _page(number: int, blocks: Sequence[tuple[BlockType, str]]) -> Page:
         paragraphs=paragraphs,
         layout_metadata=LayoutMetadata(block_types=kinds, has_tables="table" in kinds),
         blocks=tuple(made),
-        words=tuple(words),
+        words=Words(words),
     )
 
 

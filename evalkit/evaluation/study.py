@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalkit.batch.draws import read_draws
 from evalkit.batch.labels import Span, read_production, spans, stored_production
@@ -34,6 +34,9 @@ from evalkit.store import (
     result_name,
     review_name,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Standing = Literal["reviewed", "undeterminable", "pending", "unseen", "unreadable"]
 """What is known of a document's truth. ``unseen``: accepted and not drawn for anybody to look at."""
@@ -179,9 +182,41 @@ class Study:
         """How many of them a program reviewed: every figure made of them must say so."""
         return sum(one.truth.is_simulated for one in self.reviewed if one.truth)
 
+    def to_frame(self) -> pd.DataFrame:
+        """One row per document.
+
+        Columns: ``doc_id``, ``filename``, ``pages``, ``standing``, ``decision``, ``agent`` and ``confidence``,
+        ``production``, ``truth`` and ``source`` of it, ``blocker``, ``major``, ``minor`` (open issues),
+        ``grounded_ratio``, ``probability`` (with which it was drawn), ``seconds``, ``cost_usd``.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([_row(one) for one in self.documents])
+
     def counts(self) -> Counter[Standing]:
         """How many documents stand where."""
         return Counter(one.standing for one in self.documents)
+
+
+def _row(one: Document) -> dict[str, Any]:
+    open_issues = Counter(issue.severity for issue in one.findings if issue.status == "open")
+    return {
+        "doc_id": one.doc_id,
+        "filename": one.filename,
+        "pages": one.pages,
+        "standing": one.standing,
+        "decision": one.decision,
+        "agent": one.agent.dominant_type if one.agent else None,
+        "confidence": one.agent.confidence if one.agent else None,
+        "production": one.production.dominant_type if one.production else None,
+        "truth": one.truth.labels.dominant_type if one.truth else None,
+        "source": one.truth.source if one.truth else None,
+        **{severity.lower(): open_issues[severity] for severity in ("BLOCKER", "MAJOR", "MINOR")},
+        "grounded_ratio": one.grounded_ratio,
+        "probability": one.probability,
+        "seconds": one.seconds,
+        "cost_usd": one.cost_usd,
+    }
 
 
 def read_study(
@@ -202,13 +237,20 @@ def read_study(
         foreign_types: a label of the production classifier → one of the five types.
 
     Raises:
-        UsageError: the folder, or a file of labels, is not there or not readable.
+        UsageError: the folder, or a file of labels, is not there or not readable; a label is mapped to no type.
     """
     folder = Path(output)
     if not (folder / RESULTS).is_dir():
         raise UsageError(
             f"{folder} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
         )
+    for label, kind in (foreign_types or {}).items():
+        if kind not in TYPES:
+            raise UsageError(
+                f"[foreign_types] maps {label!r} to {kind!r}",
+                code="FOREIGN-TYPES",
+                remedy=f"Map it to one of {', '.join(TYPES)}.",
+            )
     reading = _Reading(Files(folder), dict(foreign_types or {}))
     reading.labels(truth, production)
     documents = tuple(reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results())

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
@@ -33,7 +35,7 @@ class Canonical:
     """A text in canonical form."""
 
     text: str
-    origin: tuple[int, ...]
+    origin: Sequence[int]
     """For each canonical character, the original character it came from."""
 
     def span(self, start: int, end: int) -> tuple[int, int]:
@@ -45,7 +47,7 @@ class Canonical:
 def canonical(text: str) -> Canonical:
     """The canonical form of a text."""
     parts: list[str] = []
-    origin: list[int] = []
+    origin = array("i")  # a long document has a million of them
     joined = _joining_hyphens(text)
     spaced = text if text.isascii() else _WIDE_SPACE.sub(" ", text)
     is_inked = spaced.encode("ascii", "replace").translate(_INK)
@@ -53,7 +55,7 @@ def canonical(text: str) -> Canonical:
     # Nearly all is between these: words that are lowered, and spaces that are left out.
     for start, end in _marked(text, joined):
         parts += text[at:start].lower().split()
-        origin += compress(range(at, start), is_inked[at:start])
+        origin.extend(compress(range(at, start), is_inked[at:start]))
         at = end
         if text[start].isspace():
             parts.append(" ")
@@ -65,8 +67,8 @@ def canonical(text: str) -> Canonical:
             parts.append(folded)
             origin.extend([index] * len(folded))
     parts += text[at:].lower().split()
-    origin += compress(range(at, len(text)), is_inked[at:])
-    return Canonical("".join(parts), tuple(origin))
+    origin.extend(compress(range(at, len(text)), is_inked[at:]))
+    return Canonical("".join(parts), origin)
 
 
 def _marked(text: str, joined: frozenset[int]) -> list[tuple[int, int]]:

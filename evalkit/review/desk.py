@@ -221,12 +221,13 @@ class Desk:
         if opened.is_completed:
             return
         now = self._clock()
-        claim = self._claim(case_id, now)
+        claim = self._claim(case_id, moment(now))
         # The heartbeat comes every few seconds, and each write is a sync of the disk.
         if claim and self._me.has(claim) and claim.expires_at > moment(now + CLAIM_TIME - _RENEWED_EVERY):
             return
-        with writing(self._files):
-            self._hold(read_packet(self._files, case_id), opened, now)
+        with writing(self._files):  # else a closed case might be claimed
+            self._check(case_id, opened, self._digest(case_id), moment(now))
+            self._me.take(self._index, case_id, now)
             show_status(self._files, self._index, case_id, moment(now))
 
     def save_draft(self, case_id: str, draft: Draft) -> str:
@@ -235,7 +236,7 @@ class Desk:
         NotFound where there is no such case; StoreError where it could not be written.
         """
         opened = self._opened.get(case_id)
-        packet_sha256 = opened.packet_sha256 if opened else packet_digest(read_packet(self._files, case_id))
+        packet_sha256 = opened.packet_sha256 if opened else self._digest(case_id)
         now = moment(self._clock())
         text = draft.model_dump_json()
         self._index.drafts.put(StoredDraft(case_id, self._me.reviewer, self._me.session, packet_sha256, text, now))
@@ -290,7 +291,7 @@ class Desk:
         opened = self._is_undecided(case_id)
         at = self._clock()
         with writing(self._files):
-            self._check(read_packet(self._files, case_id), opened, at)
+            self._check(case_id, opened, self._digest(case_id), moment(at))
             self.save_draft(case_id, draft)  # no claim is given back before the work is on disk
             self._index.deferrals.put(Deferral(case_id, self._me.reviewer, reason.strip(), moment(at)))
             self._index.claims.drop(case_id)
@@ -300,16 +301,17 @@ class Desk:
 
     def _submit(self, case_id: str, draft: Draft, said: Callable[[Case], Submission]) -> Submitted:
         opened = self._is_undecided(case_id)
-        packet = read_packet(self._files, case_id)
-        self._check(packet, opened, self._clock())  # who has the case is said before what is wrong with the draft
-        case = Case(
-            packet, read_bundle(self._files, packet), opened.revision, draft, None, is_completed=False, reviews=()
-        )
+        read = self._submitter.read(case_id)
+        packet = read.packet
+        # Who has the case is said before what is wrong with the draft.
+        self._check(case_id, opened, read.packet_sha256, moment(self._clock()))
+        case = Case(packet, read.bundle, opened.revision, draft, None, is_completed=False, reviews=())
         review = self._submitter.submit(
-            case_id,
+            read,
             said(case),
             base_revision=opened.revision,
-            may=lambda current, now: self._hold(current, opened, datetime.fromisoformat(now)),
+            # A claim that has run out is not taken again: nobody can take the case before the review stands.
+            may=partial(self._check, case_id, opened),
         )
         self._last = _Undoable(case_id, opened.revision + 1, opened.packet_sha256, draft)
         del self._opened[case_id]
@@ -368,8 +370,11 @@ class Desk:
     def _midnight(self) -> str:
         return moment(self._clock().replace(hour=0, minute=0, second=0, microsecond=0))
 
-    def _claim(self, case_id: str, now: datetime) -> Claim | None:
-        return self._index.claims.live(moment(now), case_id).get(case_id)
+    def _claim(self, case_id: str, now: str) -> Claim | None:
+        return self._index.claims.live(now, case_id).get(case_id)
+
+    def _digest(self, case_id: str) -> str:
+        return packet_digest(read_packet(self._files, case_id))
 
     def _is_open(self, case_id: str) -> _Opened:
         if case_id not in self._opened:
@@ -386,20 +391,15 @@ class Desk:
             )
         return opened
 
-    def _check(self, packet: SMEPacket, opened: _Opened, now: datetime) -> None:
+    def _check(self, case_id: str, opened: _Opened, packet_sha256: str, now: str) -> None:
         """CaseTaken where somebody else has the case; ReviewConflict where it is not the one that was opened."""
-        claim = self._claim(packet.case_id, now)
+        claim = self._claim(case_id, now)
         if claim and not self._me.has(claim):
             raise self._me.refused(claim)
-        if newest_revision(self._files, packet.case_id) != opened.revision:
-            raise _conflict(f"case {packet.case_id!r} was reviewed since it was opened here")
-        if packet_digest(packet) != opened.packet_sha256:
-            raise _conflict(f"case {packet.case_id!r} was run anew since it was opened here")
-
-    def _hold(self, packet: SMEPacket, opened: _Opened, now: datetime) -> None:
-        """Check, and claim the case again if need be; only under the lock, or a closed case might be claimed."""
-        self._check(packet, opened, now)
-        self._me.take(self._index, packet.case_id, now)
+        if newest_revision(self._files, case_id) != opened.revision:
+            raise _conflict(f"case {case_id!r} was reviewed since it was opened here")
+        if packet_sha256 != opened.packet_sha256:
+            raise _conflict(f"case {case_id!r} was run anew since it was opened here")
 
     def _draft(self, packet: SMEPacket, opened: _Opened) -> tuple[Draft, str | None]:
         """The reviewer's newest draft, moved to the packet as it is now, and when it was saved; else the first one.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +137,8 @@ class SMEReviewHelper:
             segment_flags=segment_flags,
         )
         may = self._is_free if base_revision is None else self._is_as_loaded
-        return self._submitter.submit(case_id, said, base_revision=base_revision, may=may)
+        read = self._submitter.read(case_id)
+        return self._submitter.submit(read, said, base_revision=base_revision, may=partial(may, case_id))
 
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None = None) -> Review:
         """Undo after submitting: the ground truth goes, the case waits again, the reviews stay.
@@ -145,19 +147,18 @@ class SMEReviewHelper:
         """
         return self._submitter.reopen(case_id, reason, base_revision=base_revision)
 
-    def _is_free(self, packet: SMEPacket, now: str) -> None:
+    def _is_free(self, case_id: str, packet_sha256: str, now: str) -> None:
         """CaseTaken where another reviewer has the case open; ReviewConflict as ``_is_as_loaded``."""
-        self._is_as_loaded(packet, now)
-        claim = self._index.claims.live(now, packet.case_id).get(packet.case_id)
+        self._is_as_loaded(case_id, packet_sha256, now)
+        claim = self._index.claims.live(now, case_id).get(case_id)
         if claim and claim.reviewer != self.reviewer:
             raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)
 
-    def _is_as_loaded(self, packet: SMEPacket, now: str) -> None:  # noqa: ARG002 - the hook's signature
+    def _is_as_loaded(self, case_id: str, packet_sha256: str, now: str) -> None:  # noqa: ARG002 - the hook's signature
         """ReviewConflict where the packet is another than the one that was loaded: nobody has seen it yet."""
-        digest = packet_digest(packet)
-        if self._loaded.get(packet.case_id, digest) != digest:
+        if self._loaded.get(case_id, packet_sha256) != packet_sha256:
             raise ReviewConflict(
-                f"case {packet.case_id!r} was run anew since it was loaded here",
+                f"case {case_id!r} was run anew since it was loaded here",
                 code="REVIEW-CONFLICT",
                 remedy="Load the packet again and look at what has changed before you save.",
             )

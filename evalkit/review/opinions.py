@@ -66,6 +66,12 @@ class Opinions:
         base = read_packet(files, base_of(case_id))
         return cls(base, {one: numbered(files, one) for one in _family(base.case_id)})
 
+    def with_review(self, case_id: str, review: Review) -> Opinions:
+        """The opinions after one more review of a case, which was just written."""
+        chain = self.chains[case_id]
+        number = chain[-1][0] + 1 if chain else 1
+        return Opinions(self.base, {**self.chains, case_id: [*chain, (number, review)]})
+
     @cached_property
     def asked(self) -> Review | None:
         """The review that stands on the base case and asks for a second opinion, if it does."""
@@ -151,7 +157,7 @@ class Opinions:
 
     def row(self, files: Files, case_id: str) -> dict[str, Any]:
         """The row of the index of one of the cases; what a base case says is left out while an opinion is awaited."""
-        packet = read_packet(files, case_id)
+        packet = self.base if case_id == self.base.case_id else read_packet(files, case_id)
         row = {
             **case_row(packet, self.status(case_id), self.barred(case_id)),
             "source": source(files, packet.doc_id),
@@ -242,12 +248,13 @@ def reproject(files: Files, case_id: str) -> ReviewStatus:
     """
     with writing(files):
         read_packet(files, case_id)
-        return settle(files, case_id)
+        opinions = Opinions.read(files, case_id)
+        settle(files, opinions)
+        return opinions.status(case_id)
 
 
-def settle(files: Files, case_id: str) -> ReviewStatus:
-    """``reproject`` for a caller that holds the lock."""
-    opinions = Opinions.read(files, case_id)
+def settle(files: Files, opinions: Opinions) -> None:
+    """Make all files again that follow from the reviews, as ``reproject``; the caller holds the lock."""
     # First of all, so that nobody takes for true what is in doubt by now.
     _settle_record(files, opinions)
     for one, chain in opinions.chains.items():
@@ -255,12 +262,10 @@ def settle(files: Files, case_id: str) -> ReviewStatus:
             _settle_packet(files, one, opinions.packets.get(one), is_begun=bool(chain))
         if files.exists(packet_name(one)):
             mirror_status(files, one, opinions.status(one))
-    return opinions.status(case_id)
 
 
-def enter(files: Files, index: Index, case_id: str) -> None:
-    """Tell the index which cases there are about the case's base, and where each stands; the caller holds the lock."""
-    opinions = Opinions.read(files, case_id)
+def enter(files: Files, index: Index, opinions: Opinions) -> None:
+    """Tell the index which cases there are about the base case, and where each stands; the caller holds the lock."""
     for one in opinions.chains:
         if files.exists(packet_name(one)):
             index.put_case(opinions.row(files, one))

@@ -23,7 +23,7 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.collector import resting
 from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.bundle import DocumentBundle, packed
 from evalkit.errors import NotFound, StoreError
 from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
 from evalkit.review.lock import writing
@@ -289,7 +289,7 @@ def read_bundle(files: Files, packet: SMEPacket) -> DocumentBundle:
     name = packet.document_bundle_path
     try:
         with resting():
-            return DocumentBundle.model_validate(files.read(name, schema_version=BUNDLE_VERSION))
+            return DocumentBundle.model_validate(files.read(name, schema_version=BUNDLE_VERSION, each=packed))
     except ValidationError:
         # Without the cause: pydantic's message would quote the patient's document.
         raise StoreError(

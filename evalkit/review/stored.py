@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 
 from evalkit.classification.result import SCHEMA_VERSION, DocumentFailure, DocumentResult
 from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.bundle import DocumentBundle, packed
 from evalkit.errors import StoreError
 from evalkit.store import Files, bundle_name, result_name
 
@@ -27,7 +27,7 @@ def read_result(files: Files, doc_id: str) -> DocumentResult | DocumentFailure:
 def read_bundle(files: Files, doc_id: str) -> DocumentBundle:
     """What stands in a document. NotFound; StoreError for a damaged file."""
     name = bundle_name(doc_id)
-    return _shaped(DocumentBundle, files.read(name, schema_version=BUNDLE_VERSION), name)
+    return _shaped(DocumentBundle, files.read(name, schema_version=BUNDLE_VERSION, each=packed), name)
 
 
 def _shaped(model: type[M], stored: dict[str, Any], name: str) -> M:

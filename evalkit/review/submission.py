@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
@@ -21,7 +22,6 @@ from evalkit.review.ground_truth import IssueVerdict, Outcome, Review, Shown, ap
 from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions, enter, settle
 from evalkit.review.packet import (
-    ReviewStatus,
     SMEPacket,
     moment,
     packet_digest,
@@ -85,6 +85,16 @@ class Submission:
 
 
 @dataclass(frozen=True)
+class Read:
+    """A case as it was read before anything was said about it."""
+
+    packet: SMEPacket
+    packet_sha256: str
+    bundle: DocumentBundle
+    """What stands in the document."""
+
+
+@dataclass(frozen=True)
 class Submitter:
     """Who submits, where and when."""
 
@@ -93,25 +103,30 @@ class Submitter:
     reviewer: str
     clock: Callable[[], datetime]
 
+    def read(self, case_id: str) -> Read:
+        """The case, to say something about. NotFound; StoreError where a file cannot be read."""
+        packet = read_packet(self.files, case_id)
+        return Read(packet, packet_digest(packet), read_bundle(self.files, packet))
+
     def submit(
-        self, case_id: str, said: Submission, *, base_revision: int | None, may: Callable[[SMEPacket, str], None]
+        self, read: Read, said: Submission, *, base_revision: int | None, may: Callable[[str, str], None]
     ) -> Review:
         """Save a review on ``base_revision`` (None: whatever is the newest) and all that follows from it.
 
-        ``may`` is called with the packet and the moment while nobody else can write, and raises what forbids saving.
-        NotFound, ReviewRefused, ReviewConflict; in each case nothing was written.
+        ``may`` is called while nobody else can write, with the digest of the packet as it is by then and the moment
+        (ISO 8601, UTC), and raises what forbids saving. ReviewRefused, ReviewConflict; nothing was written then.
         """
         outcome = _outcome(said)
         stands_for = _vouched(said.vouched, outcome, said.corrects)
-        bundle = read_bundle(self.files, read_packet(self.files, case_id))
         with writing(self.files):
-            packet = read_packet(self.files, case_id)
-            now = moment(self.clock())
-            may(packet, now)
-            after, repairs = _decided(outcome, said, packet, bundle, stands_for)
+            packet = read_packet(self.files, read.packet.case_id)
+            packet_sha256, now = self._digest(packet, read), moment(self.clock())
+            may(packet_sha256, now)
+            after, repairs = _decided(outcome, said, packet, read.bundle, stands_for)
             return self._save(
                 packet,
                 base_revision,
+                packet_sha256=packet_sha256,
                 submitted_at=now,
                 seconds_active=said.seconds_active,
                 outcome=outcome,
@@ -138,6 +153,7 @@ class Submitter:
             return self._save(
                 packet,
                 base_revision,
+                packet_sha256=packet_digest(packet),
                 submitted_at=moment(self.clock()),
                 seconds_active=None,
                 outcome="reopened",
@@ -145,17 +161,24 @@ class Submitter:
                 correction_notes=reason.strip(),
             )
 
+    def _digest(self, packet: SMEPacket, read: Read) -> str:
+        """The packet's; that of an equal one is known already. Their status does not count."""
+        is_same = packet.model_copy(update={"review_status": read.packet.review_status}) == read.packet
+        return read.packet_sha256 if is_same else packet_digest(packet)
+
     def _save(self, packet: SMEPacket, base_revision: int | None, **said: Any) -> Review:
         """Write the review and what follows from it; the lock is held."""
         case_id = packet.case_id
-        Opinions.read(self.files, case_id).require_writable(
+        before = Opinions.read(self.files, case_id)
+        before.require_writable(
             self.files, self.index, case_id, self.reviewer, said["submitted_at"], is_undo=said["outcome"] == "reopened"
         )
         base = newest_revision(self.files, case_id) if base_revision is None else base_revision
         review = append(self.files, case_id, self._review(packet, said), base_revision=base)
         # From here on the review stands: an error must not invite anybody to save it a second time.
         try:
-            status = settle(self.files, case_id)
+            opinions = before.with_review(case_id, review)
+            settle(self.files, opinions)
         except StoreError as error:
             raise StoreError(
                 f"the review was saved, but what follows from it was not: {error.message}",
@@ -164,28 +187,27 @@ class Submitter:
             ) from error
         try:
             with self.index.together():
-                self._enter(packet, review, status)
+                self._enter(case_id, review, opinions)
         except StoreError:
             log.warning("the index did not take a saved review; `evalkit reindex` catches up")
         return review
 
-    def _enter(self, packet: SMEPacket, review: Review, status: ReviewStatus) -> None:
+    def _enter(self, case_id: str, review: Review, opinions: Opinions) -> None:
         """Tell the index, which can be made again, what the files say."""
-        self.index.deferrals.drop(packet.case_id)
-        enter(self.files, self.index, packet.case_id)
-        if status == "completed":
-            self.index.put_closing(packet.case_id, review.reviewer, review.submitted_at, review.seconds_active)
-            self.index.claims.drop(packet.case_id)  # nobody works on a closed case
+        self.index.deferrals.drop(case_id)
+        enter(self.files, self.index, opinions)
+        if opinions.status(case_id) == "completed":
+            self.index.put_closing(case_id, review.reviewer, review.submitted_at, review.seconds_active)
+            self.index.claims.drop(case_id)  # nobody works on a closed case
         else:
-            self.index.drop_closing(packet.case_id)
+            self.index.drop_closing(case_id)
 
     def _review(self, packet: SMEPacket, said: Mapping[str, Any]) -> Review:
         try:
             review = Review(
                 reviewer=self.reviewer,
                 before=packet.classification,
-                packet_sha256=packet_digest(packet),
-                versions=_versions(),
+                versions=dict(_versions()),
                 **said,
             )
             canonical(review.model_dump(mode="json"))
@@ -200,7 +222,8 @@ class Submitter:
         return review
 
 
-def _versions() -> dict[str, str]:
+@cache
+def _versions() -> Mapping[str, str]:
     try:
         installed = importlib.metadata.version("evalkit")
     except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed

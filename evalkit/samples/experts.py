@@ -71,7 +71,7 @@ def _submit(
     )
 
     def save(said: Submission) -> None:
-        submitter.submit(packet.case_id, said, base_revision=None, may=_anyway)
+        submitter.submit(submitter.read(packet.case_id), said, base_revision=None, may=_anyway)
 
     if row is None:
         save(replace(told, undeterminable="simulated: nobody can read it"))
@@ -90,7 +90,7 @@ def _submit(
         save(replace(corrected, corrected_segments=_segments(row), corrected_dominant_type=row["dominant_type"]))
 
 
-def _anyway(_packet: SMEPacket, _now: str) -> None:
+def _anyway(_digest: str, _now: str) -> None:
     """A program waits for nobody's claim."""
 
 

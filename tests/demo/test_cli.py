@@ -59,6 +59,8 @@ def test_every_command_has_help_with_an_example() -> None:
         ["queue", "--output", "gone"],
         ["schema", "nope"],
         ["export", "--format", "xml"],
+        ["export", "--format", "folder"],
+        ["export", "--split", "1.5"],
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, words: list[str]) -> None:
@@ -127,6 +129,28 @@ def test_export_leaves_silver_out_unless_asked(finished: RunSummary, tmp_path: P
     assert {row["ground_truth_source"] for row in rows} == {"AUTO_ACCEPTED"}
     by_id = {row["doc_id"]: row for row in rows}
     assert by_id["doc2_6"]["segments"] == "1-5 Genomic Report; 6-8 Clinical Note"
+
+
+def test_export_of_a_dataset(finished: RunSummary, tmp_path: Path) -> None:
+    words = [
+        "export",
+        "--output",
+        finished.output,
+        "--silver",
+        "--format",
+        "folder",
+        "--level",
+        "page",
+        "--split",
+        "0.5",
+    ]
+    made = evalkit_command(*words, "--deidentify", "--with-text", "--to", tmp_path / "d", "--json")
+    assert made.returncode == 0, made.stderr
+    said = json.loads(made.stdout)
+    rows = [json.loads(line) for path in (tmp_path / "d/data").iterdir() for line in path.read_text().split("\n")[:-1]]
+    assert said == {"rows": len(rows), "to": str(tmp_path / "d"), "format": "folder", "level": "page"}
+    assert {row["split"] for row in rows} == {"train", "test"}
+    assert not any("Ellison" in row["text"] for row in rows)
 
 
 @pytest.mark.parametrize(

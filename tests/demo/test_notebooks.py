@@ -16,7 +16,7 @@ def desk(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("desk")
     shutil.copytree(samples, folder / ".demo")
     shutil.copytree(NOTEBOOKS, folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
-    for name in ("run_pipeline", "export_ground_truth"):
+    for name in ("run_pipeline", "export_ground_truth", "evaluation_report"):
         subprocess.run(
             [sys.executable, "-m", "pytest", "--nbval-lax", "-q", "-p", "no:cacheprovider", f"{name}.ipynb"],
             cwd=folder / "notebooks",
@@ -43,6 +43,22 @@ def test_one_case_is_validated_and_one_corrected(desk: Path) -> None:
 def test_the_export_has_both(desk: Path) -> None:
     lines = (desk / "output/ground_truth.jsonl").read_text().splitlines()
     assert sorted(json.loads(line)["doc_id"] for line in lines) == ["quest_genomic", "segment_count"]
+
+
+def test_the_report_is_written_and_what_production_gets_wrong_is_exported(desk: Path) -> None:
+    assert (desk / "output/report.html").stat().st_size > 50_000
+    rows = (desk / "output/production_differs.csv").read_text().splitlines()
+    assert any(row.startswith("doc2_6,Clinical Note,Genomic Report") for row in rows)
+
+
+def test_the_dataset_is_divided_and_has_a_card(desk: Path) -> None:
+    folder = desk / "output/dataset"
+    assert "not a guarantee" in (folder / "README.md").read_text()
+    names = {
+        json.loads(line)["doc_id"] for path in folder.glob("data/*.jsonl") for line in path.read_text().splitlines()
+    }
+    assert len(names) > 10
+    assert all(name.startswith("doc_") for name in names)
 
 
 @pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)

@@ -145,6 +145,16 @@ def test_taking_over_on_purpose_and_the_loser_is_told(case: str, tab: Any, desk:
     assert lee.open(case).draft.notes == "mine"
 
 
+def test_what_was_said_on_an_expired_claim_is_saved_and_leaves_no_claim(
+    case: str, tab: Any, clock: Any, desk: Any
+) -> None:
+    lee = tab("dr_lee")
+    draft = lee.open(case).draft.with_dominant("Clinical Note")
+    clock.wait(hours=2)
+    assert lee.submit(case, draft).revision == 1
+    assert desk.index.claims.live("") == {}
+
+
 def test_a_case_that_is_taken_over_while_it_is_submitted_is_not_submitted(
     case: str, tab: Any, desk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

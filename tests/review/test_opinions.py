@@ -18,6 +18,7 @@ from evalkit import store
 from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused
+from evalkit.evaluation.export import export_ground_truth
 from evalkit.review import (
     Case,
     Desk,
@@ -34,7 +35,6 @@ from evalkit.review import (
     withdraw,
     withdraw_silver,
 )
-from evalkit.review.export import export_ground_truth
 from evalkit.review.ground_truth import newest_revision, read_review
 from evalkit.review.packet import read_packet
 from evalkit.review.queue import QueueView

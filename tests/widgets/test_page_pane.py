@@ -50,6 +50,19 @@ def test_a_page_that_the_browser_has_is_not_drawn_again(pane: PagePane) -> None:
     assert pane.sent[-1]["page"] == 5
 
 
+def test_a_page_that_was_sent_ahead_is_not_sent_again_unless_the_browser_dropped_it(pane: PagePane) -> None:
+    pane.send_pictures("preview", [4], picture)
+    pane.send_pictures("page", [4], picture)
+    pane.turn(4, broken, [], "", cached=False)
+    assert (pane.page, pane.missing, len(pane.sent)) == (4, {}, 2)
+    pane.held = {"version": "case:1", "pages": [5]}
+    pane.turn(4, picture, [], "", cached=False)
+    assert [(one["kind"], one["page"]) for one in pane.sent[2:]] == [("page", 4)]
+    pane.begin("case:2", doc2_6(), [])
+    pane.turn(4, picture, [], "", cached=False)
+    assert len(pane.sent) == 4
+
+
 def test_a_page_that_cannot_be_drawn_says_so_until_it_can(pane: PagePane) -> None:
     pane.turn(3, broken, [], "", cached=False)
     assert pane.page == 3

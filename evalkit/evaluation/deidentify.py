@@ -1,0 +1,625 @@
+"""Who a document is about, masked: names, dates, numbers and places that patterns can find. No guarantee.
+
+Three things are done to a text. Values behind labels are masked ("Patient: …", "MRN …"), and so are forms that need no
+label (dates, telephone numbers, e-mail addresses, "Dr. …", "…, MD"). A name or number that was labelled anywhere in the
+document is masked wherever else it stands, on other pages and in what people and machines wrote about it. What is
+missed is measured by ``misses`` on invented identifiers, and what is masked needlessly by ``harm``.
+
+Kept on purpose: years alone, ages up to 89, times of the day, names of hospitals and laboratories.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from importlib.resources import files
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.evaluation.ground_truth import Truth
+from evalkit.evaluation.intervals import exact
+from evalkit.review.ground_truth import SIMULATED, is_simulated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# --- what identifiers look like -------------------------------------------------------------------------------------
+
+_UPPER = "A-ZÀ-ÖØ-Þ"
+#: One word of a name: a capital first, or particles before it. "O'Neill", "Smith-Jones", "McKay", "J.".
+_WORD = rf"(?-i:[{_UPPER}](?:[\w'’-]*\w)?\.?)"
+_PARTICLE = r"(?:(?:de|del|della|der|den|di|da|dos|du|la|le|van|von|ter|ten|al|el|bin|ibn|st\.?)[ ]){0,3}"
+#: What is no name, though it has a capital and stands where names do: the next label, a heading, a unit of a form.
+_NO_NAME = (
+    r"(?!(?:D\.?O\.?B|MRN|SSN|Sex|Age|Date|Birth|Born|Gender|Ref|Acc|Accession|Account|Visit|Exam|Reports?|Reported|Provider|Physician"
+    r"|Phone|Tel|Telephone|Fax|ID|Male|Female|Name|Patients?|Address|Room|Page|Status|History|Information|Signature|Signed|Organi[sz]ation"
+    r"|Specimen|Record|Number|No|Department|Hospital|Clinic|Center|Centre|Laboratory|Laboratories|Medical|Health|Order|Ordered|Ordering"
+    r"|Collected|Received|Referring|Attending|Facility|Insurance|Unit|Allergies|Diagnosis|Chief|Complaint|Sample|Test|Type|Location"
+    r"|Message|The|This|Is|Was|Has|Had|And|Or|Of|For|To|With|By|In|On|At|From|Not|None|See|Denies|Reports|States|Presents|Education"
+    r"|Care|Consent|Services?|Instructions|Relationship|Print|Please|Subject|Re|MD|M\.D|DO|RN|NP|PA|PA-C|PhD|Ph\.D|FACP|Copy"
+    r"|She|He|They|It|I(?!\.)|We|You|Her|His|When|There|That|Which|Who|Also|Then|But"
+    r"|January|February|March|April|June|July|August|September|October|November|December)\b(?!['’]))"
+)
+_PART = rf"{_NO_NAME}{_PARTICLE}{_WORD}"
+_NAME = rf"{_PART}(?:(?:,[ ]?|[ ]|(?<=\.)){_PART}){{0,4}}"
+_FULL_NAME = rf"{_PART}(?:[ ]{_PART}){{1,3}}"
+_DEGREE = (
+    r"(?-i:M\.?D\b\.?|D\.?O\b\.?|Ph\.?D\b\.?|R\.?N\b\.?|N\.?P\b\.?|PA(?:-C)?\b|P\.A\.|APRN|CRNA|LPN|DNP|FNP(?:-[A-Z]+)?|MSN?\b|MPH|CGC|LCGC|LCSW"
+    r"|FACP|FACS|FACMG|FCAP|FRCP\w*|MBBS|MBChB|DDS|DMD|DPM|OD\b|PharmD|PT\b|OT\b|RD\b|Esq)"
+)
+#: Possessive: in the long gaps of a form there is nothing to try again.
+_TO_VALUE = r"[ \t]*+(?:\([^)\n]{0,20}\)[ \t]*+)?[:#.=–-]?[ \t]*+[:#]?[ \t]*+\n?[ \t]*+"
+#: Engines take O for 0, and l or I for 1.
+_READ = "[\\dOoIl]"
+_SOMEBODY = (
+    r"(?:pat[i1l]ent|pt|client|physician|provider|doctor|surgeon|assistant|nurse|pathologist|radiologist|oncologist|cardiologist"
+    r"|ge?net?i?cist|genetic counsell?or|clinician|practitioner|technologist|technician|interpreter|caregiver|dentist|pharmacist"
+    r"|guarantor|subscriber|insured|policy ?holder|member|beneficiary|guardian|witness|sender|recipient|author|requestor|requester|employer|employee|contact|contact person|director|applicant|donor)"
+)
+#: "Father: Prostate cancer" is more frequent than his name: of these a whole name is wanted.
+_RELATIVE = (
+    r"(?:parent|mother|father|spouse|husband|wife|son|daughter|brother|sister|partner|aunt|uncle|cousin|niece|nephew|grand(?:mother|father|son|daughter)"
+    r"|friend|neighbor)"
+)
+_NAME_LABEL = (
+    rf"(?:{_RELATIVE}['’]?s (?:full |first |last |maiden )?name|{_SOMEBODY}(?:['’]?s)?(?:[ ](?:full |legal |first |last |maiden )?name)?|name of (?:the )?{_SOMEBODY}"
+    rf"|(?:attending|ordering|referring|requesting|reporting|treating|primary care|admitting|consulting|supervising|interpreting|family|submitting|signing"
+    rf"|responsible|operating|copy to)(?: (?:{_SOMEBODY}|md|by))?(?: name)?|(?:full|first|last|middle|maiden|legal|given|family|print(?:ed)?|preferred|sur)[ ]?name"
+    r"|(?<!\w )name|names?|pcp|attn\.?|attention|cc|c\.c\.|bcc|re|regarding|from|to|dear|emergency contact|next of kin|nok|copies to|copy to"
+    r"|(?:specimen )?submitted by|a\.?k\.?a\.?|alias|on behalf of)"
+)
+_BY = (
+    r"(?:(?:electronically |digitally |e-?)?(?:signed|authenticated|verified|approved|reviewed|finali[sz]ed|dictated|transcribed|reported|interpreted|read"
+    r"|performed|prepared|written|completed|ordered|requested|referred|collected|released|validated|authori[sz]ed|supervised|assisted|entered|edited"
+    r"|attested|witnessed|cosigned|co-signed|seen|examined|drawn|accompanied|sent|received|submitted|diagnosed)(?: out)?(?: electronically)?"
+    r"(?: on [\d/]+)? by)"
+)
+_TITLE = r"(?:drs?|doctors?|mr|mrs|ms|mx|miss|mister|prof|professor|sister|nurse|rev|father|fr|capt|sgt|lt|col|hon|sir|madam|dame|señora?|sra?|herr|frau)"
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?"
+    r"|dec(?:ember)?)\b\.?"
+)
+_MON = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
+_YEAR = r"(?:1[89]|2[0O])[\dOoIl]{2}"
+_DAY = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?"
+_M, _D = r"(?:1[0-2]|0?[1-9])", r"(?:3[01]|[12]\d|0?[1-9])"
+_WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?[ ])?"
+#: Before a date in part, which alone could be a blood pressure or a fraction.
+_WHEN = (
+    r"(?:on|in|since|until|till|from|by|dated?|of|before|after|through|thru|due|seen|done|placed|begun|began|last|past|early|late|mid|next"
+    r"|during|visit|exam|scan|study|colonoscopy|mammogram|surgery|biopsy|lmp|dos|admitted|discharged|collected|received|reported)"
+)
+_STATE = (
+    r"(?:(?-i:AL|AK|AZ|AR|CA|CO|CT|DE|FL|GA|HI|ID|IL|IN|IA|KS|KY|LA|ME|MD|MA|MI|MN|MS|MO|MT|NE|NV|NH|NJ|NM|NY|NC|ND|OH|OK|OR|PA|RI|SC|SD|TN|TX|UT|VT"
+    r"|VA|WA|WV|WI|WY|DC)|Alabama|Alaska|Arizona|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|Illinois|Indiana|Iowa"
+    r"|Kansas|Kentucky|Louisiana|Maine|Maryland|Massachusetts|Michigan|Minnesota|Mississippi|Missouri|Montana|Nebraska|Nevada|New (?:Hampshire|Jersey"
+    r"|Mexico|York)|(?:North|South) (?:Carolina|Dakota)|Ohio|Oklahoma|Oregon|Pennsylvania|Rhode Island|Tennessee|Texas|Utah|Vermont|(?:West )?Virginia"
+    r"|Washington|Wisconsin|Wyoming)"
+)
+_ROAD = (
+    r"(?:street|str|road|rd|avenue|ave|av|boulevard|blvd|lane|ln|drive|court|place|parkway|pkwy|highway|hwy|terrace|ter|circle|cir|square|sq|trail|trl|way"
+    r"|walk|row|crescent|close|alley|turnpike|pike|plaza|broadway|route|expressway|(?-i:St|Dr|Ct|Pl|ST|DR))"
+)
+_PLACE_WORD = r"(?-i:[A-ZÀ-Þ0-9][\w.'’-]*)"
+_CITY = r"(?-i:[A-ZÀ-Þ][\w'’-]*\.?(?:[ ][A-ZÀ-Þ][\w'’-]*\.?){0,3})"
+_ZIP = r"\d{5}(?:-\d{4})?(?!\d)"
+_CITY_STATE = rf"{_CITY},?[ ]+{_STATE}\b\.?,?(?:[ ]+{_ZIP})?"
+_UNIT = r"(?:,?[ ]*(?:apt|apartment|suite|ste|unit|floor|fl|room|rm|bldg|building|#)\.?[ ]*#?[\w-]+)?"
+
+#: A value behind the label of a number: with a digit, or in groups; it ends where words begin.
+_ID = r"(?=[\w/.-]*\d|[A-Z]{2,5}[ -]\d)[A-Za-z0-9][\w/.-]*(?:[ ]\d[\w-]*){0,3}(?<![.,/-])"
+_ID_LABEL = (
+    r"(?:mrn|mr ?#|m\.r\.n\.?|(?:medical |med\.? ?|health |hospital |patient |clinic )?rec(?:ord)?\.? ?(?:no\.?|number|num\.?|id|#)|medical rec(?:ord)?\.?"
+    r"|(?:hospital|unit|chart|patient|pt|client|member|subscriber|insurance|insured|policy|group|plan|payer|claim|account|acct|accession|acc|specimen|sample"
+    r"|case|lab|laboratory|order|requisition|req|report|document|doc|visit|encounter|enc|exam|study|test|kit|barcode|batch|block|slide|referral|authorization"
+    r"|auth|confirmation|reference|ref|invoice|billing|license|licence|lic|driver['’]?s licen[cs]e|passport|health card|employee|clinician|provider|physician"
+    r"|social security|soc\.? sec\.?|medicare|medicaid|certificate|device|serial|pacemaker serial|lot|vehicle|control|file|tracking|transaction"
+    r"|registration|nhs|national|tax|ein|pin)\.?[ ]?(?:(?:no|nr|num|id|nos)\b\.?|number|identifier|i\.d\.|#|id #)"
+    r"|acc(?:ession)?\.? ?#|accn|csn|fin|har|npi|dea|clia|ssn|s\.s\.n\.?|social security|acct\.?|guid|uid|vin|upin|(?<!\w )id|(?<!\w )no\.)(?![^\W\d_])"
+)
+#: Labels that are words as well: only with four digits behind them.
+_WEAK_LABEL = (
+    r"(?:acc(?:ession)?|medicare|medicaid|account|requisition|specimen|order|chart|sample|report|case|visit|encounter|(?:group|policy|claim)(?:/(?:claim|policy|group))?"
+    r"|subscriber|member|lab|record)\b\.?"
+)
+_PHONE_LABEL = r"(?:tel(?:ephone)?|phone|ph|fax|facsimile|cell(?:ular)?|mobile|pager|beeper|home|work|office|call|contact(?: number)?|reached at|voice|direct|ext(?:ension)?|[tfpc](?=[:. ]))"
+
+#: What is masked, by its mask. Of two that overlap the union is masked, by the mask of the row that stands first.
+#: ``v`` is the part that is masked; without it, all of it.
+_ROWS: tuple[tuple[str, str], ...] = (
+    ("EMAIL", r"(?<![\w.+'’-])[\w.+'’-]++[ ]?@[ ]?[\w-]+(?:\.[\w-]+)+"),
+    ("URL", r"(?:https?://|www\.)[^\s<>\"]+"),
+    ("ID", r"(?<![\w.-])\d{3}-\d{2}-\d{4}(?![\w-])|(?<![\w.-])\d{3} \d{2} \d{4}(?![\w-])|(?:[X*]{3}-[X*]{2}-\d{4})"),
+    ("ID", rf"(?<![\w-]){_ID_LABEL}(?:[ ]is)?{_TO_VALUE}(?-i:(?P<v>{_ID}))"),
+    ("ID", rf"(?<![\w-]){_WEAK_LABEL}{_TO_VALUE}(?=(?:[A-Z/.-]*\d){{4}})(?-i:(?P<v>{_ID}))"),
+    ("PHONE", rf"(?<!\w){_PHONE_LABEL}(?: (?:no\.?|number|#))?[ \t]*[:.#]?[ \t]*(?P<v>(?:\+?\d{{1,3}}[ .-]?)?\(?\d{{3}}\)?(?:[ .-]?\d){{4,10}}(?:[ ]?(?:x|ext\.?)[ ]?\d+)?)"),
+    ("PHONE", r"(?<![\w.-])(?:\+?1[ .-]?)?(?:\(\d{3}\)[ ]?|\d{3}[ .–-])\d{3}[ .–-]\d{4}(?:,?[ ]?(?:x|ext\.?|extension)[ ]?\d+)?(?![\w-])"),
+    ("PHONE", r"(?<![\w.-])\+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,5}(?![\w])"),
+    ("PHONE", r"(?<![\w.,/-])\d{3}-\d{4}(?![\w.-]\w)(?![ ]?(?:mg|ml|mcg|g|IU|units?)\b)"),
+    ("DATE", rf"(?<![\w.-])\d{{4}}[ ]?[-/.][ ]?{_M}[ ]?[-/.][ ]?{_D}(?:T[\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?(?![\w/-])"),
+    ("DATE", r"(?<![\w./-])\d{1,2}[ ]?([-/.])[ ]?\d{1,2}[ ]?\1[ ]?(?:\d{4}|\d{2})(?![\d/-])(?!\.\d)"),
+    ("DATE", rf"(?<![\w./-])(?=(?:[^\d\s]{{0,4}}\d){{4}}){_READ}{{1,2}}([-/.]){_READ}{{1,2}}\1(?:{_READ}{{4}}|{_READ}{{2}})(?![\w/-])"),
+    ("PHONE", rf"(?<![\w.-])\(?(?=(?:\D?\d){{4}}|\d){_READ}{{3}}(?:\)[ ]?|[-. ]){_READ}{{3}}[-. ]{_READ}{{4}}(?![\w-])"),
+    ("DATE", r"(?<![\w.-])(?:(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01]))(?![\w-])"),
+    ("DATE", rf"(?<!\w){_WEEKDAY}(?:the[ ])?{_DAY}[ ,.-]*(?:day )?(?:of[ ])?{_MONTH}[ ,.-]*(?:of[ ])?(?:'?\d{{2}}(?!\d)|{_YEAR})(?!\w)"),
+    ("DATE", rf"(?<!\w){_WEEKDAY}{_MONTH}[ ,.-]*(?:the[ ])?{_DAY}(?:[ ,.-]+'?(?:\d{{4}}|\d{{2}}(?!\d)))?(?![\w:/]|\.\d)"),
+    ("DATE", rf"(?<!\w){_WEEKDAY}(?:the[ ])?{_DAY}[ -]+(?:of[ ])?(?-i:[A-Z]{{3}}\b|[A-Z][a-z]{{2,8}}\b)(?<={_MON})(?!\w)"),
+    ("DATE", rf"(?<!\w){_DAY} (?:of )?{_MONTH}(?!\w)"),
+    ("DATE", rf"(?<!\w)\d{{1,2}}{_MON}(?:{_YEAR}|\d{{2}})(?!\w)"),
+    ("DATE", rf"(?<!\w){_MONTH}(?:[ ,/-]+(?:of[ ])?){_YEAR}(?!\w)"),
+    ("DATE", rf"(?<!\w)(?-i:[A-Z][a-z]{{2}}|[A-Z]{{3}})(?<={_MON})[ ]'?\d{{2}}(?![\w%/]|\.\d|[ ](?:mg|ml|mm|cm))"),
+    ("DATE", rf"(?<![\w./])(?:{_M})[/-]{_YEAR}(?![\w/])"),
+    ("DATE", rf"(?<!\w){_WHEN}:?[ ](?P<v>{_M}[/-](?:{_D}|\d{{2}}))(?![\w/%-]|\.\d)(?![ ](?:mmhg|lymph|nodes?|mg|strength|pain))"),
+    ("DATE", rf"(?<!\w){_WHEN}[ ](?P<v>(?-i:January|February|March|April|May|June|July|August|September|October|November|December))(?!\w)"),
+    ("DATE", rf"(?<!\w)(?:d\.?o\.?b\.?|date of birth|birth ?date|born|birthday){_TO_VALUE}(?P<v>[\w/.,' -]{{4,18}}?\d)(?!\w)"),
+    ("DATE", rf"(?<!\w)(?:(?:twenty|thirty)[- ])?(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|\w+teenth|twentieth|thirtieth)[ ](?:of[ ])?{_MONTH}(?:,?[ ]{_YEAR})?"),
+    ("AGE", r"(?<![\w.-])(?P<v>9\d|1[0-2]\d)[- ]?(?:years?|yrs?|y\.?[ /]?o\.?|y/o|yo)\b"),
+    ("AGE", r"(?<!\w)(?:aged?|age/sex|age & sex|sex/age)[ ]*[:=]?[ ]*(?:of )?(?P<v>9\d|1[0-2]\d)(?![\d.%])"),
+    ("AGE", r"(?<!\w)(?P<v>ninety(?:[- ]\w+)?|(?:one|a) hundred(?: and \w+)?)[- ]years?[- ]old"),
+    ("AGE", r"(?<!\w)(?:his|her|their) (?P<v>nineties|90['’]?s)\b"),
+    ("ADDRESS", rf"(?<![\w./-])\d{{1,6}}[A-Z]?[ ](?:{_PLACE_WORD}[ ]){{1,4}}{_ROAD}\b\.?(?:[ ](?-i:[NSEW]{{1,2}})\b)?{_UNIT}(?:,?[ \n]+{_CITY_STATE})?(?:,[ ]{_CITY}(?=[\n.,;]|$))?"),
+    ("ADDRESS", rf"(?<!\w)p\.?[ ]?o\.?[ ]?box[ ]\d+(?:,?[ \n]+{_CITY_STATE})?"),
+    ("ADDRESS", rf"(?<![\w'’-]){_CITY},?[ ]+{_STATE}\.?,?[ ]+{_ZIP}"),
+    # Without a ZIP code these are degrees, words and examinations.
+    ("ADDRESS", rf"(?<!\w)(?-i:[A-ZÀ-Þ][a-zà-ÿ'’-]+\.?(?:[ ][A-ZÀ-Þ][a-zà-ÿ'’-]+\.?){{0,3}}),[ ](?!(?:MD|PA|MS|MA|OR|IN|ME|HI|OK|ID|CT)\b){_STATE}(?![\w])"),
+    ("ADDRESS", rf"(?<!\w)(?:zip(?: ?code)?|postal code|postcode){_TO_VALUE}(?P<v>[A-Z0-9][A-Z0-9 -]{{2,9}})\b"),
+    ("ADDRESS", r"(?<!\w)(?:(?:home|street|mailing|postal|billing|e-?mail)?[ ]?address|residence|resides at|lives at|mail to)[ ]*[:\n][ ]*(?P<v>[^\n\t]{4,80})"),
+    ("ADDRESS", rf"(?<!\w)(?:city|town|county)(?:/state)?[ ]*:[ ]*(?P<v>{_CITY})"),
+    ("NAME", rf"(?<![\w-]){_BY}[ ]*:?[ \n]*(?:{_TITLE}\b\.?[ ]*)?(?P<v>{_NAME})"),
+    ("NAME", rf"(?m:^)(?-i:From|FROM|To|TO|Attn|ATTN|Re|RE)[ ](?P<v>{_FULL_NAME})"),
+    ("NAME", rf"(?m:^)[ ]*(?P<v>{_FULL_NAME})(?:[ ,]+[\d/.:-]{{6,10}}(?:[ ,]+[\d:]+)?)?[ ]*\n(?=[^\n]{{0,40}}\b(?:{_SOMEBODY}|signed|signature|chief|fellow|resident)\b)"),
+    ("NAME", rf"/s/[ ]*(?P<v>{_NAME})"),
+    ("NAME", rf"(?<!\w)(?-i:X)[ _]{{1,20}}(?P<v>{_FULL_NAME})"),
+    ("NAME", rf"(?<!\w)(?:signed|signature|e-signed|sign here|initials)[ ]*:[ ]*(?P<v>{_NAME})"),
+    ("NAME", rf"(?<!\w)(?:sincerely|regards|respectfully|yours truly|thank you|faithfully|cordially)(?: yours)?,?\s+(?P<v>{_NAME})"),
+    ("NAME", rf"(?<![\w-]){_NAME_LABEL}[ ]*+(?:\([^)\n]{{0,20}}\)[ ]*+)?(?::|\t|[–-][ ])[ \t]*+\n?(?:{_TITLE}\b\.?[ ]*)?(?P<v>{_NAME})"),
+    ("NAME", rf"(?<![\w-])(?:{_SOMEBODY}(?:['’]?s)?[ ]?name|name of (?:the )?{_SOMEBODY}|(?:attending|ordering|referring|requesting) (?:physician|provider)|guarantor|pcp|attn)[ ]*[:\n]?[ ]*(?:{_TITLE}\b\.?[ ]*)?(?P<v>{_NAME})"),
+    ("NAME", r"(?<![\w-])(?:(?:patient|client|pt|physician|provider|first|last|full)(?:['’]?s)? name|surname|maiden name)[ ]*[:\t][ ]*(?P<v>[^\W\d_][\w'’-]+(?:,?[ ][^\W\d_][\w'’.-]*){0,2})"),
+    ("NAME", r"(?m:^)[ ]*(?:patient|name)[ ]*:[ ]*(?P<v>[^\W\d_][\w'’-]+(?:[ ][^\W\d_][\w'’.-]*){1,3})[ ]*(?m:$)"),
+    ("NAME", rf"(?<!\w){_TITLE}(?:[ ]?\.[ ]?|[ ])(?P<v>(?:(?-i:[{_UPPER}]\.)[ ]?)*{_NAME})"),
+    ("NAME", r"(?<!\w)(?:dr|mr|mrs|ms)\.[ ](?P<v>(?-i:[a-zà-ÿ])[\w'’-]{2,})"),
+    ("NAME", rf"(?<![\w'’-])(?P<v>{_PART}(?:[ ]{_PART}){{0,3}}),?[ ]{_DEGREE}(?!\w)"),
+    ("NAME", rf"(?<![\w'’-])(?P<v>{_FULL_NAME})(?=,?[ ](?:is|was|has|had)[ ]an?[ ]|,?[ ]an?[ ]\d{{1,3}}[ -]?y)"),
+    ("NAME", rf"(?<!\w){_RELATIVE}[ ]*:[ ]*(?P<v>{_FULL_NAME})"),
+    ("NAME", rf"(?<!\w)(?:the )?(?:patient|pt\.?|{_RELATIVE}|caregiver|named|called|concerns|saw|spoke (?:with|to)|discussed with|met with|thank you for (?:referring|seeing)|call(?:ed)?|met|greet(?:ed)?)(?:,[ ]|[ ])(?P<v>{_FULL_NAME})"),
+    ("ID", r"(?<![\w.:/_>+-])(?-i:[A-Z]{1,4}(?:-[A-Z]{1,4})?-\d{4,}|[A-Z]{1,3}\d{2}-\d{3,}(?:-\d+)?|\d{2}[A-Z]{1,3}-?\d{4,}|[A-Z]{2}-[A-Z]{2}-\d{3,})(?![\w.]\w)"),
+    ("ID", r"(?<![\w.:/_>,$+-])\d{7,}(?![\w:_>-]|[.,]\d)|(?<![\w.:/_>,$+-])\d{2,4}-\d{3,}-\d{4,}(?![\w-])"),
+)  # fmt: skip
+_PATTERNS = tuple((mask, re.compile(pattern, re.IGNORECASE)) for mask, pattern in _ROWS)
+
+_PARTICLES = re.compile(rf"(?<!\w)(?:{_PARTICLE})\Z", re.IGNORECASE)
+
+#: Words that a label's value may begin with and that are no part of a name: masking them everywhere would hide findings.
+_COMMON = frozenset(
+    [
+        "admission",
+        "adult",
+        "ambulatory",
+        "anatomic",
+        "appointment",
+        "assessment",
+        "automated",
+        "blood",
+        "cancer",
+        "cell",
+        "chart",
+        "clinical",
+        "confidential",
+        "discharge",
+        "electronic",
+        "emergency",
+        "evaluation",
+        "family",
+        "female",
+        "final",
+        "follow",
+        "followup",
+        "genetic",
+        "genetics",
+        "genomic",
+        "genomics",
+        "hematology",
+        "hereditary",
+        "impression",
+        "inpatient",
+        "internal",
+        "lab",
+        "left",
+        "male",
+        "mass",
+        "medicine",
+        "medication",
+        "neurology",
+        "new",
+        "normal",
+        "note",
+        "nursing",
+        "oncology",
+        "outpatient",
+        "panel",
+        "pathology",
+        "pending",
+        "plan",
+        "positive",
+        "negative",
+        "pain",
+        "primary",
+        "procedure",
+        "progress",
+        "radiology",
+        "referral",
+        "regarding",
+        "report",
+        "request",
+        "requisition",
+        "result",
+        "results",
+        "review",
+        "right",
+        "routine",
+        "scan",
+        "screening",
+        "self",
+        "breast",
+        "prostate",
+        "colon",
+        "ovarian",
+        "lung",
+        "heart",
+        "kidney",
+        "liver",
+        "brain",
+        "skin",
+        "bone",
+        "stroke",
+        "diabetes",
+        "hypertension",
+        "stage",
+        "summary",
+        "surgery",
+        "surgical",
+        "symptoms",
+        "test",
+        "therapy",
+        "treatment",
+        "tumor",
+        "university",
+        "unknown",
+        "urgent",
+        "variant",
+        "associates",
+        "company",
+        "corporation",
+        "diagnostics",
+        "group",
+        "foundation",
+        "imaging",
+        "inc",
+        "institute",
+        "laboratories",
+        "llc",
+        "molecular",
+        "partners",
+        "regional",
+        "services",
+        "mr",
+        "mrs",
+        "ms",
+        "mx",
+        "miss",
+        "mister",
+        "dr",
+        "drs",
+        "doctor",
+        "prof",
+        "professor",
+        "sister",
+        "nurse",
+        "rev",
+        "father",
+        "sir",
+        "madam",
+        "jr",
+        "sr",
+        "ii",
+        "iii",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Who a document names: masked wherever it stands."""
+
+    names: frozenset[str] = frozenset()
+    """Names as they are written, whole."""
+    numbers: frozenset[str] = frozenset()
+    """Record numbers and the like, as they are written."""
+
+    @classmethod
+    def of(cls, bundle: DocumentBundle) -> Known:
+        """The names and numbers that carry a label anywhere in a document."""
+        texts = known([page.text for page in bundle.pages])
+        found = [one for page in bundle.pages for one in page.identifiers]
+        return cls(
+            names=texts.names | {one.value for one in found if one.kind == "patient"},
+            numbers=texts.numbers | {one.value for one in found if one.kind == "mrn"},
+        )
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str] | None:
+        """Finds them; groups ``name`` and ``number``. None where there is nothing to find."""
+        parts = {part for name in self.names for part in _parts(name)}
+        spelled = {form for part in parts for form in (part, part.upper(), part.title(), part.capitalize())}
+        rows = []
+        if spelled:
+            one = "|".join(re.escape(form) for form in sorted(spelled, key=lambda form: (-len(form), form)))
+            any_case = "|".join(re.escape(part) for part in sorted(parts, key=lambda part: (-len(part), part)))
+            # In small letters only two together: "may" and "long" alone are words.
+            rows.append(
+                rf"(?P<name>(?<![^\W_])(?:{one})(?:[ ](?:{one})|,[ ]?(?:{one})|[ ][{_UPPER}]\.(?=[ ](?:{one})))*(?![^\W_])"
+                rf"|(?<![^\W_])(?i:(?:{any_case})[ ,]+(?:\w\.?[ ])?(?:{any_case}))(?![^\W_]))"
+            )
+        numbers = sorted(self.numbers, key=lambda number: (-len(number), number))
+        if numbers:
+            rows.append(rf"(?P<number>(?<!\w)(?i:{'|'.join(re.escape(number) for number in numbers)})(?!\w))")
+        return re.compile("|".join(rows)) if rows else None
+
+
+NOBODY = Known()
+
+
+def known(texts: Iterable[str]) -> Known:
+    """The names and numbers that carry a label, a title or a degree somewhere in these texts."""
+    spans = [(mask, text[start:end]) for text in texts for mask, start, end in _matches(text)]
+    numbers = {value for mask, value in spans if mask == "ID" and _digits(value) >= 4}
+    return Known(frozenset(value for mask, value in spans if mask == "NAME"), frozenset(numbers))
+
+
+def _parts(name: str) -> Iterator[str]:
+    """The words of a name that say whose it is, without initials, titles and words of forms."""
+    for part in re.findall(r"[^\W\d_](?:[\w'’-]*\w)?", name):
+        if len(part) > 1 and part[0].isupper() and part.casefold() not in _COMMON and not re.fullmatch(_DEGREE, part):
+            yield part
+
+
+def _digits(value: str) -> int:
+    return sum(one.isdigit() for one in value)
+
+
+def _matches(text: str) -> Iterator[tuple[str, int, int]]:
+    for mask, pattern in _PATTERNS:
+        group = "v" if "v" in pattern.groupindex else 0
+        for match in pattern.finditer(text):
+            yield mask, match.start(group), match.end(group)
+
+
+def spans(text: str, names: Known = NOBODY) -> list[tuple[int, int, str]]:
+    """What is masked in a text: start, end (exclusive) and mask, in order, without overlaps."""
+    elsewhere = [] if names.pattern is None else [
+        ("NAME" if match.lastgroup == "name" else "ID", _with_particles(text, match.start()), match.end())
+        for match in names.pattern.finditer(text)
+    ]  # fmt: skip
+    found = sorted(
+        (start, end, rank, mask)
+        for rank, (mask, start, end) in enumerate(chain(_matches(text), elsewhere))
+        if end > start
+    )
+    merged: list[tuple[int, int, int, str]] = []
+    for start, end, rank, mask in found:
+        if merged and start < merged[-1][1]:
+            before = merged[-1]
+            first = min((before[2], before[3]), (rank, mask))
+            merged[-1] = (before[0], max(before[1], end), *first)
+        else:
+            merged.append((start, end, rank, mask))
+    return [(start, end, mask) for start, end, _, mask in merged]
+
+
+def _with_particles(text: str, start: int) -> int:
+    """Where a name begins: "de la Fontaine" before its last word."""
+    before = _PARTICLES.search(text, max(start - 12, 0), start)
+    return before.start() if before else start
+
+
+def masked(text: str, names: Known = NOBODY) -> str:
+    """The text with ``[NAME]``, ``[DATE]``, ``[PHONE]``, ``[EMAIL]``, ``[URL]``, ``[ADDRESS]``, ``[ID]`` and ``[AGE]``.
+
+    ``names`` are those that the document labels, on whichever page.
+
+    >>> masked("Patient: Helen Marsh  DOB: 03/22/1971. Mrs. Marsh is 66 years old, BRCA1 c.5266dupC, 12.5 mg.")
+    'Patient: [NAME]  DOB: [DATE]. Mrs. [NAME] is 66 years old, BRCA1 c.5266dupC, 12.5 mg.'
+    """
+    parts, at = [], 0
+    for start, end, mask in spans(text, names):
+        parts += [text[at:start], f"[{mask}]"]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+# --- records --------------------------------------------------------------------------------------------------------
+
+
+_DOCUMENT = "doc_"
+
+
+def doc_name(sha256: str) -> str:
+    """What a document is called where its name could hold a patient's: ``doc_`` and 12 hexadecimal digits."""
+    return f"{_DOCUMENT}{sha256[:12]}"
+
+
+def pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
+    """``reviewer_1`` … in the order of the names' hashes; a program's reviews stay marked as such."""
+    ordered = sorted(set(reviewers), key=lambda name: hashlib.sha256(name.encode("utf-8", "replace")).hexdigest())
+    return {name: f"{SIMULATED if is_simulated(name) else ''}reviewer_{i}" for i, name in enumerate(ordered, 1)}
+
+
+def deidentified(truth: Truth, names: Known, renamed: Mapping[str, str]) -> Truth:
+    """The record with its document and reviewer under other names, and all free text masked.
+
+    ``names`` are those of its document; ``renamed`` says what every document and reviewer is called now: notes may
+    name others than their own. KeyError where its own are not among them.
+    """
+    record = truth.record
+
+    def told(text: str) -> str:
+        return masked(_ONE_WORD.sub(lambda found: _other_name(found[0], renamed), text), names)
+
+    answer = _answer(record.ground_truth_classification, told)
+    changed = record.model_copy(
+        update={
+            "doc_id": renamed[record.doc_id],
+            "ground_truth_classification": answer,
+            "correction_notes": told(record.correction_notes),
+            "reviewer": record.reviewer and renamed[record.reviewer],
+        }
+    )
+    return replace(truth, record=changed)
+
+
+_ONE_WORD = re.compile(r"[\w@-]+(?:\.[\w@-]+)*")
+
+
+def _other_name(word: str, renamed: Mapping[str, str]) -> str:
+    other = renamed.get(word, word)
+    # "report" may be a document's name, and is a word of any note.
+    return word if word.isalpha() and other.startswith(_DOCUMENT) else other
+
+
+def _answer(answer: ClassificationOutput, told: Callable[[str], str]) -> ClassificationOutput:
+    value = answer.to_json()
+    for segment in value["segments"]:
+        segment["reasoning"] = told(segment["reasoning"])
+        for presence in segment["segment_composition"]:
+            for evidence in presence["top_evidence"]:
+                evidence["snippet"] = told(evidence["snippet"])
+                evidence["anchors_found"] = [told(anchor) for anchor in evidence["anchors_found"]]
+    value["vendor_signals"] = [told(signal) for signal in value["vendor_signals"]]
+    value["self_evaluation"] = _throughout(value["self_evaluation"], told)
+    return ClassificationOutput.model_validate(value)
+
+
+def _throughout(value: Any, told: Callable[[str], str]) -> Any:
+    """The JSON value with every text in it told; names of fields are texts as well."""
+    if isinstance(value, str):
+        return told(value)
+    if isinstance(value, list):
+        return [_throughout(one, told) for one in value]
+    if isinstance(value, dict):
+        return {told(name): _throughout(one, told) for name, one in value.items()}
+    return value
+
+
+# --- how good it is -------------------------------------------------------------------------------------------------
+
+
+@cache
+def _planted() -> dict[str, dict[str, list[str]]]:
+    return tomllib.loads((files("evalkit.evaluation") / "planted.toml").read_text("utf-8"))
+
+
+def misses(seed: int, n: int) -> pd.DataFrame:
+    """What survives of ``n`` invented identifiers of each kind, planted into sentences.
+
+    Columns: ``kind``; ``planted``; ``missed``: how many of which at least one word or number is still there;
+    ``share``; ``high``, the upper end of the share's exact 95 % interval (Clopper and Pearson, 1934). Names and
+    sentences come from ``planted.toml``. The same seed gives the same table.
+    """
+    import pandas as pd
+
+    table = []
+    for kind in _planted()["sentences"]:
+        rng = random.Random(f"{seed}:{kind}")  # noqa: S311 - examples, no secrets
+        missed = sum(_survives(*_example(kind, rng)) for _ in range(n))
+        table.append((kind, n, missed, missed / n, exact(missed, n).high))
+    return pd.DataFrame(table, columns=["kind", "planted", "missed", "share", "high"])
+
+
+def _example(kind: str, rng: random.Random) -> tuple[list[str], str]:
+    """Pages, and the identifier that stands on the last of them."""
+    words = _planted()["words"]
+    value = _filled(rng.choice(_planted()["values"][kind]), words, rng)
+    sentence = rng.choice(_planted()["sentences"][kind])
+    *_, other = value.split(" ", 1)
+    wanted = {"value": value, "other": other, "OTHER": other.upper()}
+    pages = [page.format(**wanted) for page in sentence.split("|")]
+    return pages, value if len(pages) == 1 else wanted["OTHER"] if "{OTHER}" in sentence else other
+
+
+def _filled(shape: str, words: Mapping[str, Sequence[str]], rng: random.Random) -> str:
+    chosen = {name: rng.choice(values) for name, values in words.items()}
+    year, month, day = rng.randint(1930, 2025), rng.randint(1, 12), rng.randint(1, 28)
+    ascii_of = {name: re.sub(r"[^a-z]", "", chosen[name].casefold()) for name in ("given", "family")}
+    made = shape.format(
+        **chosen | {"month": words["month"][month - 1], "mon": words["month"][month - 1][:3]},
+        MON=words["month"][month - 1][:3].upper(),
+        GIVEN=chosen["given"].upper(),
+        FAMILY=chosen["family"].upper(),
+        initial=chosen["given"][0],
+        INITIAL=chosen["street"][0],
+        family_ascii=ascii_of["family"],
+        given_small=chosen["given"].casefold(),
+        family_small=chosen["family"].casefold(),
+        GIVEN_ASCII=ascii_of["given"].upper(),
+        m=month,
+        d=day,
+        mm=f"{month:02d}",
+        dd=f"{day:02d}",
+        year=year,
+        yy=f"{year % 100:02d}",
+    )
+    signs = {"#": "0123456789", "@": "ABCDEFGHJKLMNPRSTUVWXYZ"}
+    # An e-mail address keeps its sign.
+    at = "@" if "{mail}" not in shape else ""
+    return "".join(rng.choice(signs[sign]) if sign in ("#", at) else sign for sign in made)
+
+
+def _survives(pages: list[str], value: str) -> bool:
+    """Whether any word or number of the value is left on the last page."""
+    left = set(re.findall(r"\w+", re.sub(r"\[[A-Z]+\]", " ", masked(pages[-1], known(pages)))))
+    page = pages[-1].replace(value, " ", 1)
+    own = set(re.findall(r"\w+", value)) - set(re.findall(r"\w+", page))
+    return any(word in left for word in own if len(word) > 1 or word.isdigit())
+
+
+#: Medical words, by kind: what must not be masked for looking like a name, a date or a number.
+_MEDICAL = {
+    "gene or protein": r"(?-i:BRCA[12]|TP53|PALB2|CHEK2|ATM|PTEN|KRAS|NRAS|BRAF|EGFR|ALK|ROS1|HER-?2|ERBB2|PIK3CA|MLH1|MSH[26]|PMS2|APC|CDH1|RET|MET"
+    r"|JAK2|FLT3|NPM1|IDH[12]|CD\d{1,3}|Ki-?67|PD-?L1|CA[ -]?(?:125|19-9|15-3)|PSA|CEA|IL-\d+|SOX10|GATA3|TTF-?1|CK\d+|p\d{2})",
+    "variant or transcript": r"(?:c\.[\d_+*-]+(?:[ACGT]>[ACGT]|del\w*|dup\w*|ins\w*)|p\.\(?[A-Z][a-z]{2}\d+\w*|[NX][MRPC]_\d+(?:\.\d+)?|rs\d{4,}|chr\w{1,2}:[\d,]+)",
+    "stage or grade": r"(?:stage[ ](?:0|I{1,3}V?|IV|[1-4])[ABC]?\d?|[cpy]{0,2}T(?:[0-4]|is|x)[a-d]?[ ,]*N[0-3x][a-c]?(?:[ ,]*M[01x])?|grade[ ](?:I{1,3}|[1-4])"
+    r"|Gleason[ ](?:score[ ])?\d[ ]?\+[ ]?\d|BI-?RADS[ ](?:category[ ])?\d|\d/\d{1,2}[ ](?:lymph[ ])?nodes?)",
+    "measurement or dose": r"(?<![\w.])\d+(?:\.\d+)?[ ]?(?:mg(?:/d[lL]|/m[lL])?|mcg|g/d[lL]|m[lL]|cm|mm|kg|lbs?|mmHg|mEq/L|mmol/L|IU|units?|%|bpm|x)(?!\w)",
+    "blood pressure": r"(?<![\d/])(?:[89]\d|1\d\d|2[0-4]\d)/(?:[4-9]\d|1[0-3]\d)(?![\d/])",
+    "drug": r"\w{3,}(?:mab|tinib|ciclib|parib|cillin|statin|prazole|olol|sartan|platin|taxel|mycin|floxacin|azepam|dipine|semide|formin|gliptin|rubicin)\b"
+    r"|aspirin|insulin|lisinopril|warfarin|heparin|tamoxifen|letrozole|prednisone|albuterol|gabapentin|morphine|ibuprofen|acetaminophen|levothyroxine",
+    "disease or finding": r"\w{3,}(?:carcinoma|sarcoma|lymphoma|melanoma|adenoma|leukemia|itis|osis|emia|opathy|pneumonia|edema|fibrillation|stenosis)\b"
+    r"|cancer|tumou?r|diabetes|hypertension|asthma|fracture|nodule|metastas[ei]s|lesion|infarct\w*",
+}
+
+
+def harm(texts: Iterable[str]) -> pd.DataFrame:
+    """How many medical words are masked needlessly, each text being a document of its own.
+
+    Columns: ``kind``; ``words``: how many were found; ``masked``; ``share``, null where there were none.
+    """
+    import pandas as pd
+
+    counts = {kind: [0, 0] for kind in _MEDICAL}
+    patterns = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _MEDICAL.items()}
+    for text in texts:
+        hidden = spans(text, known([text]))
+        for kind, pattern in patterns.items():
+            for match in pattern.finditer(text):
+                counts[kind][0] += 1
+                counts[kind][1] += any(start < match.end() and match.start() < end for start, end, _ in hidden)
+    table = [(kind, words, lost, lost / words if words else None) for kind, (words, lost) in counts.items()]
+    return pd.DataFrame(table, columns=["kind", "words", "masked", "share"]).astype({"share": "Float64"})

@@ -1,0 +1,255 @@
+"""Ground truth as a table: per document, segment or page, with who says so on every row.
+
+What each column means is data (``COLUMNS``): the data card of an export prints it, and so may a notebook.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ValidationError
+
+from evalkit.classification.schema import Segment
+from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
+from evalkit.errors import StoreError
+from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED, GroundTruth, is_simulated
+from evalkit.store import GROUND_TRUTH, Files, bundle_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Level = Literal["document", "segment", "page"]
+
+#: A row of a table, by column.
+Row = dict[str, Any]
+
+_FIRST = {
+    "doc_id": "The document; its name in evalkit's output folder.",
+    "sha256": "SHA-256 of the PDF's bytes, hexadecimal; null where the document's bundle cannot be read.",
+    "ground_truth_source": "SME_VALIDATED: an expert agreed. SME_CORRECTED: an expert corrected. "
+    "AUTO_ACCEPTED (silver): accepted by rules, nobody has looked.",
+    "is_simulated": f"True where the review was made by a program, for a demonstration or test: the reviewer's name "
+    f"begins with {SIMULATED!r}.",
+    "dominant_type": "The document type of the whole file.",
+}
+_LAST = {
+    "vouched": "What the expert stands for, separated by spaces: dominant_type, segments, mixture. Empty for silver.",
+    "number_of_pages": "Pages of the PDF; null where the document's bundle cannot be read.",
+    "reviewer": "Who reviewed it; null for silver.",
+    "reviewed_at": "When it was reviewed or accepted, ISO 8601 in UTC.",
+    "review_reason": "Why the case was in the queue: escalated, audit, sample or requested; null for silver.",
+    "inclusion_probability": "Probability, 0 to 1, with which the document came to be reviewed for that reason; of "
+    "silver, with which it could have been drawn for an audit. Weights are 1 divided by it.",
+    "revision": "The number of the review; 0 for silver.",
+    "correction_notes": "The expert's words.",
+}
+#: What each column means, by level, in the columns' order.
+COLUMNS: dict[Level, dict[str, str]] = {
+    "document": {
+        **_FIRST,
+        "is_vouched": "Whether an expert stands for dominant_type.",
+        "number_of_segments": "How many source documents the file holds.",
+        "segments": "Pages and type of each segment: `1-5 Genomic Report; 6-8 Clinical Note`.",
+        **_LAST,
+    },
+    "segment": {
+        **_FIRST,
+        "segment_index": "The segment's number in its document, from 1.",
+        "start_page": "First page, from 1.",
+        "end_page": "Last page, itself part of the segment.",
+        "type": "The document type of the segment.",
+        "is_vouched": "Whether an expert stands for the segments: their pages and types.",
+        **_LAST,
+    },
+    "page": {
+        **_FIRST,
+        "page": "The page's number, from 1.",
+        "type": "The document type of the segment that the page belongs to; null where none covers it.",
+        "segment_index": "The segment that the page belongs to; null where none covers it.",
+        "is_vouched": "Whether an expert stands for the segments: their pages and types.",
+        **_LAST,
+    },
+}
+
+#: pandas' types of the columns that are not text. Text and whole numbers may be missing.
+_DTYPES = {
+    **dict.fromkeys(("is_simulated", "is_vouched"), "bool"),
+    **dict.fromkeys(
+        ("number_of_pages", "number_of_segments", "segment_index", "start_page", "end_page", "page", "revision"),
+        "Int64",
+    ),
+    "inclusion_probability": "Float64",
+}
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true about one document, and what its bundle says of the PDF."""
+
+    record: GroundTruth
+    sha256: str | None
+    """Of the PDF; None where the bundle cannot be read."""
+    number_of_pages: int | None
+    """None where the bundle cannot be read."""
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether a program reviewed it."""
+        return is_simulated(self.record.reviewer)
+
+
+@dataclass(frozen=True)
+class Truths:
+    """The ground truth of an output folder."""
+
+    truths: tuple[Truth, ...]
+    """By the names of their files."""
+    problems: tuple[str, ...]
+    """A sentence for each file that could not be read; it names the file and quotes nothing of it."""
+
+
+def load_ground_truth(output: Path | str, level: Level = "document", *, silver: bool = False) -> pd.DataFrame:
+    """The ground truth of an output folder: one row per document, segment or page.
+
+    ``COLUMNS[level]`` says what the columns mean. ``silver`` takes the AUTO_ACCEPTED records too, which no expert has
+    seen. Rows come by file name, segments and pages in their order. A record that cannot be read is left out, and of
+    one whose bundle cannot be read hash and pages are missing (at level ``page`` all its rows); ``frame.attrs
+    ["problems"]`` names these files, a sentence each.
+    """
+    found = read_truths(output, silver=silver)
+    table = frame(rows(found.truths, level), COLUMNS[level])
+    table.attrs["problems"] = list(found.problems)
+    return table
+
+
+def read_truths(output: Path | str, *, silver: bool = False) -> Truths:
+    """The ground truth of a folder's documents; records of other tasks than classification are passed over."""
+    files = Files(output)
+    problems: list[str] = []
+    truths = []
+    for name in files.names(GROUND_TRUTH):
+        try:
+            record = _record(files, name)
+        except StoreError as error:
+            problems.append(error.message)
+            continue
+        if record and (silver or record.ground_truth_source != "AUTO_ACCEPTED"):
+            truths.append(_with_bundle(files, record, problems))
+    return Truths(tuple(truths), tuple(problems))
+
+
+def _record(files: Files, name: str) -> GroundTruth | None:
+    stored = files.read(name, schema_version=SCHEMA_VERSION)
+    if "ground_truth_classification" not in stored:
+        return None
+    try:
+        record = GroundTruth.model_validate(stored)
+        record.model_dump_json()  # half a character passes a JSON parser and then cannot be written down again
+    except (ValidationError, ValueError):
+        # Without the cause: pydantic's message would quote the patient's document.
+        raise StoreError(
+            f"{name} does not have the shape of ground truth", code="STORE-TORN", remedy="Restore it from a backup."
+        ) from None
+    return record
+
+
+def _with_bundle(files: Files, record: GroundTruth, problems: list[str]) -> Truth:
+    try:
+        # As it is: validating every word of every page would take many times as long.
+        stored = files.read(bundle_name(record.doc_id), schema_version=BUNDLE_VERSION)
+    except StoreError as error:
+        problems.append(f"{record.doc_id!r}: {error.message}")
+        return Truth(record, None, None)
+    sha256, pages = stored.get("sha256"), stored.get("total_pages")
+    if isinstance(sha256, str) and isinstance(pages, int):
+        return Truth(record, sha256, pages)
+    problems.append(f"{record.doc_id!r}: its bundle does not have the shape of one")
+    return Truth(record, None, None)
+
+
+def rows(truths: Iterable[Truth], level: Level) -> Iterator[Row]:
+    """The rows of a table, columns in the order of ``COLUMNS[level]``."""
+    for truth in truths:
+        for own in _OWN[level](truth):
+            row = {**_provenance(truth), **own}
+            yield {name: row[name] for name in COLUMNS[level]}
+
+
+def frame(of_rows: Iterable[Mapping[str, Any]], columns: Iterable[str]) -> pd.DataFrame:
+    """A table of these columns, typed alike however many rows there are."""
+    import pandas as pd
+
+    wanted = list(columns)
+    return pd.DataFrame(list(of_rows), columns=wanted).astype({name: dtype(name) for name in wanted})
+
+
+def dtype(column: str) -> str:
+    """Pandas' type of a column: ``string``, ``Int64``, ``Float64`` or ``bool``."""
+    return _DTYPES.get(column, "string")
+
+
+def segments_text(segments: Iterable[Segment]) -> str:
+    """``1-5 Genomic Report; 6-8 Clinical Note``."""
+    return "; ".join(f"{one.start_page}-{one.end_page} {one.dominant_type}" for one in segments)
+
+
+def _provenance(truth: Truth) -> Row:
+    record = truth.record
+    return {
+        "doc_id": record.doc_id,
+        "sha256": truth.sha256,
+        "ground_truth_source": record.ground_truth_source,
+        "is_simulated": truth.is_simulated,
+        "dominant_type": _text(record.ground_truth_classification.dominant_type_overall),
+        "vouched": " ".join(record.vouched),
+        "number_of_pages": truth.number_of_pages,
+        "reviewer": record.reviewer,
+        "reviewed_at": record.reviewed_at,
+        "review_reason": record.review_reason,
+        "inclusion_probability": record.inclusion_probability,
+        "revision": record.revision,
+        "correction_notes": record.correction_notes,
+    }
+
+
+def _document(truth: Truth) -> Iterator[Row]:
+    segments = truth.record.ground_truth_classification.segments
+    yield {
+        "is_vouched": "dominant_type" in truth.record.vouched,
+        "number_of_segments": len(segments),
+        "segments": segments_text(segments),
+    }
+
+
+def _segments(truth: Truth) -> Iterator[Row]:
+    for segment in truth.record.ground_truth_classification.segments:
+        yield {
+            "segment_index": segment.segment_index,
+            "start_page": segment.start_page,
+            "end_page": segment.end_page,
+            "type": _text(segment.dominant_type),
+            "is_vouched": "segments" in truth.record.vouched,
+        }
+
+
+def _pages(truth: Truth) -> Iterator[Row]:
+    segments = truth.record.ground_truth_classification.segments
+    for page in range(1, (truth.number_of_pages or 0) + 1):
+        # Of segments that nobody vouched for, two may claim a page.
+        segment = next((one for one in segments if one.start_page <= page <= one.end_page), None)
+        yield {
+            "page": page,
+            "type": segment and _text(segment.dominant_type),
+            "segment_index": segment and segment.segment_index,
+            "is_vouched": "segments" in truth.record.vouched,
+        }
+
+
+def _text(value: str | None) -> str | None:
+    return None if value is None else str(value)
+
+
+_OWN = {"document": _document, "segment": _segments, "page": _pages}

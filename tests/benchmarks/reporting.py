@@ -1,0 +1,96 @@
+"""A report about 10,000 processed documents: the demo's, run and reviewed once, under other names."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from rich.table import Table
+
+import evalkit
+from evalkit.evaluation.sampling import sample
+from evalkit.samples import draw
+from evalkit.samples.experts import review
+from evalkit.store import GROUND_TRUTH, PACKETS, RESULTS, REVIEWS, Files
+
+RECORDS = 10_000
+_REPORT = """
+import resource, time
+from evalkit.evaluation.report import build, write_html
+from evalkit.evaluation.study import read_study
+began = time.perf_counter()
+study = read_study({output!r})
+read = time.perf_counter()
+write_html(build(study, made_at="2026-01-01T00:00:00Z"), {to!r})
+print(len(study.documents), len(study.reviewed), read - began, time.perf_counter() - began,
+      resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def reporting() -> Table:
+    """Time and memory of one report, in a process of its own."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        _multiply(_reviewed(folder), folder / "many")
+        words = [sys.executable, "-c", _REPORT.format(output=str(folder / "many"), to=str(folder / "report.html"))]
+        done = subprocess.run(words, check=True, capture_output=True, text=True)
+        records, reviewed, reading, whole, mib = done.stdout.split()
+    table = Table("what", "evalkit", "goal", title="a report")
+    table.add_row(f"{records} records, {reviewed} reviewed: report", f"{float(whole):.1f} s", "10 s")
+    table.add_row("of that, reading the folder", f"{float(reading):.1f} s", "")
+    table.add_row("peak memory of the process", f"{float(mib):.0f} MiB", "500")
+    return table
+
+
+def _reviewed(folder: Path) -> Path:
+    """The demo with everything escalated, audited or sampled reviewed by simulated experts."""
+    draw(folder / "demo")
+    output = folder / "output"
+    evalkit.run(
+        [folder / "demo"],
+        output=output,
+        classifications=folder / "demo" / "classifications",
+        production=folder / "demo" / "production.csv",
+    )
+    sample(output, 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
+    review(output, folder / "demo" / "truth.csv")
+    return output
+
+
+def _multiply(output: Path, to: Path) -> None:
+    files = Files(output)
+    names = [Path(name).stem for name in files.names(RESULTS)]
+    for copy in range(RECORDS // len(names) + 1):
+        for doc_id in names:
+            if copy * len(names) + names.index(doc_id) >= RECORDS:
+                return
+            for name in _files_of(files, doc_id):
+                _write(to / name.replace(doc_id, f"{doc_id}_{copy}"), files.read(name), doc_id, copy)
+
+
+def _files_of(files: Files, doc_id: str) -> Iterator[str]:
+    yield f"{RESULTS}/{doc_id}.json"
+    for name in (f"{PACKETS}/sme_packet_{doc_id}.json", f"{GROUND_TRUTH}/gt_{doc_id}.json"):
+        if files.exists(name):
+            yield name
+    for ending in ("", ".second", ".adjudication"):
+        yield from files.names(f"{REVIEWS}/{doc_id}{ending}")
+
+
+def _write(path: Path, record: dict, doc_id: str, copy: int) -> None:
+    if "doc_id" in record:
+        record |= {"doc_id": f"{doc_id}_{copy}"}
+    if "sha256" in record:
+        record |= {"sha256": f"{copy:08x}{record['sha256'][8:]}"}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record))
+
+
+if __name__ == "__main__":
+    from rich.console import Console
+
+    Console().print(reporting())

@@ -1,0 +1,304 @@
+"""Calibration equals scikit-learn's; a certificate's promise is broken as rarely as it says, summed exactly."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import brier_score_loss
+
+from evalkit.evaluation.calibration import (
+    Certificate,
+    brier,
+    certificate,
+    expected_calibration_error,
+    reliability,
+    risk_coverage,
+    thinned,
+)
+from evalkit.evaluation.intervals import audits_needed, exact, upper_bound
+
+rows = st.lists(
+    st.tuples(st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.1, 0.5, 0.95, 1.0])), st.booleans()),
+    min_size=1,
+    max_size=60,
+)
+
+
+def columns(pairs):
+    return [score for score, _ in pairs], [right for _, right in pairs]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reliability
+
+
+@settings(max_examples=50)
+@given(rows, st.integers(1, 12))
+def test_reliability_is_scikit_learns_curve(pairs, bins):
+    said, right = columns(pairs)
+    accuracy, confidence = calibration_curve(right, said, n_bins=bins, pos_label=True) if len({*right}) > 1 else (0, 0)
+    table = reliability(said, right, bins=bins)
+    if len({*right}) > 1:
+        assert table["accuracy"].to_numpy() == pytest.approx(accuracy, abs=1e-9)
+        assert table["confidence"].to_numpy() == pytest.approx(confidence, abs=1e-9)
+    assert table["n"].sum() == len(said)
+    assert ((table["low"] <= table["confidence"] + 1e-9) & (table["confidence"] <= table["high"] + 1e-9)).all()
+    for row in table.itertuples():
+        assert (row.accuracy_low, row.accuracy_high) == pytest.approx(exact(row.accuracy * row.n, row.n)[1:3])
+    gaps = (table["n"] * (table["accuracy"] - table["confidence"]).abs()).sum() / len(said)
+    assert expected_calibration_error(said, right, bins=bins) == pytest.approx(gaps, abs=1e-9)
+
+
+@settings(max_examples=25)
+@given(rows, st.randoms())
+def test_a_weight_is_so_many_documents(pairs, random):
+    weights = [random.choice([1, 2, 5]) for _ in pairs]
+    said, right = columns(pairs)
+    repeated = columns([pair for pair, weight in zip(pairs, weights, strict=True) for _ in range(weight)])
+    names = ["low", "high", "confidence", "accuracy"]
+    weighted = reliability(said, right, weights)
+    assert weighted[names].to_numpy() == pytest.approx(reliability(*repeated)[names].to_numpy(), abs=1e-9)
+    assert weighted["n"].sum() == len(pairs)
+    for function in (expected_calibration_error, brier):
+        assert function(said, right, weights) == pytest.approx(function(*repeated), abs=1e-9)
+    names = ["threshold", "coverage", "risk"]
+    theirs = risk_coverage(*repeated)[names].to_numpy()
+    assert risk_coverage(said, right, weights)[names].to_numpy() == pytest.approx(theirs, abs=1e-9)
+
+
+def test_few_documents_of_great_weight_have_a_wide_interval():
+    heavy = reliability([0.9] * 11, [True] * 11, [100, *[1] * 10], bins=1)
+    assert heavy.loc[0, "accuracy_low"] < 0.1 < reliability([0.9] * 11, [True] * 11, bins=1).loc[0, "accuracy_low"]
+
+
+@given(rows)
+def test_brier_is_scikit_learns(pairs):
+    said, right = columns(pairs)
+    assert brier(said, right) == pytest.approx(brier_score_loss(right, said, pos_label=True, labels=[0, 1]), abs=1e-9)
+    assert brier([float(one) for one in right], right) == 0
+    assert expected_calibration_error([float(one) for one in right], right) == 0
+
+
+def test_calibration_without_documents():
+    assert reliability([], []).empty
+    assert math.isnan(expected_calibration_error([], []))
+    assert math.isnan(brier([], []))
+    assert risk_coverage([], []).empty
+
+
+@pytest.mark.parametrize("function", [reliability, expected_calibration_error, brier])
+def test_what_is_no_confidence_is_refused(function):
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        function([1.2], [True])
+    with pytest.raises(ValueError, match="not a number"):
+        function([math.nan], [True])
+    with pytest.raises(ValueError, match="one of each"):
+        function([0.5], [])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Risk against coverage
+
+
+@settings(max_examples=50)
+@given(rows, st.randoms())
+def test_risk_and_coverage_of_each_threshold(pairs, random):
+    score, right = columns(pairs)
+    table = risk_coverage(score, right)
+    assert sorted(set(score), reverse=True) == table["threshold"].tolist()
+    for row in table.itertuples():
+        accepted = [was for one, was in pairs if one >= row.threshold]
+        assert row.n == len(accepted)
+        assert row.coverage == pytest.approx(len(accepted) / len(pairs), abs=1e-9)
+        assert row.risk == pytest.approx(1 - sum(accepted) / len(accepted), abs=1e-9)
+    assert risk_coverage(*columns(random.sample(pairs, len(pairs)))).equals(table)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The certificate
+
+
+def slices(sizes, wrong, scores):
+    """Audits with these scores, so many of each and so many of those wrong."""
+    score = np.repeat(scores, sizes)
+    right = np.concatenate([np.arange(size) >= bad for size, bad in zip(sizes, wrong, strict=True)])
+    return score, right
+
+
+def violation(sizes, rate, candidates, grid):
+    """How probable an offer above the rate is, at most over the grid of true risks per slice of scores.
+
+    Every outcome is decided once by the real function; the binomial probabilities of the outcomes are summed.
+    """
+    scores = np.linspace(0.9, 0.5, len(sizes))
+    offered = {}
+    for wrong in itertools.product(*(range(size + 1) for size in sizes)):
+        offered[wrong] = certificate(*slices(sizes, wrong, scores), rate=rate, candidates=candidates).threshold
+    worst = 0.0
+    for risks in itertools.product(grid, repeat=len(sizes)):
+        truly = np.cumsum(np.multiply(sizes, risks)) / np.cumsum(sizes)
+        too_high = {score for score, risk in zip(scores, truly, strict=True) if risk > rate + 1e-12}
+        chances = [stats.binom.pmf(np.arange(size + 1), size, risk) for size, risk in zip(sizes, risks, strict=True)]
+        broken = [wrong for wrong, threshold in offered.items() if threshold in too_high]
+        worst = max(
+            worst, sum(math.prod(one[bad] for one, bad in zip(chances, wrong, strict=True)) for wrong in broken)
+        )
+    return worst
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rate", "candidates"),
+    [
+        ((70, 30), 0.05, 10),
+        ((70, 30), 0.05, [0.9, 0.5]),
+        ((16, 8, 8), 0.2, 10),
+        ((16, 8, 8), 0.2, [0.9, 0.7, 0.5]),
+    ],
+)
+def test_the_promise_is_broken_in_one_of_twenty_at_most(sizes, rate, candidates):
+    edge = [0, rate / 2, rate, rate * 1.001, rate * 1.1, rate * 1.5, rate * 3, 0.9]
+    assert violation(sizes, rate, candidates, edge) <= 0.05
+
+
+def test_the_promise_holds_for_many_thresholds_and_unequal_slices():
+    # The same sum for ten thresholds, by going through the slices: P(every one passes up to the first bad one).
+    rate, sizes = 0.05, np.array([60, *[20] * 9])
+    reached = np.cumsum(sizes)
+    allowed = [max(bad for bad in range(-1, n) if bad < 0 or upper_bound(bad, n) <= rate) for n in reached]
+    for before, after in itertools.product([0, 0.01, 0.03, 0.05], [0.0501, 0.06, 0.1, 0.3]):
+        for turn in range(10):
+            risks = np.where(np.arange(10) < turn, before, after)
+            truly = np.cumsum(sizes * risks) / reached
+            chance, bad_passes = np.array([1.0]), 0.0
+            for place in range(10):
+                chance = np.convolve(chance, stats.binom.pmf(np.arange(sizes[place] + 1), sizes[place], risks[place]))
+                chance[allowed[place] + 1 :] = 0
+                if truly[place] > rate:
+                    bad_passes = chance.sum()
+                    break
+            assert bad_passes <= 0.05
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 2), min_size=10, max_size=10))
+def test_thresholds_are_tried_from_above_until_one_fails(wrong):
+    rate, sizes = 0.05, [60, *[20] * 9]
+    scores = np.linspace(0.95, 0.5, 10)
+    expected, bad, n = None, 0, 0
+    for score, size, more in zip(scores, sizes, wrong, strict=True):
+        bad, n = bad + more, n + size
+        if upper_bound(bad, n) > rate:
+            break
+        expected = score, bad, n
+    found = certificate(*slices(sizes, wrong, scores), rate=rate, candidates=list(scores))
+    if expected is None:
+        assert (found.threshold, found.coverage) == (None, 0)
+        assert found.more_audits > 0
+    else:
+        assert (found.threshold, found.wrong, found.n) == expected
+        assert found.bound == upper_bound(found.wrong, found.n) <= rate
+        assert found.coverage == pytest.approx(found.n / 240)
+        assert found.more_audits == 0
+
+
+def test_a_failure_above_is_not_made_good_below():
+    # Alone, the lower threshold would pass (1 of 100); the upper one fails and ends it.
+    audits = slices([59, 41], [1, 0], [0.9, 0.5])
+    assert certificate(*audits, rate=0.05, candidates=[0.5]).threshold == 0.5
+    assert certificate(*audits, rate=0.05, candidates=[0.5, 0.9]).threshold is None
+
+
+def test_thresholds_with_too_few_audits_are_passed_over():
+    audits = slices([20, 39], [0, 0], [0.9, 0.5])
+    assert certificate(*audits, rate=0.05, candidates=[0.9, 0.5]).threshold == 0.5
+
+
+def test_the_first_threshold_has_room_for_an_error():
+    # 1,000 audits of different scores, the very surest one wrong.
+    found = certificate(np.linspace(1, 0, 1000), np.arange(1000) > 0, rate=0.01)
+    assert (found.threshold, found.wrong, found.n) == (0, 1, 1000)
+
+
+def test_which_thresholds_are_tried_does_not_depend_on_outcomes():
+    # One wrong audit in each place in turn: whatever is offered, it is one of the same few.
+    score = np.linspace(1, 0, 200)
+    offered = {certificate(score, np.arange(200) != place, rate=0.05).threshold for place in range(200)}
+    assert 1 <= len(offered - {None}) <= 10
+
+
+@pytest.mark.parametrize(
+    ("score", "right", "wrong", "n", "more"),
+    [
+        ([], [], 0, 0, 59),
+        ([0.9] * 50, [True] * 50, 0, 50, 9),
+        ([0.9] * 45 + [0.1] * 5, [True] * 45 + [False] * 5, 0, 45, 14),
+        ([0.9] * 59, [False] + [True] * 58, 1, 59, 34),
+        # Errors among the surest: only accepting more of them could show it.
+        ([0.9] * 3 + [0.5] * 60, [False] * 3 + [True] * 60, 3, 63, audits_needed(0.05, 3) - 63),
+    ],
+)
+def test_where_nothing_passes_the_missing_audits_are_counted(score, right, wrong, n, more):
+    assert certificate(score, right, rate=0.05) == Certificate(None, 0.0, wrong, n, upper_bound(wrong, n), more)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.2, 0.5, 0.8, 0.9]), st.booleans()), max_size=50), st.integers(1, 5))
+def test_with_the_missing_audits_it_passes(pairs, candidates):
+    score, right = columns(pairs)
+    found = certificate(score, right, rate=0.3, candidates=candidates)
+    if found.threshold is None:
+        assert upper_bound(found.wrong, found.n + found.more_audits) <= 0.3
+        assert upper_bound(found.wrong, found.n + found.more_audits - 1) > 0.3
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=40), st.randoms())
+def test_audits_count_in_any_order(pairs, random):
+    found = certificate(*columns(pairs), rate=0.2)
+    assert certificate(*columns(random.sample(pairs, len(pairs))), rate=0.2) == found
+
+
+def test_a_certificate_of_ten_thousand_audits_tries_few():
+    random = np.random.default_rng(0)
+    score = random.random(10_000)
+    found = certificate(score, random.random(10_000) > 0.05 * (1 - score), rate=0.02)
+    assert 0.3 < found.threshold < 0.6
+    assert found.bound <= 0.02
+
+
+@pytest.mark.parametrize("rate", [0, 1, -1])
+def test_an_impossible_rate_is_refused(rate):
+    with pytest.raises(ValueError, match="rate"):
+        certificate([0.5], [True], rate=rate)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Thinning
+
+
+def test_thinned_audits_were_drawn_with_equal_probability():
+    random = np.random.default_rng(1)
+    probability = np.where(np.arange(40_000) < 20_000, 0.2, 0.05)
+    drawn = np.flatnonzero(random.random(40_000) < probability)
+    stayed = drawn[thinned(probability[drawn], seed=2)]
+    early = int((stayed < 20_000).sum())
+    assert stats.binomtest(early, 20_000, 0.05).pvalue > 0.01
+    assert (stayed >= 20_000).sum() == (drawn >= 20_000).sum()
+    assert np.array_equal(thinned(probability[drawn], seed=2), thinned(probability[drawn], seed=2))
+    assert not np.array_equal(thinned(probability[drawn], seed=2), thinned(probability[drawn], seed=3))
+
+
+@given(st.lists(st.sampled_from([0.05, 0.2, 1.0]), max_size=30), st.integers(0, 5))
+def test_the_least_likely_all_stay(probabilities, seed):
+    stays = set(thinned(probabilities, seed).tolist())
+    least = min(probabilities, default=1)
+    assert {i for i, one in enumerate(probabilities) if one == least} <= stays <= set(range(len(probabilities)))
+
+
+@pytest.mark.parametrize("probability", [0, 1.1, math.nan])
+def test_impossible_probabilities_are_refused(probability):
+    with pytest.raises(ValueError, match="above 0"):
+        thinned([probability], seed=0)

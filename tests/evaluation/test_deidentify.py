@@ -1,0 +1,223 @@
+"""De-identifying: what is masked, what is kept, what is known to be missed, and that hostile texts end."""
+
+from __future__ import annotations
+
+import json
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from evaluation.truths import Output, bundle_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.documents.ingest import read
+from evalkit.evaluation import deidentify
+from evalkit.evaluation.deidentify import Known, deidentified, doc_name, harm, known, masked, misses, pseudonyms, spans
+from evalkit.evaluation.ground_truth import read_truths
+from evalkit.samples import draw
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Patient: Helen A. Marsh\tSex: F", "Patient: [NAME]\tSex: F"),
+        ("Name: MARSH, HELEN", "Name: [NAME]"),
+        ("seen by Dr. O'Neill today", "seen by Dr. [NAME] today"),
+        ("Electronically signed by: José Álvarez", "Electronically signed by: [NAME]"),
+        ("Helen Park, MD", "[NAME], MD"),
+        ("DOB: 03/22/1971", "DOB: [DATE]"),
+        ("on March 22nd, 1971 and 1971-03-22", "on [DATE] and [DATE]"),
+        ("Last seen on 10/99.", "Last seen on [DATE]."),
+        ("Tel (555) 555-0142, Fax 555-0143", "Tel [PHONE], Fax [PHONE]"),
+        ("write to h.marsh@mail.example.org.", "write to [EMAIL]."),
+        ("SSN 123-45-6789", "SSN [ID]"),
+        ("MRN: LR-204417", "MRN: [ID]"),
+        ("Accession: PH-CT-5518", "Accession: [ID]"),
+        ("lives at: 400 Harbor Road, Apt 3, Lakeside, OH 43440", "lives at: [ADDRESS]"),
+        ("a 94-year-old man", "a [AGE]-year-old man"),
+    ],
+)
+def test_what_is_masked(text: str, expected: str) -> None:
+    assert masked(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BRCA1 c.5266dupC (p.Gln1756Profs*74), NM_007294.4, rs80357906, chr17:43094692",
+        "HER2 negative, ER 90 %, Ki-67 12 %, CD20 positive, CA 19-9 and CA-125 normal, COVID-19",
+        "pT2 N1a M0, Stage IIA, Gleason 3+4, grade 2, 2/14 lymph nodes",
+        "blood pressure 146/88, pulse 82, glucose 118-164, 12.5 mg twice a day, 49 / 51 mg",
+        "a 66-year-old woman, diagnosed 2021, Cholecystectomy 2009",
+        "Carvedilol 12.5 mg, Metformin 1000 mg, trastuzumab 440 mg",
+        "Father died of a myocardial infarction at 71.",
+        "9 mm nodule (series 5, image 41), motor 5/5, murmur 2/6",
+    ],
+)
+def test_what_is_kept(text: str) -> None:
+    assert masked(text) == text
+
+
+def test_a_labelled_name_is_masked_on_every_page() -> None:
+    bundle = bundle_of(
+        "d", ["Patient: Helen Marsh\tMRN: LR-204417", "MARSH will return. helen marsh, LR-204417", "Marsh's arm"]
+    )
+    names = Known.of(bundle)
+    assert [masked(page.text, names) for page in bundle.pages[1:]] == [
+        "[NAME] will return. [NAME], [ID]",
+        "[NAME]'s arm",
+    ]
+    assert masked("Marsh's arm") == "Marsh's arm"
+
+
+def test_a_running_head_without_label_is_known_from_the_bundle() -> None:
+    names = Known.of(bundle_of("d", ["x"], [("patient", "Ellison, Margaret")]))
+    assert masked("Mrs Ellison and Margaret", names) == "Mrs [NAME] and [NAME]"
+
+
+LETTERS = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=10).map(str.title)
+
+
+@given(
+    given=LETTERS,
+    family=LETTERS,
+    label=st.sampled_from(["Patient: ", "Name: ", "Patient Name: ", "Attending: ", "Dr. "]),
+)
+def test_nothing_that_was_labelled_survives(given: str, family: str, label: str) -> None:
+    pages = [
+        f"{label}{given} {family}",
+        f"today {given} {family} and {family.upper()} came",
+    ]
+    names = known(pages)
+    parts = [part for name in names.names for part in name.split()]
+    for part in parts:
+        if part.casefold() not in deidentify._COMMON:
+            assert part not in masked(pages[1], names).replace("today", "").split()
+
+
+@given(st.text(max_size=300))
+def test_masks_are_in_order_and_all_else_stays(text: str) -> None:
+    found = spans(text)
+    assert all(0 <= start < end <= len(text) for start, end, _ in found)
+    assert all(one[1] <= other[0] for one, other in pairwise(found))
+    left, at = "", 0
+    for start, end, mask in found:
+        left += text[at:start] + f"[{mask}]"
+        at = end
+    assert masked(text) == left + text[at:]
+
+
+UNITS = [
+    " ",
+    "\t",
+    "a",
+    "A",
+    "1",
+    "-",
+    ".",
+    "\n",
+    "A ",
+    "1 ",
+    "A.",
+    "A'",
+    "Patient: ",
+    "a@",
+    "1/",
+    "Dr. ",
+    "de la ",
+    "MRN: ",
+    "Order ",
+    "(",
+    "Jan ",
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_hostile_texts_end(unit: str) -> None:
+    text = unit * (10_000 // len(unit))
+    started = time.monotonic()
+    masked(text, known([text]))
+    assert time.monotonic() - started < 5
+
+
+def test_records_tell_nobody(tmp_path: Path) -> None:
+    output = Output(tmp_path)
+    quote = "Mr. Haverstock, seen 03/22/1971"
+    output.add(
+        "Haverstock_1",
+        quote=quote,
+        correction_notes="dr_lee: see Haverstock_1, Haverstock is 94 years old",
+        pages=["x"],
+    )
+    (truth,) = read_truths(tmp_path).truths
+    changed = truth.record.ground_truth_classification.model_copy(
+        update={"self_evaluation": {"Haverstock": ["Haverstock"]}, "vendor_signals": ("Haverstock",)}
+    )
+    truth = deidentify.replace(truth, record=truth.record.model_copy(update={"ground_truth_classification": changed}))
+    name = doc_name(output.sha256("Haverstock_1"))
+    renamed = pseudonyms(["dr_lee"]) | {"Haverstock_1": name}
+    made = deidentified(truth, known(["Patient: Amos Haverstock"]), renamed)
+    told = made.record.model_dump_json()
+    for secret in ("Haverstock", "03/22", "dr_lee", "94"):
+        assert secret not in told
+    assert made.record.doc_id == name
+    assert made.record.correction_notes == f"reviewer_1: see {name}, [NAME] is [AGE] years old"
+
+
+def test_pseudonyms_do_not_follow_the_alphabet_and_keep_the_mark() -> None:
+    names = [f"dr_{letter}" for letter in "abcdefgh"]
+    made = pseudonyms([*names, "simulated_1"])
+    assert made == pseudonyms(["simulated_1", *reversed(names)])
+    assert [made[name] for name in names] != sorted(made[name] for name in names)
+    assert made["simulated_1"].startswith("simulated_reviewer_")
+
+
+def test_misses_are_measured_and_the_same_each_time() -> None:
+    table = misses(0, 60)
+    assert list(table.columns) == ["kind", "planted", "missed", "share", "high"]
+    assert table.equals(misses(0, 60))
+    assert ((table["share"] <= table["high"]) & (table["high"] <= 1)).all()
+    by_kind = table.set_index("kind")["share"]
+    for kind in (
+        "name after a label",
+        "labelled name on a later page",
+        "date, with numbers",
+        "record number",
+        "telephone or fax",
+    ):
+        assert by_kind[kind] <= 0.05, kind
+    # What has no label is known to be missed, and said.
+    assert by_kind["name in small letters"] > 0.1
+
+
+def test_without_masking_everything_is_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deidentify, "spans", lambda *_: [])
+    assert (misses(0, 20)["share"] == 1).all()
+
+
+def test_medical_words_of_the_samples_stay(tmp_path: Path) -> None:
+    draw(tmp_path)
+    bundles = [
+        read(path, doc_id=path.stem, timestamp="2025-01-01T00:00:00+00:00") for path in sorted(tmp_path.glob("*.pdf"))
+    ]
+    texts = ["\n".join(page.text for page in bundle.pages) for bundle in bundles]
+    table = harm(texts)
+    assert table["words"].sum() > 200
+    assert table["masked"].sum() / table["words"].sum() <= 0.01
+
+
+def test_harm_counts_what_is_masked() -> None:
+    table = harm(["Name: Ibuprofen\nTamoxifen 20 mg"]).set_index("kind")
+    assert table.loc["drug", ["words", "masked"]].tolist() == [2, 1]
+    assert table.loc["blood pressure", "words"] == 0
+
+
+SHARED = Path(__file__).parents[3] / "shared/data/clinical_text.jsonl"
+
+
+@pytest.mark.skipif(not SHARED.is_file(), reason="the developers' data (../shared/data) is not there")
+def test_medical_words_of_real_texts_stay() -> None:
+    table = harm(json.loads(line)["text"] for line in SHARED.read_text().splitlines())
+    assert table["masked"].sum() / table["words"].sum() <= 0.01

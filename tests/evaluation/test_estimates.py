@@ -1,0 +1,96 @@
+"""Headlines: all processed documents in the denominator, drawn ones for as many as they stand for."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
+
+from evalkit.evaluation.estimates import headlines, pages_right, segments_are_right, type_is_right
+
+
+def figure(made, name):
+    return next(one for one in headlines(study(*made)) if one.name == name)
+
+
+def test_what_is_unreadable_pending_or_cannot_be_told_counts_as_not_right_and_as_right_at_the_upper_end() -> None:
+    made = [
+        escalated("right", truth=truth()),
+        escalated("wrong", truth=truth(OTHER)),
+        escalated("waiting"),
+        escalated("nobody", standing="undeterminable"),
+        document("broken", standing="unreadable", decision=None, agent=None, probability=None),
+    ]
+    one = figure(made, "Type of the document right")
+    assert one.estimate[:3] == pytest.approx((1 / 5, 1 / 5, 4 / 5))
+    assert one.reviewed_only.value == 1 / 2
+    assert (one.population, one.reviewed, one.wrong) == (5, 2, ("wrong",))
+
+
+def test_an_audit_stands_for_as_many_as_its_probability_says() -> None:
+    made = [escalated("hard", truth=truth(OTHER))]
+    made += [document(f"audit{number}", truth=truth(), probability=0.2) for number in range(2)]
+    made += [document(f"unseen{number}", probability=0.2) for number in range(7)]
+    one = figure(made, "Type of the document right")
+    assert one.estimate.value == pytest.approx(9 / 10)
+    assert one.reviewed_only.value == pytest.approx(2 / 3)
+    assert one.estimate.low < 0.5  # two audits say little of nine documents
+
+
+def test_accepted_documents_nobody_looked_at_are_not_known() -> None:
+    one = figure([document("unseen")], "Type right where accepted")
+    assert one.estimate[:3] == (None, 0.0, 1.0)
+
+
+def test_production_is_measured_where_it_has_a_label() -> None:
+    made = [
+        escalated("a", truth=truth(), production=labels(GENOMIC)),
+        escalated("b", truth=truth(), production=labels(NOTE)),
+        escalated("c", truth=truth()),
+    ]
+    one = figure(made, "Production's type right")
+    assert (one.estimate.value, one.population, one.wrong) == (0.5, 2, ("a",))
+
+
+@pytest.mark.parametrize(
+    ("measure", "made", "value"),
+    [
+        (type_is_right, escalated("a", truth=truth(), agent=None), 0.0),
+        (type_is_right, escalated("a", truth=truth(vouched=frozenset({"segments"}))), None),
+        (segments_are_right, escalated("a", truth=truth(vouched=frozenset({"dominant_type"}))), None),
+        (segments_are_right, escalated("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, NOTE))), 0.0),
+        (segments_are_right, escalated("a", truth=truth(), agent=None), 0.0),
+        (pages_right, escalated("a", truth=truth(NOTE, (1, 1, NOTE), (2, 2, OTHER))), 0.5),
+        (pages_right, escalated("a", truth=truth(), pages=None), None),
+    ],
+)
+def test_only_what_is_vouched_for_is_measured_and_no_answer_is_wrong(measure, made, value) -> None:
+    assert measure(made) == value
+
+
+def simulated(dice: random.Random) -> tuple[list, float]:
+    """300 documents and their true share: the hard ones are wrong and escalated more often; others are drawn by chance."""
+    made, right = [], 0
+    for number in range(300):
+        is_hard = dice.random() < 0.3
+        is_right = dice.random() < (0.5 if is_hard else 0.97)
+        right += is_right
+        said = truth() if is_right else truth(OTHER)
+        if dice.random() < (0.8 if is_hard else 0.05):
+            made.append(escalated(f"d{number}", truth=said))
+        else:
+            made.append(document(f"d{number}", truth=said if dice.random() < 0.2 else None, probability=0.2))
+    return made, right / 300
+
+
+def test_with_biased_escalation_the_estimate_covers_the_truth_and_the_reviewed_ones_do_not() -> None:
+    dice = random.Random(7)
+    rounds, covered, naive = 200, 0, 0
+    for _ in range(rounds):
+        made, share = simulated(dice)
+        one = figure(made, "Type of the document right")
+        covered += one.estimate.low <= share <= one.estimate.high
+        naive += one.reviewed_only.low <= share <= one.reviewed_only.high
+    assert covered / rounds >= 0.94
+    assert naive / rounds < 0.2

@@ -1,0 +1,271 @@
+"""Exports: what was meant is what is read, in every format, and nothing is left half done."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from evaluation.truths import NOTE, OTHER, Output
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.errors import EvalkitError, StoreError, UsageError
+from evalkit.evaluation import export
+from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, export_ground_truth
+from evalkit.evaluation.ground_truth import COLUMNS, load_ground_truth
+
+SPLIT = {"train": 0.5, "test": 0.5}
+LEVELS = ("document", "segment", "page")
+FORMATS = ("jsonl", "csv", "parquet", "folder")
+
+
+@pytest.fixture
+def output(tmp_path: Path) -> Output:
+    made = Output(tmp_path / "output")
+    made.add(
+        "Smith_John_2", [(1, 2, NOTE), (3, 3, OTHER)], pages=["Patient: John Smith\tMRN: 44-120", "Mr. Smith", "x"]
+    )
+    made.add("two", reviewer="simulated_1", correction_notes="=cmd|' /C calc'!A0")
+    made.add("shiny", silver=True, pages=["other words"])
+    return made
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().split("\n")[:-1]]
+
+
+def everything(folder: Path) -> str:
+    return "\n".join(path.read_text() for path in folder.rglob("*") if path.is_file())
+
+
+def test_jsonl_of_documents_is_the_whole_records(output: Output, tmp_path: Path) -> None:
+    assert export_ground_truth(output.root, tmp_path / "t.jsonl") == 2
+    stored = [json.loads(path.read_text()) for path in sorted((output.root / "ground_truth").iterdir())]
+    assert lines(tmp_path / "t.jsonl") == [one for one in stored if one["doc_id"] != "shiny"]
+
+
+def test_csv_of_documents_stays_what_it_was_and_formulas_are_inert(output: Output, tmp_path: Path) -> None:
+    export_ground_truth(output.root, tmp_path / "t.csv", file_format="csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == CSV_COLUMNS
+    assert rows[0]["segments"] == "1-2 Clinical Note; 3-3 Other"
+    assert rows[1]["correction_notes"] == "'=cmd|' /C calc'!A0"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_parquet_has_the_columns_typed(output: Output, tmp_path: Path, level: Any) -> None:
+    export_ground_truth(output.root, tmp_path / "t.parquet", file_format="parquet", level=level, silver=True)
+    table = pq.read_table(tmp_path / "t.parquet")
+    assert table.column_names == list(COLUMNS[level])
+    meant = load_ground_truth(output.root, level, silver=True)
+    assert table.to_pandas(types_mapper=None)["doc_id"].tolist() == meant["doc_id"].tolist()
+    assert str(table.schema.field("revision").type) == "int64"
+    assert str(table.schema.field("is_vouched").type) == "bool"
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_everything_is_private_and_nothing_else_is_left(
+    output: Output, tmp_path: Path, file_format: Any, level: Any
+) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    for _ in range(2):  # the second takes the first one's place
+        count = export_ground_truth(
+            output.root, place / "out", file_format=file_format, level=level, split=SPLIT, with_text=True
+        )
+    assert count == {"document": 2, "segment": 3, "page": 4}[level]
+    assert [path.name for path in place.iterdir()] == ["out"]
+    for path in [place / "out", *(place / "out").rglob("*")]:
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600)
+
+
+def test_no_records_are_an_export_too(tmp_path: Path) -> None:
+    (tmp_path / "output").mkdir()
+    for file_format in FORMATS:
+        made = export_ground_truth(tmp_path / "output", tmp_path / file_format, file_format=file_format, split=SPLIT)  # type: ignore[arg-type]
+        assert made == 0
+    assert (
+        yaml.safe_load((tmp_path / "folder/README.md").read_text().split("---\n")[1])["configs"][0]["data_files"] == []
+    )
+
+
+@given(note=st.text(st.characters(exclude_categories=["Cs"])), quote=st.text(st.characters(exclude_categories=["Cs"])))
+def test_whatever_people_write_is_read_again(tmp_path_factory: pytest.TempPathFactory, note: str, quote: str) -> None:
+    root = tmp_path_factory.mktemp("any")
+    output = Output(root / "output")
+    output.add("one", correction_notes=note, quote=quote, pages=[quote])
+    for file_format in FORMATS:
+        export_ground_truth(output.root, root / file_format, file_format=file_format, with_text=True)  # type: ignore[arg-type]
+    (record,) = lines(root / "jsonl")
+    assert record["correction_notes"] == note
+    (row,) = pq.read_table(root / "parquet").to_pylist()
+    assert (row["correction_notes"], row["text"]) == (note, quote.replace(PAGE_BREAK, " "))
+
+
+def test_text_comes_only_when_asked_for_and_by_level(output: Output, tmp_path: Path) -> None:
+    export_ground_truth(output.root, tmp_path / "none.jsonl", level="page")
+    assert "text" not in lines(tmp_path / "none.jsonl")[0]
+    texts = {}
+    for level in LEVELS:
+        export_ground_truth(output.root, tmp_path / level, level=level, with_text=True)  # type: ignore[arg-type]
+        texts[level] = [one["text"] for one in lines(tmp_path / level) if one["doc_id"] != "two"]
+    first, second, third = "Patient: John Smith\tMRN: 44-120", "Mr. Smith", "x"
+    assert texts["page"] == [first, second, third]
+    assert texts["segment"] == [f"{first}\f{second}", third]
+    assert texts["document"] == [f"{first}\f{second}\f{third}"]
+
+
+def test_half_characters_and_form_feeds_in_a_text_do_no_harm(output: Output, tmp_path: Path) -> None:
+    path = output.root / "document_bundles/two.json"
+    stored = json.loads(path.read_text())
+    stored["pages"][0]["text"] = "half \ud800 and \f"
+    path.write_text(json.dumps(stored))
+    export_ground_truth(output.root, tmp_path / "t", with_text=True)
+    assert lines(tmp_path / "t")[1]["text"] == "half ? and  "
+
+
+def test_the_card_is_a_dataset_card(output: Output, tmp_path: Path) -> None:
+    export_ground_truth(output.root, tmp_path / "data set", file_format="folder", silver=True, split=SPLIT)
+    card = (tmp_path / "data set/README.md").read_text()
+    head = yaml.safe_load(card.split("---\n")[1])
+    for one in head["configs"][0]["data_files"]:
+        assert lines(tmp_path / "data set" / one["path"])
+        assert {row["split"] for row in lines(tmp_path / "data set" / one["path"])} == {one["split"]}
+    assert [one["name"] for one in head["dataset_info"]["features"]] == [*COLUMNS["document"], "split"]
+    assert card.split("---\n")[2].startswith("**1 of 3 documents were reviewed by a program")
+    for said in (
+        "no expert has looked",
+        "| audit | 0.25 | 2 |",
+        "| dr\\_lee | 1 |".replace("\\_", "_"),
+        "Not de-identified",
+    ):
+        assert said in card
+    assert "Smith" not in card  # file names may hold patients' names
+
+
+def test_a_reviewers_name_cannot_end_a_table(output: Output, tmp_path: Path) -> None:
+    output.add("three", reviewer="a | b\n\n# <script>")
+    export_ground_truth(output.root, tmp_path / "f", file_format="folder")
+    assert "| a \\| b # \\<script\\> | 1 |" in (tmp_path / "f/README.md").read_text()
+
+
+def test_documents_of_one_patient_are_on_one_side(tmp_path: Path) -> None:
+    output = Output(tmp_path / "output")
+    for i in range(30):
+        output.add(f"d{i}", identifiers=[("mrn", str(i // 3))], pages=[f"text {i} about nothing else"])
+    export_ground_truth(output.root, tmp_path / "t", split=SPLIT)
+    sides: dict[int, set[str]] = {}
+    for row in lines(tmp_path / "t"):
+        sides.setdefault(int(row["doc_id"][1:]) // 3, set()).add(row["split"])
+    assert all(len(side) == 1 for side in sides.values())
+    assert {name for side in sides.values() for name in side} == {"train", "test"}
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_de_identified_exports_tell_nobody(output: Output, tmp_path: Path, file_format: Any) -> None:
+    output.add("two", reviewer="dr_kim", correction_notes="asked dr_lee about Smith_John_2", pages=["p"])
+    place = tmp_path / "place"
+    place.mkdir()
+    export_ground_truth(output.root, place / "t", file_format=file_format, deidentify=True, with_text=True, split=SPLIT)
+    written = (
+        json.dumps(pq.read_table(place / "t").to_pylist())
+        if file_format == "parquet"
+        else "\n".join(path.read_text() for path in place.rglob("*") if path.is_file())
+    )
+    for secret in ("Smith", "John", "44-120", "dr_lee", "dr_kim"):
+        assert secret not in written
+    for said in (f"doc_{output.sha256('two')[:12]}", "reviewer_1", "reviewer_2"):
+        assert said in written
+
+
+def test_a_simulated_reviewer_stays_marked(output: Output, tmp_path: Path) -> None:
+    export_ground_truth(output.root, tmp_path / "t", deidentify=True)
+    assert {one["reviewer"].startswith("simulated_") for one in lines(tmp_path / "t")} == {True, False}
+    export_ground_truth(output.root, tmp_path / "s", level="segment", deidentify=True)
+    assert sum(one["is_simulated"] for one in lines(tmp_path / "s")) == 1
+
+
+def test_the_card_of_a_de_identified_export_tells_what_is_missed(output: Output, tmp_path: Path) -> None:
+    export_ground_truth(output.root, tmp_path / "f", file_format="folder", deidentify=True)
+    card = (tmp_path / "f/README.md").read_text()
+    assert "not a guarantee" in card
+    assert "| name in small letters | 200 |" in card
+    assert "Smith" not in everything(tmp_path / "f")
+
+
+@pytest.mark.parametrize("pages", ["", ', "pages": 3'], ids=["torn", "of another shape"])
+def test_a_damaged_bundle_is_named_and_the_others_are_written(output: Output, tmp_path: Path, pages: str) -> None:
+    head = f'{{"schema_version": 1, "sha256": "{"ab" * 32}", "total_pages": 3'
+    (output.root / "document_bundles/Smith_John_2.json").write_text(f"{head}{pages}}}" if pages else head)
+    with pytest.raises(StoreError, match="Smith_John_2"):
+        export_ground_truth(output.root, tmp_path / "t", deidentify=True, with_text=True, split=SPLIT)
+    assert [one["doc_id"] for one in lines(tmp_path / "t")] == [f"doc_{output.sha256('two')[:12]}"]
+
+
+def test_a_folder_that_is_no_export_is_refused_and_kept(output: Output, tmp_path: Path) -> None:
+    export_ground_truth(output.root, tmp_path / "f", file_format="folder")
+    (tmp_path / "f/data/mine.txt").write_text("mine")
+    for place in (tmp_path / "f", tmp_path, output.root):
+        with pytest.raises(UsageError):
+            export_ground_truth(output.root, place, file_format="folder")
+    assert (tmp_path / "f/data/mine.txt").read_text() == "mine"
+    assert (output.root / "ground_truth").is_dir()
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_what_cannot_be_written_is_one_error(output: Output, tmp_path: Path, file_format: Any) -> None:
+    for place in (tmp_path / "gone/deep/t", output.root / "ground_truth", Path("/dev/null")):
+        with pytest.raises(UsageError):
+            export_ground_truth(output.root, place, file_format=file_format)
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_link_is_followed(output: Output, tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    export_ground_truth(output.root, tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert len(lines(tmp_path / "real")) == 2
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_what_reads_otherwise_than_meant_is_named_and_not_kept(
+    output: Output, tmp_path: Path, file_format: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("_read_jsonl", "_read_csv", "_read_parquet"):
+        read = getattr(export, name)
+        monkeypatch.setattr(export, name, lambda path, read=read: [row | {"reviewer": "x"} for row in read(path)])
+    place = tmp_path / "place"
+    place.mkdir()
+    with pytest.raises(EvalkitError, match="row 1 reviewer"):
+        export_ground_truth(output.root, place / "t", file_format=file_format)
+    assert list(place.iterdir()) == []
+
+
+def test_a_cut_export_leaves_the_one_before(output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    export_ground_truth(output.root, place / "f", file_format="folder")
+    before = everything(place)
+    monkeypatch.setattr(export, "data_card", lambda facts: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        export_ground_truth(output.root, place / "f", file_format="folder", silver=True)
+    assert everything(place) == before
+
+
+@pytest.mark.parametrize("file_format", ["parquet", "folder"])
+def test_these_need_a_place(output: Output, file_format: Any) -> None:
+    with pytest.raises(UsageError):
+        export_ground_truth(output.root, None, file_format=file_format)
+
+
+def test_standard_output(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
+    assert export_ground_truth(output.root, None, level="segment") == 3
+    assert len(capsys.readouterr().out.splitlines()) == 3

@@ -1,0 +1,291 @@
+"""The report: every section from a real folder, written so that nothing in it can run, and marked where simulated."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import stat
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from demo.conftest import finished, samples
+from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
+
+from evalkit.batch import RunSummary
+from evalkit.evaluation.acceptance import calibration, offer
+from evalkit.evaluation.experts import agreement, by_reviewer, validated_wrongly
+from evalkit.evaluation.report import build, cell, to_json, write_html
+from evalkit.evaluation.sampling import sample
+from evalkit.evaluation.segmentation import measured, pages_to_move
+from evalkit.evaluation.study import Answer, Study, read_study
+from evalkit.samples.experts import review
+
+__all__ = ["finished", "samples"]
+
+NOW = "2026-01-01T00:00:00Z"
+KEYS = [
+    "processed",
+    "headlines",
+    "types",
+    "segments",
+    "evidence",
+    "production",
+    "verifiers",
+    "acceptance",
+    "experts",
+    "cost",
+]
+
+
+@pytest.fixture(scope="module")
+def reviewed(finished: RunSummary, samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Study:
+    output = tmp_path_factory.mktemp("reviewed") / "output"
+    shutil.copytree(finished.output, output)
+    sample(output, 30, "type", seed="one", drawn_at=NOW)
+    review(output, samples / "truth.csv")
+    return read_study(output)
+
+
+class Page(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict]] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data) -> None:
+        self.words.append(data)
+
+
+def test_every_section_is_there_and_simulated_experts_are_named_before_any_figure(
+    reviewed: Study, tmp_path: Path
+) -> None:
+    made = build(reviewed, made_at=NOW)
+    assert [one.key for one in made.sections] == KEYS
+    write_html(made, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert text.index("16 of 16 reviews were made by a program") < text.index("What was processed")
+    assert stat.S_IMODE((tmp_path / "report.html").stat().st_mode) == 0o600
+    page = Page(text)
+    ids = [attrs["id"] for tag, attrs in page.tags if tag == "section"]
+    assert ids == KEYS
+    assert [attrs["href"] for tag, attrs in page.tags if tag == "a"] == [f"#{key}" for key in KEYS]
+    assert sum(tag == "svg" for tag, _ in page.tags) >= 6
+
+
+def test_the_report_needs_nothing_from_outside(reviewed: Study, tmp_path: Path) -> None:
+    write_html(build(reviewed, made_at=NOW), tmp_path / "report.html")
+    page = Page((tmp_path / "report.html").read_text())
+    assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
+    for _, attrs in page.tags:
+        for name in ("src", "href", "xlink:href"):
+            assert attrs.get(name, "#").startswith("#")
+
+
+def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    made = build(
+        study(
+            escalated(
+                evil,
+                truth=truth(evil, reviewer=evil),
+                production=labels(evil),
+                agent=labels(GENOMIC),
+                decision_reason=evil,
+            ),
+            document("fine", truth=truth()),
+        ),
+        made_at=NOW,
+    )
+    write_html(made, tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        (),
+        (document("unseen"),),
+        (escalated("waiting"),),
+        (document("broken", standing="unreadable", decision=None, agent=None, probability=None, pages=None),),
+        (escalated("null", agent=None, truth=truth()),),
+        (escalated("odd", agent=labels(None), truth=truth(OTHER)),),
+    ],
+)
+def test_a_folder_without_much_has_a_report_too(made, tmp_path: Path) -> None:
+    write_html(build(study(*made), made_at=NOW), tmp_path / "report.html")
+
+
+def test_a_section_is_a_notebooks_cell(reviewed: Study) -> None:
+    made = build(reviewed, made_at=NOW)
+    shown = made["headlines"]._repr_html_()
+    assert "Type of the document right" in shown
+    assert "<script" not in shown
+    with pytest.raises(KeyError, match="headlines"):
+        made["nothing"]
+
+
+def test_the_figures_of_the_samples_are_those_counted_by_hand(reviewed: Study) -> None:
+    rows = {row["figure"]: row for row in to_json(build(reviewed, made_at=NOW))["sections"][1]["tables"][0]["rows"]}
+    known = [one for one in reviewed.reviewed if one.truth.says("dominant_type")]
+    right = sum(one.agent.dominant_type == one.truth.labels.dominant_type for one in known)
+    row = rows["Type of the document right"]
+    assert row["estimate"]["value"] == pytest.approx(right / 17)
+    assert row["estimate"]["high"] == pytest.approx((right + 1) / 17)  # one that nobody can tell
+    assert row["reviewed only"]["value"] == pytest.approx(right / 16)
+    json.dumps(rows)
+
+
+def test_segments_are_measured_in_both_readings() -> None:
+    made = study(
+        escalated("cut", truth=truth(), agent=labels(NOTE, (1, 1, NOTE), (2, 2, NOTE))),
+        escalated(
+            "right",
+            truth=truth(GENOMIC, (1, 1, GENOMIC), (2, 4, NOTE)),
+            agent=labels(GENOMIC, (1, 1, GENOMIC), (2, 4, NOTE)),
+            pages=4,
+        ),
+    )
+    by_name = {one.name: one for one in measured(made)}
+    assert by_name["documents with every segment right"].as_given.value == 0.5
+    assert by_name["documents with every segment right"].merged.value == 1.0
+    assert by_name["boundaries, F1"].as_given.value == pytest.approx(2 / 3)
+    assert by_name["pages with the right type"].as_given.value == 1.0
+    assert by_name["pages that need not be moved"].as_given.value == pytest.approx(5 / 6)
+    assert pages_to_move(made) == {"cut": 1}
+
+
+def answer(case_id: str, kind: str = NOTE, **fields) -> Answer:
+    given = {
+        "revision": 1, "reviewer": "dr_lee", "is_simulated": False, "outcome": "validated", "submitted_at": NOW,
+        "seconds": 30.0, "was_blind": False, "review_reason": "escalated", "before": labels(), "labels": labels(kind),
+    } | fields  # fmt: skip
+    return Answer(case_id=case_id, **given)
+
+
+def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
+    made = study(
+        escalated("a", answers=(answer("a"),)),
+        escalated("b", answers=(answer("b", OTHER, outcome="corrected", seconds=90.0),)),
+        document("c", answers=(answer("c", GENOMIC, outcome="corrected", was_blind=True, seconds=None),)),
+        escalated("d", answers=(answer("d", outcome="undeterminable", labels=None),)),
+        escalated("e", answers=(answer("e"), answer("e", outcome="reopened", labels=None))),
+    )
+    (row,) = by_reviewer(made).to_dict("records")
+    assert (row["cases"], row["validated"], row["corrected"], row["undeterminable"]) == (4, 1, 2, 1)
+    assert row["median_seconds"] == 30.0
+    assert row["accepted_shown"].value == 0.5
+    assert (row["accepted_hidden"].value, row["accepted_hidden"].n) == (0.0, 1)
+
+
+def test_second_opinions_tell_how_far_experts_agree() -> None:
+    def twice(name: str, first: str, second: str):
+        return escalated(
+            name, answers=(answer(name, first), answer(f"{name}.second", second, reviewer="dr_ito", was_blind=True))
+        )
+
+    made = study(
+        twice("a", NOTE, NOTE),
+        twice("b", NOTE, OTHER),
+        twice("c", OTHER, OTHER),
+        twice("d", OTHER, OTHER),
+        escalated("e"),
+    )
+    agreed = agreement(made)
+    assert agreed.same_type.value == 0.75
+    assert agreed.kappa == pytest.approx(0.5)
+    assert list(agreed.pairs["doc_id"]) == ["a", "b", "c", "d"]
+
+
+def test_a_validated_case_that_others_found_wrong_is_named() -> None:
+    wrong = escalated("a", answers=(answer("a"),), truth=truth(OTHER, source="GOLD", reviewer=None))
+    fine = escalated("b", answers=(answer("b"),), truth=truth())
+    assert list(validated_wrongly(study(wrong, fine))["doc_id"]) == ["a"]
+
+
+def audited(number: int, right: bool, confidence: float = 0.9, **fields):
+    given = {
+        "agent": labels(confidence=confidence), "truth": truth(NOTE if right else OTHER, review_reason="audit"), "probability": 0.2,
+        "answers": (answer(f"d{number}", was_blind=True),),
+    } | fields  # fmt: skip
+    return document(f"d{number}", **given)
+
+
+def test_a_threshold_is_offered_only_with_its_proof() -> None:
+    enough = study(*(audited(number, right=True) for number in range(59)))
+    assert offer(enough, rate=0.05).certificate.threshold is not None
+    few = study(*(audited(number, right=True) for number in range(58)))
+    assert offer(few, rate=0.05).certificate.threshold is None
+    assert offer(few, rate=0.05).certificate.more_audits == 1
+
+
+def test_only_blind_audits_prove_anything() -> None:
+    seen = [audited(number, right=True, answers=(answer(f"d{number}"),)) for number in range(59)]
+    hard = [
+        escalated(f"e{number}", truth=truth(), answers=(answer(f"e{number}", was_blind=True),)) for number in range(59)
+    ]
+    made = offer(study(*seen, *hard), rate=0.05)
+    assert (made.audits, made.certificate.threshold) == (0, None)
+
+
+def test_audits_of_two_rates_are_made_equal_before_they_prove_anything() -> None:
+    rows = [audited(number, right=True, probability=0.2 if number < 400 else 0.05) for number in range(500)]
+    made = offer(study(*rows), rate=0.05)
+    assert made.audits + made.set_aside == 500
+    assert 150 < made.audits < 250
+
+
+def test_confidence_is_measured_where_there_is_any() -> None:
+    made = study(
+        audited(1, right=True),
+        audited(2, right=False, confidence=0.7),
+        escalated("c", truth=truth(), agent=labels(None)),
+    )
+    known = calibration(made)
+    assert (known.documents, known.without_confidence) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.123456, "0.123"),
+        (12345.6, "12,346"),
+        (float("nan"), "–"),
+        (None, "–"),
+        (True, "yes"),
+        ((), "–"),
+        (tuple("abcdefghij"), "a, b, c, d, e, f, g, h and 2 more"),
+    ],
+)
+def test_cells_read_well(value, shown) -> None:
+    assert cell(value) == shown
+
+
+def reported(output: Path, to: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    words = ["-m", "evalkit", "report", "--output", str(output), "--to", str(to), *more]
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+
+
+def test_the_command_prints_the_headlines_and_writes_the_page(reviewed: Study, tmp_path: Path) -> None:
+    done = reported(reviewed.output, tmp_path / "r.html")
+    assert done.returncode == 0
+    assert "Type of the document right" in done.stdout
+    assert "made by a program" in done.stderr
+    assert (tmp_path / "r.html").stat().st_size > 50_000
+    told = json.loads(reported(reviewed.output, tmp_path / "r.html", "--json").stdout)
+    assert [one["title"] for one in told["sections"]][:2] == ["What was processed", "How good is it?"]
+
+
+def test_a_page_that_cannot_be_written_is_one_line(reviewed: Study, tmp_path: Path) -> None:
+    done = reported(reviewed.output, tmp_path / "no" / "r.html")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,188 @@
+"""Splits: nothing leaks, nothing moves without need, and ten thousand documents take seconds."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from evaluation.truths import bundle_of
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.errors import UsageError
+from evalkit.evaluation.splitting import OVERLAP, SHINGLE, Traits, by_type, groups, shingles, split
+
+SHARES = {"train": 0.8, "test": 0.2}
+WORDS = [f"w{i}" for i in range(3000)]
+
+
+def words(count: int, seed: int) -> str:
+    return " ".join(random.Random(seed).choices(WORDS, k=count))
+
+
+def document(name: str, text: str = "", *patients: tuple[str, str]) -> Traits:
+    return Traits.of(bundle_of(name, [text], patients))
+
+
+def together(*documents: Traits) -> list[set[str]]:
+    return sorted(({one.doc_id for one in group} for group in groups(documents)), key=min)
+
+
+@pytest.mark.parametrize(
+    "shared", [("patient", "MARSH HELEN"), ("mrn", "LR204417"), ("date_of_birth", "1971-03-22")], ids=lambda one: one[0]
+)
+def test_who_shares_a_patient_is_together(shared: tuple[str, str]) -> None:
+    found = together(
+        document("a", words(50, 1), shared), document("b", words(50, 2)), document("c", words(50, 3), shared)
+    )
+    assert found == [{"a", "c"}, {"b"}]
+
+
+def test_one_date_of_report_makes_no_patient() -> None:
+    date = ("report_date", "2025-01-28")
+    assert together(document("a", words(50, 1), date), document("b", words(50, 2), date)) == [{"a"}, {"b"}]
+
+
+def test_groups_go_on_by_way_of_others() -> None:
+    one, other = ("mrn", "A1"), ("patient", "MARSH HELEN")
+    assert together(document("a", "", one), document("b", "", one, other), document("c", "", other)) == [
+        {"a", "b", "c"}
+    ]
+
+
+@pytest.mark.parametrize(("share", "expected"), [(0.2, 2), (0.45, 1), (1.0, 1)])
+def test_who_says_nearly_the_same_is_together(share: float, expected: int) -> None:
+    # 100 shingles of the shorter text, of which this share stands in the longer one.
+    short = words(100 + SHINGLE - 1, 1).split()
+    common = short[: round(share * 100) + SHINGLE - 1]
+    found = groups([document("a", " ".join(short)), document("b", " ".join([*common, words(500, 2)]))])
+    assert len(found) == expected
+
+
+def test_likeness_is_seen_past_those_who_share_a_little_with_both() -> None:
+    blocks = [words(40, 100 + k) for k in range(4)]
+    rest = [words(150, 200 + i) for i in range(6)]
+    between = [document(f"x{k}", f"{blocks[k]} {rest[k]}") for k in range(4)]
+    first, last = (document(name, " ".join([*blocks, rest[i]])) for name, i in (("b", 4), ("c", 5)))
+    assert together(first, *between, last) == [{"b", "c"}, {"x0"}, {"x1"}, {"x2"}, {"x3"}]
+
+
+def test_case_and_spacing_make_no_difference() -> None:
+    text = words(60, 1)
+    assert np.array_equal(shingles(text), shingles(text.upper().replace(" ", " \n\t")))
+    assert len(together(document("a", text), document("b", text.upper()))) == 1
+
+
+def test_empty_documents_and_none_at_all() -> None:
+    assert groups([]) == []
+    assert together(document("a"), document("b")) == [{"a"}, {"b"}]
+    assert split([], SHARES, seed=0) == {"train": [], "test": []}
+
+
+def overlap(one: Traits, other: Traits) -> float:
+    smaller = min(len(one.shingles), len(other.shingles))
+    return len(set(one.shingles.tolist()) & set(other.shingles.tolist())) / smaller if smaller else 0.0
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 9), max_size=6), st.sets(st.integers(0, 3), max_size=2)),
+        min_size=1,
+        max_size=9,
+    ),
+    st.integers(0, 5),
+)
+def test_nothing_leaks(made: list[tuple[list[int], set[int]]], seed: int) -> None:
+    """Against every pair counted one by one: blocks are sentences that documents share or not."""
+    documents = [
+        document(f"d{i}", " ".join(words(20, block) for block in blocks), *(("mrn", str(one)) for one in patients))
+        for i, (blocks, patients) in enumerate(made)
+    ]
+    where = {doc_id: name for name, ids in split(documents, {"a": 0.5, "b": 0.5}, seed=seed).items() for doc_id in ids}
+    assert sorted(where) == sorted(one.doc_id for one in documents)
+    joined = [{one.doc_id for one in group} for group in groups(documents)]
+    for one in documents:
+        for other in documents:
+            if one.patients & other.patients or overlap(one, other) > OVERLAP:
+                assert where[one.doc_id] == where[other.doc_id]
+                assert any({one.doc_id, other.doc_id} <= group for group in joined)
+
+
+@given(st.randoms(use_true_random=False))
+def test_order_and_strangers_move_nobody(rng: random.Random) -> None:
+    documents = [document(f"d{i}", words(30, i // 2)) for i in range(20)]
+    before = split(documents, SHARES, seed=7)
+    shuffled = rng.sample(documents, len(documents))
+    more = [document(f"x{rng.random()}", words(30, 1000 + i)) for i in range(5)]
+    after = split([*shuffled, *more], SHARES, seed=7)
+    for name, doc_ids in before.items():
+        assert set(doc_ids) <= set(after[name])
+
+
+def test_the_side_is_the_same_in_every_process() -> None:
+    code = (
+        "from evalkit.evaluation.splitting import Traits, shingles, split\n"
+        "one = [Traits(str(i), f'{i:064x}', frozenset(), shingles(f'text {i} of nobody')) for i in range(40)]\n"
+        "print(split(one, {'train': 0.8, 'test': 0.2}, seed=3)['test'])"
+    )
+    seen = {
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env).stdout
+        for env in (
+            {"PYTHONHASHSEED": "1", "PYTHONPATH": ":".join(sys.path)},
+            {"PYTHONHASHSEED": "2", "PYTHONPATH": ":".join(sys.path)},
+        )
+    }
+    assert len(seen) == 1
+    assert seen != {"[]\n"}
+
+
+def test_shares_are_reached_on_average_and_seeds_differ() -> None:
+    documents = [
+        Traits(str(i), hashlib.sha256(str(i).encode()).hexdigest(), frozenset(), shingles("")) for i in range(2000)
+    ]
+    first, second = (split(documents, SHARES, seed=seed) for seed in (0, 1))
+    assert 340 < len(first["test"]) < 460
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        {},
+        {"train": 0.8},
+        {"train": 0.8, "test": 0.3},
+        {"train": 1.2, "test": -0.2},
+        {"../x": 1.0},
+        {"a b": 1.0},
+        {"a": float("nan")},
+    ],
+)
+def test_wrong_shares_are_refused(shares: dict[str, float]) -> None:
+    with pytest.raises(UsageError):
+        split([], shares, seed=0)
+
+
+def test_types_are_counted_by_part() -> None:
+    table = by_type({"train": ["a", "b"], "test": ["c"]}, {"a": "Other", "b": "Other", "c": None})
+    assert table.to_dict() == {"train": {"Other": 2, "none": 0}, "test": {"Other": 0, "none": 1}}
+
+
+def test_thousands_of_documents_under_one_letterhead_take_seconds() -> None:
+    head = words(60, 1)
+    documents = [
+        Traits(
+            str(i),
+            hashlib.sha256(str(i).encode()).hexdigest(),
+            frozenset(),
+            shingles(f"{head} {words(300, 10 + i // 2)}"),
+        )
+        for i in range(4000)
+    ]
+    started = time.monotonic()
+    assert len(groups(documents)) == 2000
+    assert time.monotonic() - started < 20

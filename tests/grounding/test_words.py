@@ -1,0 +1,25 @@
+"""Which words are real: the packed list says the same as the one it was made of."""
+
+from spellchecker import SpellChecker
+
+from evalkit.grounding.words import Vocabulary, english
+
+LISTED = SpellChecker().word_frequency.dictionary
+
+
+def test_every_listed_word_is_found_and_no_part_of_one() -> None:
+    words = english()
+    assert all(word in words for word in LISTED)
+    parts = {cut for word in list(LISTED)[::7] for cut in (word[1:], word[:-1], word + "s", f"{word} ")}
+    assert {part for part in parts if part in words} == {part for part in parts if part in LISTED}
+
+
+def test_what_stands_outside_the_list_is_no_word() -> None:
+    assert not any(word in english() for word in ("", " ", "\0", "zzzzzz", "\N{OLD ITALIC LETTER A}", "the and"))
+
+
+def test_a_word_that_the_document_uses_often_enough_is_real() -> None:
+    is_word = Vocabulary(["Tamoxifenol tamoxifenol", "once"])
+    assert is_word("tamoxifenol", 2)
+    assert not is_word("tamoxifenol", 3)
+    assert is_word("patient", 3)
