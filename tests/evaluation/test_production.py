@@ -99,7 +99,7 @@ def test_evidence_is_read_from_the_result_own_type_and_large_shares_first(tmp_pa
         return {"document_type": kind, "segment_share": share, "top_evidence": evidence}
 
     segments = [
-        {"segment_composition": [presence(GENOMIC, 0.2, ("gene", 1)), presence(NOTE, 0.8, ("visit", 2), ("plan", 3))]},
+        {"segment_composition": [presence(GENOMIC, 0.6, ("gene", 1)), presence(NOTE, 0.4, ("visit", 2), ("plan", 3))]},
         {"segment_composition": [presence(NOTE, 1.0, ("letter", 4)), presence(OTHER, 0.0)]},
     ]
     write_result(tmp_path, "a", {"dominant_type_overall": NOTE, "segments": segments})

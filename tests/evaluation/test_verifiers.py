@@ -190,7 +190,7 @@ def test_the_promised_number_of_further_cases_is_enough_and_no_fewer_are(correct
 def some_errors() -> Study:
     """Four errors that were escalated, one that an audit with probability 0.5 found among four accepted documents."""
     return study(
-        escalated("v3", truth=corrected(), findings=(finding(VENDOR),)),
+        escalated("v3", truth=corrected(), findings=(finding(VENDOR), finding(ABSENT, status="repaired"))),
         escalated("v3_v4", truth=corrected(), findings=(finding(VENDOR), finding(ABSENT))),
         escalated("v4_minor_v3", truth=corrected(), findings=(finding(ABSENT), finding(VENDOR, "MINOR"))),
         escalated("v2", truth=corrected(), findings=(finding(SEMANTIC, "MAJOR"),), decision_rule="4"),
@@ -254,6 +254,7 @@ def test_only_vouched_parts_and_real_answers_are_errors() -> None:
         study(
             escalated("type_only", truth=corrected(GENOMIC, vouched=frozenset({"dominant_type"})), findings=()),
             escalated("segments_only", truth=corrected(NOTE, *segments), findings=(finding(VENDOR),)),
+            escalated("other_part", truth=truth(GENOMIC, (1, 2, NOTE), vouched=frozenset({"segments"}))),
             escalated("none", truth=corrected(), agent=None),
             escalated("cannot_tell", truth=corrected(), agent=labels(None, (1, 2, None))),
             escalated("failed", truth=corrected(), agent=labels(GENOMIC, (1, 2, None))),
@@ -335,8 +336,12 @@ THREE = ((1, 2, NOTE), (3, 4, GENOMIC), (5, 6, OTHER))
         ),
     ],
 )
-def test_what_an_expert_said_otherwise(true, expected) -> None:
+def test_what_an_expert_said_otherwise_of_several_segments(true, expected) -> None:
     assert differences_of(document("a", agent=labels(NOTE, *THREE), truth=truth(*true, source="GOLD"))) == expected
+
+
+def test_a_document_of_one_segment_is_missed_once() -> None:
+    assert differences_of(document("a", truth=truth(GENOMIC, source="GOLD"))) == [("type", NOTE, GENOMIC, ())]
 
 
 @pytest.mark.parametrize(
