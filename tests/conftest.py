@@ -28,7 +28,38 @@ settings.register_profile(
 )
 settings.load_profile("evalkit")
 
+#: The files that take longest, in that order: begun last, one of them would keep one worker busy and all others idle.
+LONGEST = (
+    "test_live.py",
+    "test_run.py",
+    "test_cli.py",
+    "test_keyboard.py",
+    "test_together.py",
+    "test_house.py",
+    "test_review.py",
+    "test_scanned.py",
+    "test_server.py",
+    "test_bad_input.py",
+    "test_shared_data.py",
+    "test_opinions.py",
+    "test_evidence.py",
+    "test_page.py",
+    "test_remote.py",
+    "test_races.py",
+    "test_access.py",
+    "test_queue.py",
+    "test_hostile.py",
+    "test_notebooks.py",
+    "test_killed.py",
+    "test_browser.py",
+)
+
 _connect = socket.socket.connect
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(LONGEST)))
 
 
 @pytest.fixture(autouse=True)
