@@ -28,12 +28,12 @@ class Seats:
         """After a test. What a failed one left is not used again, so that no other test fails of it."""
         taken, self._taken = self._taken, {}
         for name, screen in taken.items():
-            screen.assert_clean()
-            if not failed and screen.is_alive():
+            if failed or screen.outside or screen.faults or not screen.is_alive():
+                screen.close()
+            else:
                 screen.rest()
                 self._free[name] = screen
-            else:
-                screen.close()
+            screen.assert_clean()
 
     def close(self) -> None:
         """At the end."""
