@@ -40,7 +40,7 @@ check: .venv/.test
 	$(BIN)/lint-imports
 
 test: .venv/.test tesseract browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Debian's packages: as root they are installed, else what is missing is said, and the demo and tests do without.
 define debian

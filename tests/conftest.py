@@ -1,12 +1,23 @@
-"""What holds for every test: the same examples in every run, and no network but this machine's own."""
+"""What holds for every test: the same examples in every run, and no network but this machine's own.
+
+Also the demo's documents and one run over them, made once for all tests that only look.
+"""
 
 from __future__ import annotations
 
+import shutil
 import socket
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from demo.outputs import run_samples
 from hypothesis import HealthCheck, settings
+from once import once
+
+from evalkit.batch import RunSummary
+from evalkit.samples import draw
 
 settings.register_profile(
     "evalkit",
@@ -17,7 +28,38 @@ settings.register_profile(
 )
 settings.load_profile("evalkit")
 
+#: The files that take longest, in that order: begun last, one of them would keep one worker busy and all others idle.
+LONGEST = (
+    "test_live.py",
+    "test_run.py",
+    "test_cli.py",
+    "test_keyboard.py",
+    "test_together.py",
+    "test_house.py",
+    "test_review.py",
+    "test_scanned.py",
+    "test_server.py",
+    "test_bad_input.py",
+    "test_shared_data.py",
+    "test_opinions.py",
+    "test_evidence.py",
+    "test_page.py",
+    "test_remote.py",
+    "test_races.py",
+    "test_access.py",
+    "test_queue.py",
+    "test_hostile.py",
+    "test_notebooks.py",
+    "test_killed.py",
+    "test_browser.py",
+)
+
 _connect = socket.socket.connect
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    rank = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.name, len(LONGEST)))
 
 
 @pytest.fixture(autouse=True)
@@ -28,3 +70,21 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         _connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def make(folder: Path) -> Path:
+        draw(folder)
+        return folder
+
+    return once(tmp_path_factory, "samples", make)
+
+
+@pytest.fixture(scope="session")
+def finished(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> RunSummary:
+    """Each worker has a copy: who only looks opens the database too, and nobody can copy a folder while it changes."""
+    made = once(tmp_path_factory, "finished", lambda folder: run_samples(samples, folder / "output"))
+    output = tmp_path_factory.mktemp("finished") / "output"
+    shutil.copytree(made.output, output)
+    return replace(made, output=str(output))

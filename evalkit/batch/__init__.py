@@ -1,6 +1,19 @@
 """Many documents: which they are, what becomes of each, and how a run is resumed."""
 
-from evalkit.batch.progress import progress_bar
-from evalkit.batch.runner import DocumentSummary, RunSummary, aevaluate, arun, evaluate, run
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalkit.batch.progress import progress_bar
+    from evalkit.batch.runner import DocumentSummary, RunSummary, aevaluate, arun, evaluate, run
 
 __all__ = ["DocumentSummary", "RunSummary", "aevaluate", "arun", "evaluate", "progress_bar", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    # A process that reads needs this package for `reading` alone: without the rest it starts in a third of the time.
+    if name not in __all__:
+        raise AttributeError(f"module 'evalkit.batch' has no attribute {name!r}")
+    value = getattr(import_module("evalkit.batch.progress" if name == "progress_bar" else "evalkit.batch.runner"), name)
+    globals()[name] = value
+    return value

@@ -448,7 +448,7 @@ class _Batch:
         self._audits_done = sum(row["review_reason"] == "audit" for row in index.cases("completed"))
 
     async def process(self, sources: tuple[Source, ...], on_progress: Progress | None) -> list[DocumentSummary]:
-        workers = self._settings.workers or os.cpu_count() or 1
+        workers = min(self._settings.workers or os.cpu_count() or 1, max(len(sources), 1))
         # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
         waiting = self._settings.calls_in_flight if self._asking.is_remote else 0
         gate = asyncio.Semaphore(workers * _IN_FLIGHT + waiting)

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import pymupdf
 from benchmarks.sitting import CASES, SETTLED, sitting
-from browser.conftest import CHROMIUM, FLAGS, _Server
+from browser.conftest import CHROMIUM, FLAGS
 from browser.screen import Screen
+from browser.server import serving
 from builders import NOTE, evidence, one_segment
 from demo.outputs import run_samples
 from PIL import Image
@@ -20,10 +21,8 @@ from playwright.sync_api import sync_playwright
 from rich.table import Table
 
 import evalkit
-from evalkit.review.roster import Roster
 from evalkit.samples import draw
 from evalkit.settings import Settings
-from evalkit.store import Files
 
 TURNS = 40
 LONG = 500
@@ -72,20 +71,19 @@ def workbench(table: Table) -> None:
         samples, output = Path(folder) / "samples", Path(folder) / "output"
         draw(samples)
         run_samples(samples, output)
-        code = Roster(Files(output)).add("dr_lee")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        with _Server(output) as (address, pid):
-            screen = Screen(browser, address, 1440, 900)
-            screen.log_in(code)
+        with serving(output, ["dr_lee"]) as server:
+            screen = Screen(browser, server.address, 1440, 900)
+            screen.log_in(server.codes["dr_lee"])
             usable = []
             for _ in range(5):
                 began = time.perf_counter()
-                screen.page.goto(address)
+                screen.page.goto(server.address)
                 screen.page.wait_for_selector(".ek-queue-head, .ek-why", timeout=60_000)
                 usable.append(time.perf_counter() - began)
             screen.open("fabricated_quote")
             screen.page.wait_for_selector(".ek-issue .ek-seen")
-            memory = kernel_memory(pid)
+            memory = kernel_memory(server.pid)
             issues = [issue.get_attribute("data-issue") for issue in screen.page.query_selector_all(".ek-issue")]
             turns = []
             for turn in range(TURNS):
@@ -114,11 +112,10 @@ def long_packet(table: Table) -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         output = Path(folder) / "output"
         run_long(Path(folder), output)
-        code = Roster(Files(output)).add("dr_lee")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        with _Server(output) as (address, pid):
-            screen = Screen(browser, address, 1440, 900)
-            screen.log_in(code)
+        with serving(output, ["dr_lee"]) as server:
+            screen = Screen(browser, server.address, 1440, 900)
+            screen.log_in(server.codes["dr_lee"])
             opened = []
             for _ in range(OPENINGS):
                 screen.page.wait_for_timeout(500)
@@ -131,7 +128,7 @@ def long_packet(table: Table) -> None:
             for _ in range(TURNS):
                 screen.page.wait_for_timeout(700)
                 cached.append(screen.page.evaluate(_FLIP, "next"))
-            memory = kernel_memory(pid)
+            memory = kernel_memory(server.pid)
             screen.close()
         browser.close()
     table.add_row(f"workbench: open case to lit page, {LONG} pages, p95", f"{p95(opened):.0f} ms", "goal 1000")

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from browser.conftest import Served
 from browser.screen import Screen
-from browser.small_cases import Waiting, run_small, serving, until
+from browser.server import Served, serving
+from browser.small_cases import Waiting, until
 from playwright.sync_api import Browser, Locator
 
 EXPERTS = ("dr_lee", "dr_ito")
@@ -137,12 +137,6 @@ def press(*buttons: Locator) -> None:
     moment = 1000 * (time.time() + AHEAD)
     for button in buttons:
         button.evaluate(PRESS_AT, moment)
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The output folder of a run, whose cases are put into the queue."""
-    return run_small(tmp_path_factory.mktemp("small"))
 
 
 @pytest.fixture(scope="module")

@@ -95,11 +95,32 @@ class Screen:
         if folder:
             self.page.screenshot(path=folder / f"{name}.png")
 
+    def is_alive(self) -> bool:
+        """Whether the workbench is on screen, and its kernel answers."""
+        return self._has(".ek-why, .ek-queue-head") and not self._has(".ek-lost:not([hidden])")
+
+    def _has(self, selector: str) -> bool:
+        return self.page.locator(selector).count() > 0
+
+    def rest(self) -> None:
+        """Leave what is open, as after a login: the case goes back to the queue, and all of the queue is shown."""
+        if self._has(".ek-why"):
+            self.queue()
+        clear = self.button("Clear all")
+        if clear.is_visible():
+            clear.click()
+            clear.wait_for(state="hidden")
+        self.requests.clear()
+
     def close(self) -> None:
         """Leave: the case goes back to the queue."""
-        if self.page.locator(".ek-why").count() and not self.page.locator(".ek-lost:not([hidden])").count():
+        if self._has(".ek-why") and self.is_alive():
             self.queue()
         self.context.close()
+
+    def assert_clean(self) -> None:
+        assert self.outside == [], "the page asked for something outside this machine"
+        assert self.faults == [], self.faults
 
 
 def lit(screen: Screen) -> list[list[float]]:

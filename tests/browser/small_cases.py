@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from browser.conftest import Served, _Server
 from browser.screen import Screen
 from builders import NOTE, PATHOLOGY, Json, answer, evidence, one_segment, only, segment
 from documents.drawing import lines, pdf
@@ -16,7 +14,6 @@ from documents.drawing import lines, pdf
 import evalkit
 from evalkit.review import SMEReviewHelper, publish
 from evalkit.review.packet import read_packet
-from evalkit.review.roster import Roster
 from evalkit.store import Files, Index, bundle_name
 
 PAGES = (
@@ -51,7 +48,7 @@ ANSWERS: dict[str, Callable[[], Json]] = {"one_document": _one, "two_documents":
 
 def run_small(folder: Path) -> Path:
     """Run the small documents; the output folder."""
-    (folder / "answers").mkdir(parents=True)
+    (folder / "answers").mkdir()
     for name, made in ANSWERS.items():
         draw = [lines([name, *texts], size=13) for texts in PAGES]
         (folder / f"{name}.pdf").write_bytes(pdf(*draw))
@@ -100,15 +97,6 @@ class Waiting:
         """What that expert has not submitted yet, as it is on disk."""
         stored = self._index.drafts.newest(case_id, reviewer, "")
         return stored and json.loads(stored.draft)
-
-
-@contextmanager
-def serving(output: Path, names: Sequence[str]) -> Iterator[Served]:
-    """`evalkit review` over an output folder that begins empty."""
-    roster = Roster(Files(output))
-    codes = {name: roster.add(name) for name in names}
-    with _Server(output) as (address, pid):
-        yield Served(address, output, pid, codes)
 
 
 def until(screen: Screen, is_so: Callable[[], bool], what: str, seconds: float = 15) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
-from browser.conftest import Served
 from browser.screen import Screen
+from browser.server import Served
 from playwright.sync_api import Browser, Page
 
 Login = Callable[..., Screen]
@@ -58,13 +58,6 @@ def test_the_login_page(chromium: Browser, served: Served, shots: Path | None) -
     screen.context.close()
 
 
-def test_a_page_that_refuses(served: Served, login: Login, shots: Path | None) -> None:
-    screen = login()
-    screen.page.goto(f"{served.address}/nothing")
-    assert grave(screen.page) == []
-    screen.shot(shots, "nothing-1440")
-
-
 def test_the_queue(served: Served, login: Login) -> None:
     screen = login()
     assert grave(screen.page) == []
@@ -77,3 +70,10 @@ def test_a_case(served: Served, login: Login) -> None:
     screen.page.wait_for_selector(".ek-issue .ek-seen")
     assert grave(screen.page) == []
     assert missed_by_tab(screen.page) == []
+
+
+def test_a_page_that_refuses(served: Served, login: Login, shots: Path | None) -> None:
+    screen = login()
+    screen.page.goto(f"{served.address}/nothing")
+    assert grave(screen.page) == []
+    screen.shot(shots, "nothing-1440")

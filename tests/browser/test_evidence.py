@@ -1,19 +1,17 @@
 """What the page says is lit and named: altered quotes, words on a scan that lay askew, pictures, words for a machine."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pymupdf
 import pytest
-from browser.conftest import Served
 from browser.screen import Screen, lit
-from browser.small_cases import serving
+from browser.server import Served, serving
 from builders import NOTE as CLINICAL_NOTE
 from builders import evidence, one_segment
 from documents.drawing import both, lines, pdf
 from documents.scanning import Paper, assert_near, needs_tesseract, printed, scan, show
-from playwright.sync_api import Browser
 
 import evalkit
 
@@ -85,7 +83,7 @@ def paper() -> Paper:
 
 
 @pytest.fixture(scope="module")
-def evident(paper: Paper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(paper: Paper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server over a scanned page, quoted once as it is and once with another dose, and over the drawn documents."""
     folder = tmp_path_factory.mktemp("evident")
     files = {"askew": (scan(paper), [GENUINE, ALTERED])}
@@ -98,18 +96,13 @@ def evident(paper: Paper, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     output = folder / "output"
     run = evalkit.run([folder], output=output, classifications=folder / "answers")
     assert [one.decision for one in run.documents] == ["ESCALATE_TO_SME"] * len(files)
-    with serving(output, ["dr_lee"]) as served:
-        yield served
+    with serving(output, ["dr_lee"]) as server:
+        yield server
 
 
 @pytest.fixture
-def screen(evident: Served, chromium: Browser) -> Iterator[Screen]:
-    screen = Screen(chromium, evident.address, 1440, 900)
-    screen.log_in(evident.codes["dr_lee"])
-    yield screen
-    assert screen.outside == []
-    assert screen.faults == []
-    screen.close()
+def screen(login: Callable[..., Screen]) -> Screen:
+    return login()
 
 
 def test_the_measure_tells_a_level_page_from_a_tilted_one(paper: Paper) -> None:

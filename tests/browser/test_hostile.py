@@ -5,21 +5,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser.conftest import Served, _Server
 from browser.screen import Screen
+from browser.server import Served, serving
 from playwright.sync_api import Browser
 
 import evalkit
 from evalkit.batch.identity import stem_of
-from evalkit.review.roster import Roster
-from evalkit.store import Files
 
 PAYLOAD = "<img src=x onerror=\"window.__xss='img'\"><script>window.__xss='script'</script>${7*7}$$\\alert(1)$$"
 MARK = "onerror"
 
 
 @pytest.fixture(scope="module")
-def hostile(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A case whose every text is an attack."""
     import pymupdf
 
@@ -68,9 +66,8 @@ def hostile(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     (folder / "answers" / f"{stem_of(name + '.pdf')}.json").write_text(json.dumps(answer))
     output = folder / "output"
     evalkit.run([folder / f"{name}.pdf"], output=output, classifications=folder / "answers")
-    code = Roster(Files(output)).add("dr_lee")
-    with _Server(output) as (address, pid):
-        yield Served(address, output, pid, {"dr_lee": code})
+    with serving(output, ["dr_lee"]) as server:
+        yield server
 
 
 def test_hostile_text_is_shown_and_never_runs(hostile: Served, chromium: Browser, shots: Path | None) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from browser import fax_packet
-from browser.conftest import Served
 from browser.fax_packet import DOC_ID, TOTAL_PAGES, TRUTH
 from browser.screen import Screen
-from browser.small_cases import Waiting, run_small, serving, until
+from browser.server import Served, serving
+from browser.small_cases import Waiting, until
 from documents.scanning import needs_tesseract
 from playwright.sync_api import Browser
 
@@ -120,11 +120,6 @@ def _way(here: int, there: int, starts: list[int], last: int) -> list[tuple[str,
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return run_small(tmp_path_factory.mktemp("small"))
-
-
-@pytest.fixture(scope="module")
 def fax(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fax")
     fax_packet.run(folder)
@@ -147,24 +142,31 @@ def waiting(served: Served) -> Iterator[Waiting]:
 
 
 @pytest.fixture
-def keys(served: Served, chromium: Browser, waiting: Waiting) -> Iterator[Keys]:
+def stranger(served: Served, chromium: Browser, waiting: Waiting) -> Iterator[Keys]:
+    """The keyboard of who has not logged in yet."""
     screen = Screen(chromium, served.address, 1440, 900)
     yield Keys(screen, waiting)
-    assert screen.outside == []
-    assert screen.faults == []
+    screen.assert_clean()
     screen.close()
 
 
 @pytest.fixture
-def start(keys: Keys, served: Served, waiting: Waiting, small: Path) -> Callable[..., None]:
+def keys(login: Callable[..., Screen], waiting: Waiting) -> Keys:
+    return Keys(login(), waiting)
+
+
+@pytest.fixture
+def start(keys: Keys, waiting: Waiting, small: Path) -> Callable[..., None]:
     """Put small cases into the queue, the first of them to be opened first, and open that one."""
 
     def begin(*names: str, document: str = "one_document") -> None:
         for name in names:
             waiting.put(small, document, name)
-        keys.log_in(served.codes["dr_lee"])
-        keys.open_next(names[0])
-        keys.pressed.clear()
+        keys.screen.button("Refresh").click()
+        keys.screen.row(names[-1]).wait_for()
+        keys.page.keyboard.press("n")
+        keys.screen.wait_for_case()
+        keys.painted(names[0])
 
     return begin
 
@@ -186,9 +188,9 @@ def test_the_packet_goes_to_an_expert_and_nothing_but_its_faults_was_planted(fax
 
 @needs_tesseract
 def test_the_packet_of_39_pages_is_put_right_and_submitted_by_keyboard_alone(
-    keys: Keys, served: Served, waiting: Waiting, fax: Path, shots: Path | None
+    stranger: Keys, served: Served, waiting: Waiting, fax: Path, shots: Path | None
 ) -> None:
-    case_id = waiting.put(fax, DOC_ID, DOC_ID)
+    keys, case_id = stranger, waiting.put(fax, DOC_ID, DOC_ID)
     keys.log_in(served.codes["dr_lee"])
     keys.open_next(case_id)
     keys.go_to(case_id, 1)
@@ -288,7 +290,9 @@ def test_a_held_change_key_does_not_submit_again_and_again(
 
 HOLD = """() => {
     const decode = HTMLImageElement.prototype.decode;
-    window.letGo = new Promise((resolve) => { window.paint = resolve; });
+    window.letGo = new Promise((resolve) => {
+        window.paint = () => { HTMLImageElement.prototype.decode = decode; resolve(); };
+    });
     HTMLImageElement.prototype.decode = async function () { await window.letGo; return decode.call(this); };
 }"""
 

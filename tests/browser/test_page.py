@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pymupdf
 import pytest
-from browser.conftest import Served, _Server
 from browser.screen import Screen, lit
+from browser.server import Served, serving
 from builders import GENOMIC, NOTE, answer, evidence, only, segment
 from playwright.sync_api import Browser
 
 import evalkit
-from evalkit.review.roster import Roster
-from evalkit.store import Files
 
 PAGES = 20
 BROKEN = 9
@@ -62,9 +60,8 @@ def packet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     (folder / "answers" / "packet.json").write_text(json.dumps(told))
     output = folder / "output"
     evalkit.run([folder / "packet.pdf"], output=output, classifications=folder / "answers")
-    code = Roster(Files(output)).add("dr_lee")
-    with _Server(output) as (address, pid):
-        yield Served(address, output, pid, {"dr_lee": code})
+    with serving(output, ["dr_lee"]) as server:
+        yield server
 
 
 @pytest.fixture(params=[(1440, 900), (1280, 720)], ids=["1440", "1280"])

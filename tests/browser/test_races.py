@@ -3,9 +3,9 @@
 Two hundred races run in `make stress`.
 """
 
-from browser.racing import Race, race, raced, small
+from browser.racing import Race, race, raced
 
-__all__ = ["race", "raced", "small"]
+__all__ = ["race", "raced"]
 
 
 def test_five_races_have_one_decision_each(race: Race) -> None:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pymupdf
-from browser.conftest import Served
 from browser.screen import Screen, lit
+from browser.server import Served
 
 from evalkit.review.packet import packet_digest, read_packet
 from evalkit.store import Files

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from browser.conftest import Served
 from browser.screen import Screen
+from browser.server import Served
 
 Login = Callable[..., Screen]
 

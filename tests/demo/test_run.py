@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import shutil
 import stat
 from pathlib import Path
 
@@ -49,14 +50,14 @@ def test_everything_is_private_to_the_user(finished: RunSummary) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path.name
 
 
-def test_a_second_run_asks_and_writes_nothing(samples: Path, tmp_path: Path) -> None:
-    first = run_samples(samples, tmp_path / "output")
+def test_a_second_run_asks_and_writes_nothing(samples: Path, finished: RunSummary, tmp_path: Path) -> None:
+    shutil.copytree(finished.output, tmp_path / "output")
     before = stamps(tmp_path / "output")
     second = run_samples(samples, tmp_path / "output")
     assert stamps(tmp_path / "output") == before
     assert all(one.resumed and one.calls == 0 for one in second.documents)
-    assert sum(one.calls for one in first.documents) > 0
-    decisions = [[(one.doc_id, one.decision, one.decision_rule) for one in run.documents] for run in (first, second)]
+    assert sum(one.calls for one in finished.documents) > 0
+    decisions = [[(one.doc_id, one.decision, one.decision_rule) for one in run.documents] for run in (finished, second)]
     assert decisions[0] == decisions[1]
 
 

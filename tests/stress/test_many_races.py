@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from browser.conftest import CHROMIUM, chromium
-from browser.racing import EXPERTS, Race, race, raced, small
+from browser.conftest import CHROMIUM, chromium, small
+from browser.racing import EXPERTS, Race, race, raced
 from review.conftest import Build
 from review.conftest import Desk as Folder
 from review.racing import race_for_claims, race_for_reviews

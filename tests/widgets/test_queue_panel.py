@@ -1,24 +1,11 @@
 """The queue on the screen, without a browser: what a choice shows, and what the page is sent."""
 
-import shutil
 from pathlib import Path
 
 import pytest
-from demo.conftest import finished, samples
 
-from evalkit.batch import RunSummary
 from evalkit.store import Index
 from widgets.workbench import Workbench
-
-__all__ = ["finished", "samples"]
-
-
-@pytest.fixture
-def screen(finished: RunSummary, tmp_path: Path) -> Workbench:
-    shutil.copytree(finished.output, tmp_path / "output")
-    workbench = Workbench(tmp_path / "output", "dr_lee")
-    workbench._heard({"action": "hello", "tab": "tab-1", "case": None})
-    return workbench
 
 
 def listed(screen: Workbench) -> list[str]:

@@ -5,21 +5,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from demo.conftest import finished, samples
 
 from evalkit.batch import RunSummary
 from evalkit.errors import DocumentError, UsageError
 from widgets.workbench import Workbench, show
-
-__all__ = ["finished", "samples"]
-
-
-@pytest.fixture
-def screen(finished: RunSummary, tmp_path: Path) -> Workbench:
-    shutil.copytree(finished.output, tmp_path / "output")
-    workbench = Workbench(tmp_path / "output", "dr_lee")
-    workbench._heard({"action": "hello", "tab": "tab-1", "case": None})
-    return workbench
 
 
 def test_a_page_that_says_hello_gets_the_queue(screen: Workbench) -> None:

@@ -1,0 +1,48 @@
+"""A running `evalkit review`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalkit.review.roster import Roster
+from evalkit.store import Files
+
+
+@dataclass(frozen=True)
+class Served:
+    """Where it is, what it works on, and the experts' codes."""
+
+    address: str
+    output: Path
+    pid: int
+    codes: dict[str, str]
+
+
+@contextmanager
+def serving(output: Path, names: Sequence[str]) -> Iterator[Served]:
+    """`evalkit review` over an output folder, for these experts."""
+    roster = Roster(Files(output))
+    codes = {name: roster.add(name) for name in names}
+    words = [sys.executable, "-m", "evalkit", "review", "--port", "0", "--output", str(output)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]
+        for _ in range(100):
+            try:
+                urllib.request.urlopen(f"{address}/login", timeout=5).close()
+                break
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.2)
+        yield Served(address, output, process.pid, codes)
+    finally:
+        process.terminate()
+        process.wait(20)
