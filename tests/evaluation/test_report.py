@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from demo.conftest import finished, samples
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
 from sklearn.metrics import f1_score
 
@@ -24,8 +23,6 @@ from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.segmentation import measured, pages_to_move
 from evalkit.evaluation.study import Answer, Study, read_study
 from evalkit.samples.experts import review
-
-__all__ = ["finished", "samples"]
 
 NOW = "2026-01-01T00:00:00Z"
 KEYS = [

@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from demo.conftest import finished, samples
 from evaluation.studies import GENOMIC, NOTE, OTHER
 
 import evalkit
@@ -18,8 +17,6 @@ from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.study import Study, read_study
 from evalkit.review import SMEReviewHelper
 from evalkit.samples.experts import review
-
-__all__ = ["finished", "samples"]
 
 NOW = "2026-01-01T00:00:00.000Z"
 
