@@ -2,7 +2,8 @@
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-case-panel");
-  const send = counted(model, root, () => model.get("case").token);
+  let drawnToken = null;
+  const send = counted(model, root, () => drawnToken);
 
   const paragraph = (one) => {
     if (!one.mark || !one.mark.length) return el("p", { text: one.text });
@@ -36,6 +37,7 @@ function render({ model, el: root }) {
     const pressed = (event) => { if (!selected || !event.target.closest(".ek-context")) select(); };
     return el("article", {
       class: `ek-issue${selected ? " ek-selected" : ""}`, "data-issue": issue.issue_id, "data-focus": issue.issue_id, tabindex: 0,
+      "aria-label": `${issue.severity} ${issue.issue_id}: ${issue.message}`, "aria-current": selected ? "true" : null,
       onclick: pressed, onkeydown: (event) => { if (event.key === "Enter" && event.target === event.currentTarget) select(); },
     },
     el("header", {}, el("span", { class: `ek-tag ek-${issue.severity}`, text: issue.severity }),
@@ -68,7 +70,7 @@ function render({ model, el: root }) {
       el("span", { class: `ek-chip ${typeClass(row.type)}`, text: typeName(row.type) }), ` ${pages(row.start, row.end)}`,
       row.flags.length ? el("span", { class: "ek-muted", text: ` · ${row.flags.join(", ")}` }) : null))),
     one.notes ? el("p", { class: "ek-muted", text: one.notes }) : null,
-    one.can_take ? el("button", { text: `Take answer ${one.name}`, onclick: () => send("take", { opinion: one.name }) }) : null);
+    one.can_take ? el("button", { text: `Take answer ${one.name}`, "data-focus": `take ${one.name}`, onclick: () => send("take", { opinion: one.name }) }) : null);
 
   const repair = (one) => el("li", {}, `${one.description}: `,
     el("del", { text: one.before }), " → ", el("ins", { text: one.after }));
@@ -78,14 +80,13 @@ function render({ model, el: root }) {
     el("button", { "data-key": "p", "aria-pressed": model.get("is_repair_applied"), onclick: () => send("repair") },
       model.get("is_repair_applied") ? "Applied" : "Apply", kbd("p")));
 
-  const definitions = () => el("details", { class: "ek-claims ek-types-meant" }, el("summary", { text: "What the five types mean" }),
+  const definitions = () => el("details", { class: "ek-claims ek-types-meant" }, el("summary", { "data-focus": "types", text: "What the five types mean" }),
     model.get("types").map((one) => el("div", { class: `ek-claim ${typeClass(one.type)}` },
       el("b", { text: one.type }), el("p", { text: one.definition }),
       el("p", { class: "ek-muted", text: `Includes ${one.includes.join("; ")}.` }),
       el("p", { class: "ek-muted", text: `Not: ${one.excludes.join("; ")}.` }))));
 
   let drawnFor = null;
-  let drawnToken = null;
   const draw = () => {
     const shown = model.get("case");
     if (!shown.headline) { root.replaceChildren(); return; }
@@ -104,18 +105,18 @@ function render({ model, el: root }) {
       ...shown.issues.map(card),
       shown.issues.length || shown.is_blind ? null : el("p", { class: "ek-muted", text: "No check found anything. Decide as if nobody had." }),
       definitions(),
-      shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { text: "What the agent claims" }),
+      shown.is_blind ? null : el("details", { class: "ek-claims" }, el("summary", { "data-focus": "claims", text: "What the agent claims" }),
         shown.claims.map((claim) => el("div", { class: `ek-claim ${typeClass(claim.type)}` },
           el("b", { text: `Segment ${claim.segment}, ${pages(claim.start, claim.end)}: ${typeName(claim.type)}` }),
           claim.reasoning ? el("p", { class: "ek-muted", text: claim.reasoning }) : null,
           claim.types.map((one) => el("div", {},
             el("span", { text: `${one.type} · ${one.presence} · confidence ${one.confidence} · share ${one.share}` }),
             one.evidence.map((quote) => el("button", {
-              class: "ek-evidence", title: `show page ${quote.page}`,
+              class: "ek-evidence", title: `show page ${quote.page}`, "data-focus": `evidence ${claim.segment} ${one.type} ${quote.page} ${quote.snippet}`,
               onclick: () => send("evidence", { page: quote.page, snippet: quote.snippet }),
             }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), `“${quote.snippet}”`))))))),
       shown.earlier.length
-        ? el("details", { class: "ek-claims" }, el("summary", { text: plural(shown.earlier.length, "earlier review") }),
+        ? el("details", { class: "ek-claims" }, el("summary", { "data-focus": "earlier", text: plural(shown.earlier.length, "earlier review") }),
           shown.earlier.map((one) => el("p", { text: `${one.reviewer ? `${one.reviewer}, ` : ""}${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
         : null);
     for (const one of root.querySelectorAll("details > summary")) one.parentElement.open = unfolded.includes(one.textContent);

@@ -43,6 +43,7 @@ const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 const clock = (iso) => (iso ? new Date(iso).toLocaleTimeString([], { hour12: false }) : "");
 
 // A sender that counts its presses: the keyboard waits, while `busy` stands at the root, for the answer to the last one.
+// `token` gives that of the case that is drawn: a press means what was on screen, also when the next case has arrived.
 const counted = (model, root, token) => {
   let sent = model.get("answered"); // a view drawn again goes on counting
   model.on("change:answered", () => { if (model.get("answered") >= sent) delete root.dataset.busy; });
@@ -54,8 +55,8 @@ const counted = (model, root, token) => {
 };
 
 // Draw now and on every change of the model, and leave the focus on the control that had it: `data-focus` or the key
-// tells which. Between press and release of the mouse nothing is exchanged: a new button under the finger would swallow
-// the click. Returns what ends it.
+// tells which. Between press and release of the mouse, or of the space bar, nothing is exchanged: a new button under the
+// finger would swallow the click. Returns what ends it.
 const drawnOnChange = (model, root, draw) => {
   const redraw = () => {
     const held = root.contains(document.activeElement) ? document.activeElement : null;
@@ -64,27 +65,35 @@ const drawnOnChange = (model, root, draw) => {
     const [name, value] = held.dataset.focus ? ["focus", held.dataset.focus] : ["key", held.dataset.key];
     if (value) root.querySelector(`[data-${name}="${CSS.escape(value)}"]`)?.focus({ preventScroll: true });
   };
-  let isPressed = false;
+  let pressedBy = null; // "mouse" or "key"
   let isLate = false;
-  const changed = () => { if (isPressed) isLate = true; else redraw(); };
-  const pressed = (event) => { isPressed = event.target.closest("button, summary, label, tr, .ek-issue") !== null; };
-  const released = () => {
-    if (!isPressed) return;
-    isPressed = false;
+  const changed = () => { if (pressedBy) isLate = true; else redraw(); };
+  const pressed = (event) => {
+    const by = event.type === "keydown" ? "key" : "mouse";
+    if (by === "key" ? event.key !== " " : event.button !== 0) return;
+    if (event.target.closest("button, summary, label, tr, .ek-issue")) pressedBy = by;
+  };
+  const released = (event) => {
+    if (event.type === "keyup" && event.key !== " ") return;
+    const isOther = { keyup: "mouse", pointerup: "key" }[event.type] === pressedBy;
+    if (!pressedBy || isOther) return;
+    pressedBy = null;
     setTimeout(() => { // after the click
-      if (!isLate || isPressed) return;
+      if (!isLate || pressedBy) return;
       isLate = false;
       redraw();
     });
   };
-  const RELEASES = ["pointerup", "pointercancel", "dragend", "blur"];
-  root.addEventListener("pointerdown", pressed);
+  const PRESSES = ["pointerdown", "keydown"];
+  // A menu of the browser, or another window, keeps the release for itself.
+  const RELEASES = ["pointerup", "pointercancel", "keyup", "dragend", "contextmenu", "blur"];
+  PRESSES.forEach((name) => root.addEventListener(name, pressed));
   RELEASES.forEach((name) => window.addEventListener(name, released));
   model.on("change", changed);
   redraw();
   return () => {
     model.off("change", changed);
-    root.removeEventListener("pointerdown", pressed);
+    PRESSES.forEach((name) => root.removeEventListener(name, pressed));
     RELEASES.forEach((name) => window.removeEventListener(name, released));
   };
 };

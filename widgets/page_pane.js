@@ -165,7 +165,7 @@ function pane() {
       asking = model.get("note") ? null : { page: target, since: Date.now() };
       say(model, { action: "page", token: token(), page: target, cached: Boolean(picture(target)) });
     };
-    const unpaint = () => { painting += 1; delete root.dataset.painted; };
+    const unpaint = () => { painting += 1; delete root.dataset.painted; delete root.dataset.told; };
     const go = (page) => {
       if (!Number.isInteger(page) || page < 1 || page > total() || page === target) { tellWhere(); return; }
       target = page;
@@ -303,6 +303,8 @@ function pane() {
           }));
           markSeen(one.page);
         }
+        // It does not count as seen, but who has been told that it cannot be shown may still decide, by key as by mouse.
+        if (missing(page)) root.dataset.told = `${version}:${page}`;
       }, 150));
     };
     const again = () => { if (!document.hidden) tellPainted(); };

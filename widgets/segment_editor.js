@@ -14,7 +14,7 @@ const ASKED = {
 
 function render({ model, el: root }) {
   root.classList.add("ek", "ek-editor");
-  const send = counted(model, root, () => model.get("token"));
+  const send = counted(model, root, () => root.dataset.token);
 
   let typing = null;
   const notes = el("textarea", { rows: 1, placeholder: "Notes for the record", "aria-label": "notes for the record", oninput: () => {
@@ -164,6 +164,7 @@ function render({ model, el: root }) {
 
   const drawDecision = (locked) => {
     const blind = model.get("is_blind");
+    const awaited = "busy" in root.dataset; // an answer: to what was pressed before, so nothing is decided yet
     const why = model.get("why_not");
     const changed = model.get("is_changed");
     const changes = model.get("changes");
@@ -177,9 +178,9 @@ function render({ model, el: root }) {
         el("span", { class: "ek-grow" }),
         el("span", { class: "ek-saved", role: "status", text: model.get("saved") })),
       el("div", { class: "ek-row ek-main" },
-        blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "", disabled: locked || Boolean(why) || changed,
+        blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "", disabled: awaited || locked || Boolean(why) || changed,
           onclick: once("validate") }, "Validate and next", kbd("v")),
-        el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "", disabled: locked || !model.get("can_correct"),
+        el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "", disabled: awaited || locked || !model.get("can_correct"),
           onclick: once("correct") }, blind ? "Submit my answer" : "Submit correction", kbd("Ctrl ⏎"))),
       el("div", { class: "ek-row ek-more" },
         el("button", { "data-key": "d", disabled: locked, onclick: () => ask("defer") }, "Defer", kbd("d")),

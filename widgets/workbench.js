@@ -66,7 +66,10 @@ const keyboard = (isAlone) => {
   const isShown = (node) => node.getClientRects().length > 0;
   const buttonOf = (key) => [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].find(isShown);
   const token = () => document.querySelector(".ek-editor")?.dataset.token || "";
-  const isPainted = () => Boolean(token() && document.querySelector(".ek-pane")?.dataset.painted?.startsWith(`${token()}:`));
+  const isPainted = () => {
+    const { painted, told } = document.querySelector(".ek-pane")?.dataset || {};
+    return Boolean(token()) && (painted || told || "").startsWith(`${token()}:`);
+  };
   // An answer is awaited: to a change, or for the page that was asked for. What is pressed meanwhile means what comes.
   const isBusy = () => {
     const [editor, pane] = [document.querySelector(".ek-editor"), document.querySelector(".ek-pane")];
@@ -207,8 +210,8 @@ function render({ model, el: root }) {
       el("span", { class: "ek-pill", title: "done by you today; waiting; your median minutes a case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
       el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": `${done} done by you today, ${total} left` }),
       el("span", { class: "ek-pill", text: model.get("reviewer") }),
-      el("button", { class: "ek-help", "aria-label": "all keys", title: "All keys", onclick: toggleKeys }, el("kbd", { text: "?" })),
-      model.get("can_log_out") ? el("a", { class: "ek-link", href: "/logout", text: "Log out" }) : null,
+      el("button", { class: "ek-help", "data-focus": "help", "aria-label": "all keys", title: "All keys", onclick: toggleKeys }, el("kbd", { text: "?" })),
+      model.get("can_log_out") ? el("a", { class: "ek-link", "data-focus": "logout", href: "/logout", text: "Log out" }) : null,
     );
   };
 

@@ -442,7 +442,13 @@ class Workbench:
 
     def set_issue_note(self, message: Message) -> None:
         """The expert's words about an issue."""
-        self.draft_is(self.draft.with_issue_note(str(message["issue_id"]), str(message["text"])))
+        self.draft_is(self.draft.with_issue_note(self._known(message["issue_id"]), str(message["text"])))
+
+    def _known(self, issue_id: object) -> str:
+        """The id of one of the case's issues. UsageError for any other: nothing on screen could take it back."""
+        if all(one.issue_id != issue_id for one in self.case.packet.issues):
+            raise UsageError("this case has no such issue", code="ISSUE-UNKNOWN", remedy="Reload the page.")
+        return str(issue_id)
 
     def take_opinion(self, message: Message) -> None:
         """One of two answers, as the expert's own."""
@@ -492,7 +498,7 @@ class Workbench:
 
     def set_verdict(self, message: Message) -> None:
         """An issue is confirmed, dismissed, or neither."""
-        self.draft_is(self.draft.with_verdict(str(message["issue_id"]), message["verdict"], ""))
+        self.draft_is(self.draft.with_verdict(self._known(message["issue_id"]), message["verdict"], ""))
 
     def see_mixture(self, _: Message) -> None:
         """The shares were opened: validating may vouch for them."""

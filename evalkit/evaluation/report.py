@@ -493,7 +493,7 @@ def _plain(value: Any) -> Any:
 def cell(value: Any) -> str:
     """A value as a reader sees it.
 
-    >>> cell(exact(9, 10)), cell(0.25), cell(("a", "b")), cell(None), cell(3.0)
+    >>> cell(Estimate(0.9, 0.555, 0.9975, 10, "exact")), cell(0.25), cell(("a", "b")), cell(None), cell(3.0)
     ('90 % (56–100 %)', '0.25', 'a, b', '–', '3')
     """
     if isinstance(value, Estimate):

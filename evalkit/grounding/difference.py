@@ -16,6 +16,7 @@ from typing import NamedTuple
 from rapidfuzz.distance import Editop, Levenshtein, Opcode
 
 from evalkit.grounding.deciding import Kind, data_version, kinds, words
+from evalkit.grounding.normalise import plain
 from evalkit.grounding.tokens import Token, count, tokens
 
 IsWord = Callable[[str, int], bool]
@@ -52,6 +53,8 @@ class Comparison(NamedTuple):
     """Where what the quote was compared with stands in ``before + passage + after``; None: it cannot be told."""
 
 
+#: What may stand between two letters of a word that the canonical form reads as one.
+_DIVIDED = r"(?:[-\u2010\u2011]\s+|[\u00ad\u200b]+)?"
 _STOPS = re.compile(r"[^.,;:]")
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
@@ -132,20 +135,33 @@ def compare(quote: str, before: str, passage: str, after: str, *, is_recognised:
         found += differences
         if any(one.kind is not Kind.DIVISION for one in differences):
             equal -= len(mine)
-    return Comparison(tuple(found), max(equal, 0) / len(asked), _span(text, around, start, end))
+    turning = [at for at in range(first, first + size) if around[at].key in words("turning")]  # named, so shown too
+    run = min([start, *turning]), max([end, *(at + 1 for at in turning)])
+    return Comparison(tuple(found), max(equal, 0) / len(asked), _span(text, around, *run))
 
 
 def _span(text: str, around: Sequence[Token], start: int, end: int) -> tuple[int, int] | None:
     """Where the tokens start..end stand in ``text``; None where one is written in other characters than it is read."""
     at, first = 0, 0
     for number, token in enumerate(around[:end]):
-        at = text.find(token.text, at)
-        if at < 0:
+        found = _next(token, text, at)
+        if found is None:
             return None
         if number == start:
-            first = at
-        at += len(token.text)
+            first = found[0]
+        at = found[1]
     return first, at
+
+
+def _next(token: Token, text: str, at: int) -> tuple[int, int] | None:
+    """Where the token that follows ``at`` stands; what divides it at the end of a line is in the text alone."""
+    place = text.find(token.text, at)
+    if place >= 0 and (text[at:place] == token.between or plain(text[at:place]) == token.between):
+        return place, place + len(token.text)
+    divided = re.compile(_DIVIDED.join(map(re.escape, token.text))).search(text, at)
+    if divided is None or plain(text[at : divided.start()]) != token.between:
+        return None
+    return divided.span()
 
 
 def _as_letters(*stretches: Sequence[Token]) -> list[str]:

@@ -33,10 +33,12 @@ class Seats:
             else:
                 screen.rest()
                 self._free[name] = screen
+        for screen in taken.values():
             screen.assert_clean()
 
     def close(self) -> None:
         """At the end."""
         for screen in self._free.values():
-            screen.assert_clean()
             screen.close()
+        for screen in self._free.values():
+            screen.assert_clean()

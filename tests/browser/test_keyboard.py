@@ -315,6 +315,36 @@ def test_validating_before_the_page_is_painted_does_nothing(
     keys.decided("unpainted", "validated")
 
 
+def test_a_press_that_began_in_one_case_does_nothing_to_the_next(
+    keys: Keys, start: Callable[..., None], waiting: Waiting
+) -> None:
+    start("first", "second")
+    keys.screen.button("Other").hover()
+    keys.page.mouse.down()
+    keys.press("q")
+    keys.page.keyboard.type("illegible")
+    keys.press("Enter")
+    keys.decided("first", "undeterminable")
+    keys.page.wait_for_selector(".ek-crumbs:has-text('second.pdf')")
+    keys.page.mouse.up()
+    keys.painted("second")
+    assert {one["dominant_type"] for one in keys.draft("second")["segments"]} == {"Clinical Note"}
+    assert keys.page.locator(".ek-types .ek-chosen").inner_text().startswith("Clinical Note")
+
+
+def test_the_space_bar_on_a_button_is_not_swallowed_by_what_changes_meanwhile(
+    keys: Keys, start: Callable[..., None]
+) -> None:
+    start("spaced")
+    keys.screen.button("Other").focus()
+    keys.page.keyboard.down("Space")
+    keys.page.keyboard.press("ArrowRight")
+    keys.page.wait_for_selector('.ek-pane[data-page="2"]')
+    keys.page.wait_for_timeout(500)  # the kernel's answer has arrived
+    keys.page.keyboard.up("Space")
+    keys.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
+
+
 def test_two_quick_presses_validate_one_case(keys: Keys, start: Callable[..., None], waiting: Waiting) -> None:
     start("quick_one", "quick_two")
     keys.press("v")

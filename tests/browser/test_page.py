@@ -299,6 +299,7 @@ def test_a_page_that_cannot_be_shown_is_no_blank_page(screen: Screen, packet: Se
         assert "no blank page" in card.inner_text()
         screen.page.wait_for_timeout(500)
         assert screen.page.locator(".ek-pane").get_attribute("data-painted") is None
+        assert screen.page.locator(".ek-pane").get_attribute("data-told").endswith(f":{NOT_HELD}")
         label = screen.page.locator(f'.ek-thumb[data-page="{NOT_HELD}"]').get_attribute("aria-label")
         assert "cannot be drawn" in label
         assert "not seen yet" in label

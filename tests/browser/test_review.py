@@ -174,16 +174,16 @@ def test_what_changes_under_a_held_mouse_button_swallows_no_click(served: Served
     screen.turn_to(3)
     screen.page.wait_for_selector('.ek-editor[data-page="3"]')
     before = screen.page.locator(".ek-segment").count()
-    screen.button("New document here").hover()
+    screen.page.locator(".ek-bounds [data-key=s]").hover()  # "New document here", or "Same document as before"
     screen.page.mouse.down()
     screen.page.keyboard.press("ArrowLeft")
     screen.page.wait_for_selector('.ek-pane[data-page="2"]')
     screen.page.wait_for_timeout(500)  # the kernel's answer has arrived
     screen.page.mouse.up()
-    screen.page.wait_for_selector(f".ek-segment >> nth={before}")
+    screen.page.wait_for_function("before => document.querySelectorAll('.ek-segment').length !== before", arg=before)
     screen.page.wait_for_selector('.ek-editor[data-page="2"]')  # and what changed meanwhile is drawn
     screen.button("Undo").click()
-    screen.page.wait_for_selector(f".ek-segment >> nth={before}", state="detached")
+    screen.page.wait_for_function("before => document.querySelectorAll('.ek-segment').length === before", arg=before)
     screen.queue()
 
 

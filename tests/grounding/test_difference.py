@@ -82,6 +82,34 @@ def test_the_place_of_an_altered_quote_is_what_it_was_made_from_and_no_word_more
 
 
 @pytest.mark.parametrize(
+    ("text", "quote", "place"),
+    [
+        (
+            "The patient has a left breast carci-\nnoma. Right breast carcinoma was excluded in full by surgery.",
+            "The patient has a right breast carcinoma",
+            "The patient has a left breast carci-\nnoma",
+        ),
+        (
+            "Intro. Infil-\ntrates were absent. The infiltrates of the left lung were seen again.",
+            "The infiltrates of the right lung were seen",
+            "The infiltrates of the left lung were seen",
+        ),
+        (
+            "Impression: No evidence of metastatic disease in the left lung base.",
+            "evidence of metastatic disease in the right lung base",
+            "No evidence of metastatic disease in the left lung base",
+        ),
+        ("The ﬁrst biopsy of the left breast was benign.", "The first biopsy of the right breast was benign", None),
+    ],
+    ids=["hyphen in the quote's place", "hyphen before it", "negation left out", "ligature"],
+)
+def test_the_place_is_right_where_words_are_divided_and_holds_the_negation_that_is_named(text, quote, place) -> None:
+    found = located(quote, text=text)
+    assert found.verdict == "ALTERED"
+    assert text[found.start : found.end] == (place or "The ﬁrst biopsy of the left breast was benign")
+
+
+@pytest.mark.parametrize(
     "quote",
     [
         "No evidence of metastatic disease is seen",
