@@ -148,3 +148,6 @@ def checked(value: Any) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         return Unparseable(f"it holds what JSON cannot carry ({type(error).__name__})")
     return value
+
+
+read_truth = read_production

@@ -5,7 +5,7 @@ The arbiter's table is not changed by any of this: a threshold is offered beside
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 
 import pandas as pd
@@ -47,18 +47,24 @@ class Offer:
     """What blind audits show about accepting from some confidence upwards."""
 
     rate: float
-    """At most this share of what is accepted is wrong …"""
+    """At most this share of what is accepted has a wrong type …"""
     level: float
     """… with this probability."""
     certificate: Certificate
+    """Where ``otherwise_wrong`` is not empty, one without a threshold."""
     audits: int
     """Blind audits of one design that it rests on."""
+    cannot_tell: int
+    """Of these, those whose type nobody can tell, or that are disputed or put off: they count as wrong."""
     set_aside: int
-    """Audits that were drawn with a higher probability than others, left out by chance to make them equal."""
+    """Audits that were looked at with a higher probability than others, left out by chance to make them equal."""
     simulated: int
     """Of the audits, those that a program made."""
     wrong: tuple[str, ...]
-    """The doc_ids of the audits that found a wrong type."""
+    """The doc_ids of the audits that count as wrong."""
+    otherwise_wrong: tuple[str, ...]
+    """Accepted documents with a wrong type that were looked at for another reason than an audit: they are known to be
+    among what would be accepted, and no audit speaks for them, so nothing is offered."""
 
 
 def calibration(study: Study) -> Calibration:
@@ -79,42 +85,51 @@ def calibration(study: Study) -> Calibration:
 
 
 def offer(study: Study, *, rate: float = 0.05, level: float = 0.95) -> Offer:
-    """The lowest confidence from which at most ``rate`` of the accepted documents are wrong, shown by blind audits.
+    """The lowest confidence from which at most ``rate`` of the accepted documents have a wrong type, shown by blind audits.
 
-    An audit is a document that the arbiter accepted and chance drew, and that an expert answered before seeing the
-    agent's answer.
+    An audit is a document that the arbiter accepted and chance drew, and whose first answer was given before the agent's
+    was shown. Labels that were given replace what an audit found, never that it was one.
     """
-    audits = [one for one in study.reviewed if _is_blind_audit(one) and type_is_right(one) is not None]
-    stays = set(thinned([one.probability or 1.0 for one in audits], _SEED).tolist()) if audits else set()
+    accepted = [one for one in study.documents if one.is_accepted]
+    audits = [one for one in accepted if _is_blind_audit(one)]
+    drawn, answered = Counter(one.cell for one in accepted if _is_drawn(one)), Counter(one.cell for one in audits)
+    chances = [(one.drawn_with or 1.0) * answered[one.cell] / drawn[one.cell] for one in audits]  # of being one by now
+    stays = set(thinned(chances, _SEED).tolist()) if audits else set()
     kept = [one for place, one in enumerate(audits) if place in stays]
-    right = [type_is_right(one) == 1 for one in kept]
-    said = [_confidence(one) or 0.0 for one in kept]
+    right = [_is_right(one) for one in kept]
+    otherwise = tuple(
+        one.doc_id for one in accepted if one.was_looked_at and not _is_drawn(one) and type_is_right(one) == 0
+    )
+    proof = certificate([_confidence(one) or 0.0 for one in kept], right, rate=rate, level=level, candidates=THRESHOLDS)
     return Offer(
         rate,
         level,
-        certificate(said, right, rate=rate, level=level, candidates=THRESHOLDS),
+        proof._replace(threshold=None, coverage=0.0) if otherwise else proof,
         len(kept),
+        sum(type_is_right(one) is None for one in kept),
         len(audits) - len(kept),
-        _simulated(kept),
+        sum(any(answer.is_simulated for answer in one.answers) for one in kept),
         tuple(one.doc_id for one, was in zip(kept, right, strict=True) if not was),
+        otherwise,
     )
+
+
+def _is_drawn(one: Document) -> bool:
+    return one.review_reason in ("audit", "sample")
 
 
 def _is_blind_audit(one: Document) -> bool:
-    return (
-        one.is_accepted
-        and one.truth is not None
-        and one.truth.review_reason in ("audit", "sample")
-        and bool(one.answers)
-        and one.answers[0].was_blind
-    )
+    return _is_drawn(one) and one.was_looked_at and (not one.answers or one.answers[0].was_blind)
+
+
+def _is_right(one: Document) -> bool:
+    """Whether an audit found the agent's type: its truth, and the first answer, which nobody had led."""
+    first = one.answers[0].labels if one.answers else None
+    said = one.agent.dominant_type if one.agent else None
+    return type_is_right(one) == 1 and (first is None or first.dominant_type == said)
 
 
 def _confidence(one: Document) -> float | None:
     """In 0..1; None where there is none that can be used."""
     said = one.agent.confidence if one.agent else None
     return said if said is not None and 0 <= said <= 1 else None
-
-
-def _simulated(some: Sequence[Document]) -> int:
-    return sum(one.truth.is_simulated for one in some if one.truth)

@@ -45,7 +45,7 @@ def reliability(
 
     The bins are equally wide, above ``low`` and up to ``high``, the first one with 0; those that nothing fell into
     are left out. ``n`` counts documents; ``confidence`` and ``accuracy`` are means (weighted), and the interval is
-    exact at 95 % for the effective number of documents, (sum of weights)² / sum of squares.
+    exact at 95 % for the effective number of documents, the sum of weights over the largest.
 
     Source: the binning is that of scikit-learn's ``calibration_curve``.
 
@@ -62,7 +62,7 @@ def reliability(
     for place in np.unique(places):
         inside = places == place
         accuracy = float(np.average(was[inside], weights=weight[inside]))
-        n = weight[inside].sum() ** 2 / (weight[inside] ** 2).sum()
+        n = weight[inside].sum() / weight[inside].max()  # as intervals.weighted, and for its reasons
         interval = exact(accuracy * n, n)
         rows.append(
             (

@@ -68,7 +68,7 @@ class Headline:
 _FIGURES: tuple[tuple[str, str, Callable[[Document], bool], Measure], ...] = (
     ("Type of the document right", "all processed documents", lambda _: True, type_is_right),
     ("All segments right", "all processed documents", lambda _: True, segments_are_right),
-    ("Pages with the right type", "all processed documents", lambda _: True, pages_right),
+    ("Pages with the right type, mean of documents", "all processed documents", lambda _: True, pages_right),
     ("Type right where accepted", "accepted documents", lambda one: one.is_accepted, type_is_right),
     ("Segments right where accepted", "accepted documents", lambda one: one.is_accepted, segments_are_right),
     (
@@ -111,5 +111,5 @@ def _observed(documents: Iterable[Document], values: dict[str, float]) -> Iterab
         if _is_certain(one):
             if one.doc_id in values:
                 yield Observed(values[one.doc_id], 1.0)
-        elif one.probability and one.standing in ("reviewed", "undeterminable"):
+        elif one.probability and one.was_looked_at:
             yield Observed(values.get(one.doc_id), one.probability)

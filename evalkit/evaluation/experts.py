@@ -1,7 +1,8 @@
 """The experts: how long they take, how often they agree, and whether the agent's answer leads them.
 
-Automation bias shows where the same people accept more when the agent's answer is on screen than when it is hidden, in
-cases drawn alike; and where a case that was validated is found wrong by a colleague who did not know it.
+Automation bias shows where an expert who saw the agent's answer says the same more often than a colleague who answered
+the same case without it; and where a case that was validated is found wrong by others. Cases that are shown and cases that
+are hidden at large are not alike: the former are those that escalated.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ def by_reviewer(study: Study) -> pd.DataFrame:
 
     Columns: ``reviewer``, ``simulated``, ``cases``, ``validated``, ``corrected``, ``undeterminable`` (counts),
     ``median_seconds`` (active seconds per case; None where nobody measured), ``quickest_tenth`` (the tenth percentile of
-    them), ``accepted_shown`` and ``accepted_hidden`` (of the cases with an answer of the agent, the share in which the
-    reviewer said the same type, with it on screen and hidden; ``Estimate``).
+    them), ``same_shown`` and ``same_hidden`` (of the cases with an answer of the agent, the share in which the
+    reviewer said the same type, with it on screen and hidden; ``Estimate``: of different cases, so no measure of bias).
     """
     rows = []
     grouped: dict[str, list[Answer]] = defaultdict(list)
@@ -59,8 +60,8 @@ def by_reviewer(study: Study) -> pd.DataFrame:
                 },
                 "median_seconds": median(seconds) if seconds else None,
                 "quickest_tenth": seconds[len(seconds) // 10] if seconds else None,
-                "accepted_shown": acceptance(one for one in answers if not one.was_blind),
-                "accepted_hidden": acceptance(one for one in answers if one.was_blind),
+                "same_shown": acceptance(one for one in answers if not one.was_blind),
+                "same_hidden": acceptance(one for one in answers if one.was_blind),
             }
         )
     return pd.DataFrame(rows)
@@ -84,6 +85,10 @@ class Agreement:
     """One row per document that two experts answered: ``PAIR``; boundaries 0..1."""
     same_type: Estimate
     same_segments: Estimate
+    led: Estimate
+    """Of the pairs in which the first expert saw the agent's answer: how often that one said the agent's type …"""
+    unled: Estimate
+    """… and how often the second did, who had not seen it."""
     boundaries: float
     """F1 of where segments begin, of all pairs together; NaN without pairs."""
     kappa: float
@@ -105,6 +110,8 @@ def agreement(study: Study) -> Agreement:
         pairs,
         exact(int(pairs["is_same_type"].sum()), len(pairs)),
         exact(int(pairs["is_same_segments"].sum()), len(pairs)),
+        acceptance(answer for _, (answer, _), _ in both if not answer.was_blind),
+        acceptance(other for _, (answer, _), (other, _) in both if not answer.was_blind),
         scores.f1 if both else math.nan,
         kappa(*types),
         alpha(types),

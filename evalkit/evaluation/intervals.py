@@ -21,6 +21,9 @@ Numbers: TypeAlias = npt.NDArray[np.float64]
 #: Shares that were multiplied and divided again may miss 0 and 1 by this much.
 _ROUNDING = 1e-9
 
+#: So many copies of rows stand for the population, or four of each row: enough for the shares that they make.
+_MOST_COPIES = 20_000
+
 
 class Estimate(NamedTuple):
     """A number and the interval that holds the truth with the asked probability."""
@@ -148,7 +151,8 @@ def bootstrap(
 
     members = _members(n, groups)
     units = len(members.sizes)
-    value = statistic(_copies(members, np.arange(units), stands_for, weights is not None))
+    copies = stands_for * min(1.0, max(_MOST_COPIES, 4 * n) / stands_for.sum())  # in proportion, where there would be millions
+    value = statistic(_copies(members, np.arange(units), copies, weights is not None))
     if math.isnan(value):
         return Estimate(None, worst, best, 0, "bootstrap")
     if not worst - _ROUNDING <= value <= best + _ROUNDING:
@@ -156,7 +160,7 @@ def bootstrap(
 
     random = np.random.default_rng(seed)
     resampled = [
-        statistic(_copies(members, random.integers(units, size=units), stands_for, weights is not None))
+        statistic(_copies(members, random.integers(units, size=units), copies, weights is not None))
         for _ in range(repeats)
     ]
     observations = _least_effective(np.add.reduceat(stands_for[members.order], members.starts) / members.sizes)

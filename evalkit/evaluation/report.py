@@ -45,7 +45,7 @@ _DIFFERENCE_COLUMNS = (
 )
 _RULE_COLUMNS = (
     *("code", "origin", "raised", "confirmed", "dismissed", "precision", "alone", "validated", "corrected", "minutes"),
-    "verdict",
+    *("verdict", "simulated"),
 )
 _RULE_NOTE = (
     "Alone: documents that nothing else would have escalated; validated and corrected: what became of them; minutes: "
@@ -130,7 +130,7 @@ def build(study: Study, *, made_at: str, rate: float = 0.05) -> Report:
 
 def _warnings(study: Study) -> Iterable[str]:
     if study.simulated:
-        yield SIMULATED.format(count=study.simulated, of=len(study.reviewed))
+        yield SIMULATED.format(count=study.simulated, of=len(study.answers))
     yield from study.problems
 
 
@@ -177,10 +177,12 @@ def _headlines(study: Study) -> Section:
     return Section(
         "headlines",
         "How good is it?",
-        "Each estimate is about all of its documents: escalated ones are all looked at, and of accepted ones those that "
-        "chance drew count for as many as they stand for. What waits or cannot be told counts as not right in the estimate and "
-        "as right in the upper end of its 95 % interval. “Reviewed only” is the plain mean of what experts happened to see: hard cases "
-        "for the most part, and no statement about the pipeline.",
+        "Each estimate is about all of these documents, and no others: escalated ones are all looked at, and of accepted "
+        "ones those that chance drew count for as many as they stand for; drawn ones whose turn has not come are taken for "
+        "missing by chance. What is escalated and waits, is disputed, put off, unreadable or cannot be told counts as not "
+        "right in the estimate and as right in the upper end of its 95 % interval. Where all were looked at, nothing is "
+        "left to estimate, and the interval is a point. “Reviewed only” is the plain mean of what experts happened to see: "
+        "hard cases for the most part, and no statement about the pipeline.",
         (Table("Estimates with 95 % intervals", pd.DataFrame(rows)),),
     )
 
@@ -329,20 +331,7 @@ def _verifiers(study: Study) -> Section:
 def _acceptance(study: Study, rate: float) -> Section:
     known = acceptance.calibration(study)
     offered = acceptance.offer(study, rate=rate)
-    proof = offered.certificate
-    if proof.threshold is None:
-        sentence = (
-            f"{proof.more_audits} more blind audits without an error are needed before any threshold can be offered: "
-            f"{offered.audits} are done, {proof.wrong} of them wrong, which shows at most {proof.bound:.1%} wrong."
-        )
-    else:
-        sentence = (
-            f"From a confidence of {proof.threshold:.2f} upwards, at most {rate:.0%} of what the arbiter accepts is wrong, with "
-            f"{offered.level:.0%} certainty: {proof.n} blind audits, {proof.wrong} wrong, bound {proof.bound:.2%}; that is "
-            f"{proof.coverage:.0%} of the accepted documents."
-        )
-    if offered.simulated:
-        sentence += f" {offered.simulated} of the audits are simulated: this proves nothing."
+    sentence = _offered(offered)
     pictures = (
         (
             Picture("Can confidence be believed?", plots.reliability(known.reliability)),
@@ -370,6 +359,33 @@ def _acceptance(study: Study, rate: float) -> Section:
     )
 
 
+def _offered(offered: acceptance.Offer) -> str:
+    """What blind audits show, in words."""
+    proof = offered.certificate
+    if offered.otherwise_wrong:
+        told = (
+            f"Nothing can be offered: {len(offered.otherwise_wrong)} accepted documents that were looked at for another "
+            f"reason than an audit have a wrong type ({cell(offered.otherwise_wrong)})."
+        )
+    elif proof.threshold is None:
+        told = (
+            f"{proof.more_audits} more blind audits without an error are needed before any threshold can be offered: "
+            f"{offered.audits} are done, {proof.wrong} of them wrong, which shows at most {proof.bound:.1%} wrong."
+        )
+    else:
+        told = (
+            f"From a confidence of {proof.threshold:.2f} upwards, at most {offered.rate:.0%} of what the arbiter accepts has "
+            f"a wrong type, with {offered.level:.0%} certainty: {proof.n} blind audits, {proof.wrong} wrong, bound "
+            f"{proof.bound:.2%}; that is {proof.coverage:.0%} of the accepted documents. It says nothing of their segments, "
+            "and holds for one look: whoever asks after every audit until it passes will be lucky too often."
+        )
+    if offered.cannot_tell:
+        told += f" {offered.cannot_tell} audits that cannot be told, are disputed or put off count as wrong."
+    if offered.simulated:
+        told += f" {offered.simulated} of the audits are simulated: this proves nothing."
+    return told
+
+
 def _experts(study: Study) -> Section | None:
     people = experts.by_reviewer(study)
     if people.empty:
@@ -380,13 +396,16 @@ def _experts(study: Study) -> Section | None:
         ("same type", agreed.same_type),
         ("same segments", agreed.same_segments),
         ("boundaries, F1", agreed.boundaries),
+        ("the agent's type, said by the first, who saw it", agreed.led),
+        ("the agent's type, said by the second, who did not", agreed.unled),
         ("Cohen's kappa, types", agreed.kappa),
         ("Krippendorff's alpha, types", agreed.alpha),
     ]
     return Section(
         "experts",
         "The experts",
-        "Reviewers who accept much more where the agent's answer is on screen than where it is hidden are led by it.",
+        "Who says the agent's type where it is on screen, while a colleague who does not see it says another, is led by it: "
+        "compare within the pairs. By reviewer, cases that are shown and hidden are not alike.",
         (
             Table("By reviewer", people),
             Table("Second opinions, each blind to the first", pd.DataFrame(rows, columns=["measure", "value"])),

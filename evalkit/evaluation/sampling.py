@@ -65,7 +65,7 @@ def plan(study: Study, number: int, by: By, *, seed: str, drawn_at: str) -> Draw
 def _stratum(name: str, at_risk: Iterable[Document], unseen: Sequence[Document], number: int, salt: str) -> Stratum:
     fraction = number / len(unseen)
     by_chance = sorted(unseen, key=lambda one: hashlib.sha256(f"{salt}:{one.sha256}".encode()).digest())
-    before = {one.doc_id: one.probability or 0.0 for one in at_risk}
+    before = {one.doc_id: one.drawn_with or 0.0 for one in at_risk}
     return Stratum(
         value=name,
         probability={doc_id: known + (1 - known) * fraction for doc_id, known in before.items()},

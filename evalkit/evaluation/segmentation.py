@@ -95,7 +95,7 @@ def _panoptic(one: Cut, *, typed: bool) -> Sequence[float]:
 
 
 MEASURES: dict[str, Measure] = {
-    "pages with the right type": Measure(
+    "pages with the right type, all together": Measure(
         lambda one: (page_accuracy(one.truth, one.said, one.pages) * one.pages, one.pages), _share
     ),
     "boundaries, F1": Measure(lambda one: boundary_scores(one.truth, one.said)[3:], _f1),

@@ -7,16 +7,16 @@ so that nothing that is missing makes a figure better.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from evalkit.batch.draws import read_draws
-from evalkit.batch.labels import Span, read_production, spans, stored_production
+from evalkit.batch.draws import draws, read_draws
+from evalkit.batch.labels import Span, read_production, read_truth, spans, stored_production
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
@@ -42,6 +42,9 @@ Standing = Literal["reviewed", "undeterminable", "pending", "unseen", "unreadabl
 """What is known of a document's truth. ``unseen``: accepted and not drawn for anybody to look at."""
 
 TYPES = tuple(kind.value for kind in DocumentType)
+
+_NAMED = 5
+"""So many rows that belong to nothing are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +145,17 @@ class Document:
     production: Labels | None = None
     """The production classifier's label; None where it is not known."""
     truth: Truth | None = None
+    drawn_with: float | None = None
+    """The probability with which it was drawn, or could have been, 0..1; 1 where it was escalated; None: unreadable."""
     probability: float | None = None
-    """With which it was drawn, or could have been, 0..1; 1 where it was escalated; None where it is unreadable."""
+    """That of having been looked at by now: ``drawn_with``, times the share of those drawn alike that were; 1 where the
+    truth was given. So a draw changes no figure before its cases are reviewed."""
+    cell: tuple[Any, ...] = ()
+    """Documents with equal cells were drawn alike: by the same draws, from the same strata, at the same rate."""
+    review_reason: str | None = None
+    """Why it is or was in the queue; None where it never was."""
+    is_put_off: bool = False
+    """Whether an expert had it open and deferred it."""
     findings: tuple[Finding, ...] = ()
     answers: tuple[Answer, ...] = ()
     """Oldest first, those of second opinions and adjudications behind the case's own."""
@@ -156,6 +168,11 @@ class Document:
     seconds: float | None = None
     """From begin to end of its processing, waiting included."""
     error_code: str | None = None
+
+    @property
+    def was_looked_at(self) -> bool:
+        """Whether an expert had it open and did something about it, whether or not its truth is known by that."""
+        return self.truth is not None or self.standing == "undeterminable" or bool(self.answers) or self.is_put_off
 
     @property
     def is_accepted(self) -> bool:
@@ -178,9 +195,14 @@ class Study:
         return [one for one in self.documents if one.truth is not None]
 
     @property
+    def answers(self) -> list[Answer]:
+        """Every review of every document."""
+        return [answer for one in self.documents for answer in one.answers]
+
+    @property
     def simulated(self) -> int:
-        """How many of them a program reviewed: every figure made of them must say so."""
-        return sum(one.truth.is_simulated for one in self.reviewed if one.truth)
+        """How many of them a program made: every figure that rests on any must say so."""
+        return sum(answer.is_simulated for answer in self.answers)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per document.
@@ -253,8 +275,29 @@ def read_study(
             )
     reading = _Reading(Files(folder), dict(foreign_types or {}))
     reading.labels(truth, production)
-    documents = tuple(reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results())
-    return Study(folder, documents, tuple(reading.problems))
+    documents = [reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results()]
+    reading.name_unmatched(documents)
+    return Study(folder, tuple(answered(documents)), tuple(reading.problems))
+
+
+def answered(documents: Iterable[Document]) -> list[Document]:
+    """The documents with the probability of having been looked at by now.
+
+    Of those drawn alike, the ones that still wait are taken for missing by chance: whoever takes the next case does not
+    choose it. Source: response weights within cells of equal probability (Little, JASA 81, 1986).
+    """
+    every = list(documents)
+    drawn = Counter(one.cell for one in every if one.review_reason is not None)
+    looked = Counter(one.cell for one in every if one.review_reason is not None and one.was_looked_at)
+
+    def chance(one: Document) -> float | None:
+        if one.truth is not None and one.truth.source == "GOLD":
+            return 1.0
+        if not one.is_accepted or one.drawn_with in (None, 1.0) or not looked[one.cell]:
+            return one.drawn_with
+        return one.drawn_with * looked[one.cell] / drawn[one.cell]
+
+    return [replace(one, probability=chance(one)) for one in every]
 
 
 def labels_of(classification: Mapping[str, Any] | None) -> Labels | None:
@@ -281,10 +324,12 @@ class _Reading:
         self._foreign = foreign_types
         self._unknown: set[str] = set()
         self._rows = self._indexed()
+        self._names = Counter(Path(row["file_path"]).name for row in self._rows.values() if not row["replaced"])
         self._packets = set(files.names(PACKETS))
         self._truths = set(files.names(GROUND_TRUTH))
         self._reviewed = set(files.folders(REVIEWS))
         self._drawn = read_draws(files)
+        self._strata = _strata(files)
         self._gold: Mapping[str, Mapping[str, Any]] = {}
         self._production: Mapping[str, Mapping[str, Any]] = {}
 
@@ -306,9 +351,18 @@ class _Reading:
 
     def labels(self, truth: Path | str | None, production: Path | str | None) -> None:
         """Read the files of labels."""
-        self._gold = read_production(Path(truth)).rows if truth else {}
+        self._gold = read_truth(Path(truth)).rows if truth else {}
         given = read_production(Path(production)).rows if production else {}
         self._production = {**stored_production(self.files), **given}
+
+    def name_unmatched(self, documents: Iterable[Document]) -> None:
+        """Say which rows of labels belong to no document."""
+        known = {name for one in documents for name in (one.doc_id, one.filename)}
+        for what, rows in (("known labels", self._gold), ("production labels", self._production)):
+            lost = sorted(set(rows) - known)
+            if lost:
+                more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
+                self.problems.append(f"{what} of no document here: {', '.join(lost[:_NAMED])}{more}")
 
     def _json(self, name: str) -> dict[str, Any]:
         return self.files.read(name, schema_version=TRUTH_VERSION)
@@ -327,8 +381,15 @@ class _Reading:
 
     def _of(self, doc_id: str, filename: str, result: Mapping[str, Any]) -> Document:
         if "error" in result:  # what nobody could read stays in the denominator, whatever else is known of it
-            code = result["error"]["code"]
-            return Document(doc_id, result.get("sha256"), filename, "unreadable", None, error_code=code)
+            return Document(
+                doc_id,
+                result.get("sha256"),
+                filename,
+                "unreadable",
+                None,
+                production=self._labelled(self._named(self._production, doc_id, filename)),
+                error_code=result["error"]["code"],
+            )
         gold = self._named(self._gold, doc_id, filename)
         packet = self._if_there(packet_name(doc_id), self._packets)
         record = self._if_there(ground_truth_name(doc_id), self._truths)
@@ -337,7 +398,7 @@ class _Reading:
         usage = result["usage"]
         agent = labels_of(result["classification"])
         is_accepted = result["decision"] == "AUTO_ACCEPT"
-        verdicts = {one["issue_id"]: one["verdict"] for *_, review in reviews for one in review["issue_verdicts"]}
+        drawn_with = self._drawn_with(doc_id, packet or record) if is_accepted else 1.0
         return Document(
             doc_id=doc_id,
             sha256=result["sha256"],
@@ -350,11 +411,14 @@ class _Reading:
             agent=agent,
             production=self._labelled(self._named(self._production, doc_id, filename) or _production_of(packet)),
             truth=truth,
-            probability=self._probability(doc_id, packet or record) if is_accepted and not gold else 1.0,
-            findings=tuple(_findings((packet or result)["issues"], verdicts)),
+            drawn_with=drawn_with,
+            cell=(drawn_with, *self._strata.get(doc_id, ())) if is_accepted else (),
+            review_reason=packet["review_reason"] if packet else None,
+            is_put_off=packet is not None and packet["review_status"] == "deferred",
+            findings=tuple(_findings(result["issues"], _verdicts(result, packet, reviews))),
             answers=tuple(_answer(*one, packet["review_reason"] if packet else "") for one in reviews),
-            evidence_quality=result["evidence_quality_score"],
-            grounded_ratio=result["grounded_ratio"],
+            evidence_quality=_number(result["evidence_quality_score"]),
+            grounded_ratio=_number(result["grounded_ratio"]),
             calls=usage["calls"],
             tokens=usage["input_tokens"] + usage["output_tokens"],
             cost_usd=None if usage["cost_usd"] is None else Decimal(usage["cost_usd"]),
@@ -371,13 +435,21 @@ class _Reading:
                 for number in revisions(self.files, case_id):
                     yield case_id, number, self._json(review_name(case_id, number))
 
-    def _probability(self, doc_id: str, drawn: Mapping[str, Any] | None) -> float | None:
-        """With which an accepted document is looked at: its packet's or record's, or that of a later draw."""
-        stored = drawn["inclusion_probability"] if drawn else None
-        return max((one for one in (stored, self._drawn.get(doc_id)) if one is not None), default=None)
+    def _drawn_with(self, doc_id: str, drawn: Mapping[str, Any] | None) -> float | None:
+        """With which an accepted document is drawn: its packet's or record's, or that of a later draw."""
+        stored = _number(drawn["inclusion_probability"]) if drawn else None
+        share = max((one for one in (stored, self._drawn.get(doc_id)) if one is not None), default=None)
+        if share is not None and not 0 <= share <= 1:
+            raise ValueError("a probability is not from 0 to 1")
+        return share
 
-    @staticmethod
-    def _named(rows: Mapping[str, Mapping[str, Any]], doc_id: str, filename: str) -> Mapping[str, Any] | None:
+    def _named(self, rows: Mapping[str, Mapping[str, Any]], doc_id: str, filename: str) -> Mapping[str, Any] | None:
+        """The row of a document, by doc_id, or by a file name that no other document has."""
+        if doc_id not in rows and filename in rows and self._names[filename] > 1:
+            self.problems.append(
+                f"{self._names[filename]} documents are called {filename}: labels must name the doc_id"
+            )
+            return None
         return rows.get(doc_id) or rows.get(filename)
 
     def _labelled(self, row: Mapping[str, Any] | None) -> Labels | None:
@@ -401,6 +473,16 @@ class _Reading:
             )
             confidence, parts = None, []
         return Labels(kind, tuple(parts), confidence=confidence)
+
+
+def _strata(files: Files) -> dict[str, tuple[str, ...]]:
+    """doc_id → the strata that it was in, one for each draw that could have drawn it."""
+    found: dict[str, tuple[str, ...]] = {}
+    for number, draw in enumerate(draws(files), 1):
+        for stratum in draw.strata:
+            for doc_id in stratum.probability:
+                found[doc_id] = (*found.get(doc_id, ()), f"{number}:{stratum.value}")
+    return found
 
 
 def _truth(record: Mapping[str, Any] | None) -> Truth | None:
@@ -428,7 +510,7 @@ def _answer(case_id: str, revision: int, review: Mapping[str, Any], review_reaso
         is_simulated=is_simulated(review["reviewer"]),
         outcome=review["outcome"],
         submitted_at=review["submitted_at"],
-        seconds=review["seconds_active"],
+        seconds=_number(review["seconds_active"]),
         was_blind=not review["shown"]["agent"],
         review_reason=review_reason,
         before=labels_of(review["before"]),
@@ -457,6 +539,32 @@ def _production_of(packet: Mapping[str, Any] | None) -> Mapping[str, Any] | None
 
 def _last_page(agent: Labels | None) -> int | None:
     return max((end for _, end, _ in agent.segments), default=None) if agent else None
+
+
+def _number(value: Any) -> float | None:
+    """A number, or None for null. TypeError for anything else: the file is damaged."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError("a number is none")
+    return float(value)
+
+
+def _verdicts(
+    result: Mapping[str, Any], packet: Mapping[str, Any] | None, reviews: Sequence[tuple[str, int, Mapping[str, Any]]]
+) -> dict[str, str]:
+    """issue_id → the newest word of an expert, where the issue that was judged is still the result's."""
+    said = {one["issue_id"]: one["verdict"] for *_, review in reviews for one in review["issue_verdicts"]}
+    judged = {_about(one) for one in packet["issues"]} if packet else set()
+    return {
+        one["issue_id"]: said[one["issue_id"]]
+        for one in result["issues"]
+        if one["issue_id"] in said and _about(one) in judged
+    }
+
+
+def _about(issue: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(issue[name] for name in ("issue_id", "code", "page", "message"))
 
 
 def _findings(issues: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> Iterator[Finding]:

@@ -108,10 +108,10 @@ class SMEPacket(_Frozen):
 
     @property
     def is_asked_blind(self) -> bool:
-        """Whether its first reviewer answers before the agent's answer is shown: audits and second opinions."""
+        """Whether its first reviewer answers before the agent's answer is shown: audits, samples, second opinions."""
         if self.case_id.endswith(ADJUDICATION):
             return False
-        return self.review_reason == "audit" or self.case_id.endswith(SECOND)
+        return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND)
 
     @property
     def open_issues(self) -> list[Issue]:

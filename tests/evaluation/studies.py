@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from evalkit.evaluation.study import Document, Labels, Study, Truth
+from evalkit.evaluation.study import Answer, Document, Labels, Study, Truth
 
 NOTE, GENOMIC, OTHER = "Clinical Note", "Genomic Report", "Other"
 
@@ -40,7 +40,14 @@ def document(doc_id: str, **fields: Any) -> Document:
         "agent": labels(),
         "probability": 0.2,
     } | fields
-    return Document(doc_id=doc_id, **given)
+    drawn = (
+        {"drawn_with": given["probability"], "cell": (given["probability"],)}
+        if given["decision"] == "AUTO_ACCEPT"
+        else {}
+    )
+    if drawn and given["standing"] != "unseen":
+        drawn["review_reason"] = given["truth"].review_reason if given.get("truth") else "audit"
+    return Document(doc_id=doc_id, **(drawn | given))
 
 
 def escalated(doc_id: str, **fields: Any) -> Document:
@@ -53,3 +60,12 @@ def escalated(doc_id: str, **fields: Any) -> Document:
 def study(*documents: Document) -> Study:
     """A study of these documents."""
     return Study(Path("output"), documents, ())
+
+
+def answer(case_id: str, kind: str = NOTE, **fields: Any) -> Answer:
+    """A validation by somebody who saw the agent's answer."""
+    given = {
+        "revision": 1, "reviewer": "dr_lee", "is_simulated": False, "outcome": "validated", "submitted_at": "2026-01-01T00:00:00Z",
+        "seconds": 30.0, "was_blind": False, "review_reason": "escalated", "before": labels(), "labels": labels(kind),
+    } | fields  # fmt: skip
+    return Answer(case_id=case_id, **given)

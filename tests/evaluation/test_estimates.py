@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
-from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
+from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated, labels, study, truth
 
 from evalkit.evaluation.estimates import headlines, pages_right, segments_are_right, type_is_right
+from evalkit.evaluation.sampling import plan
+from evalkit.evaluation.study import answered
 
 
 def figure(made, name):
@@ -94,3 +97,60 @@ def test_with_biased_escalation_the_estimate_covers_the_truth_and_the_reviewed_o
         naive += one.reviewed_only.low <= share <= one.reviewed_only.high
     assert covered / rounds >= 0.94
     assert naive / rounds < 0.2
+
+
+def populated() -> list:
+    """2,000 accepted documents: 200 genomic ones, of which 60 % are wrong, and 1,800 others, of which 1 % are."""
+    dice = random.Random(3)
+    made = []
+    for number in range(2000):
+        kind, risk = (GENOMIC, 0.6) if number >= 1800 else (OTHER, 0.01)
+        said = truth(NOTE if dice.random() < risk else kind, review_reason="audit")
+        seen = {"truth": said} if dice.random() < 0.2 else {}
+        made.append((document(f"d{number}", agent=labels(kind), cell=(0.2,), **seen), said))
+    return made
+
+
+def drawn_again(made: list, reviewed: frozenset[str]) -> list:
+    """After 320 more were drawn by type, and those of the given types among them reviewed."""
+    draw = plan(study(*(one for one, _ in made)), 320, "type", seed="1", drawn_at="2026-01-01T00:00:00Z")
+    strata = {name: (chance, one.value) for one in draw.strata for name, chance in one.probability.items()}
+    new = {name for one in draw.strata for name in one.drawn}
+    after = []
+    for one, said in made:
+        chance, value = strata[one.doc_id]
+        now = replace(one, drawn_with=chance, cell=(chance, f"1:{value}"))
+        if one.doc_id in new:
+            is_seen = one.agent.dominant_type in reviewed
+            now = replace(
+                now,
+                review_reason="sample",
+                standing="reviewed" if is_seen else "pending",
+                truth=said if is_seen else None,
+            )
+        after.append(now)
+    return answered(after)
+
+
+@pytest.mark.parametrize("types", [(), (OTHER,), (GENOMIC,), (OTHER, GENOMIC)])
+def test_a_draw_makes_no_figure_better_before_or_while_its_cases_are_reviewed(types) -> None:
+    made = populated()
+    true = sum(said.labels.dominant_type == one.agent.dominant_type for one, said in made) / len(made)
+    before = figure(answered(one for one, _ in made), "Type of the document right").estimate
+    after = figure(drawn_again(made, frozenset(types)), "Type of the document right").estimate
+    assert before.low < true < before.high
+    assert after.low < true < after.high
+    assert after.value == pytest.approx(true, abs=0.015)
+
+
+def test_audits_that_are_disputed_or_put_off_are_not_left_out() -> None:
+    made = [document(f"right{number}", truth=truth()) for number in range(90)]
+    made += [
+        document(f"disputed{number}", standing="pending", answers=(answer(f"disputed{number}"),)) for number in range(5)
+    ]
+    made += [document(f"put_off{number}", standing="pending", is_put_off=True) for number in range(5)]
+    made += [document(f"unseen{number}") for number in range(400)]
+    one = figure(made, "Type right where accepted")
+    assert one.estimate.low < 0.85
+    waiting = [document(f"waiting{number}", standing="pending") for number in range(10)]
+    assert figure([*made[:90], *waiting], "Type right where accepted").estimate.low > 0.95

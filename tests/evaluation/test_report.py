@@ -11,17 +11,17 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
+from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated, labels, study, truth
 from sklearn.metrics import f1_score
 
 from evalkit.batch import RunSummary
 from evalkit.evaluation.acceptance import calibration, offer
 from evalkit.evaluation.doctypes import doctypes
 from evalkit.evaluation.experts import agreement, by_reviewer, validated_wrongly
-from evalkit.evaluation.report import build, cell, to_json, write_html
+from evalkit.evaluation.report import _offered, build, cell, to_json, write_html
 from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.segmentation import measured, pages_to_move
-from evalkit.evaluation.study import Answer, Study, read_study
+from evalkit.evaluation.study import Study, read_study
 from evalkit.samples.experts import review
 
 NOW = "2026-01-01T00:00:00Z"
@@ -69,7 +69,8 @@ def test_every_section_is_there_and_simulated_experts_are_named_before_any_figur
     assert [one.key for one in made.sections] == KEYS
     write_html(made, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    assert text.index("16 of 16 reviews were made by a program") < text.index("What was processed")
+    told = f"{len(reviewed.answers)} of {len(reviewed.answers)} reviews were made by a program"
+    assert text.index(told) < text.index("What was processed")
     assert stat.S_IMODE((tmp_path / "report.html").stat().st_mode) == 0o600
     page = Page(text)
     ids = [attrs["id"] for tag, attrs in page.tags if tag == "section"]
@@ -157,7 +158,7 @@ def test_segments_are_measured_in_both_readings() -> None:
     assert by_name["documents with every segment right"].as_given.value == 0.5
     assert by_name["documents with every segment right"].merged.value == 1.0
     assert by_name["boundaries, F1"].as_given.value == pytest.approx(2 / 3)
-    assert by_name["pages with the right type"].as_given.value == 1.0
+    assert by_name["pages with the right type, all together"].as_given.value == 1.0
     assert by_name["pages that need not be moved"].as_given.value == pytest.approx(5 / 6)
     assert pages_to_move(made) == {"cut": 1}
 
@@ -180,14 +181,6 @@ def test_types_are_scored_as_scikit_learn_does_and_weighted_where_they_were_draw
     assert doctypes(study(*made, drawn)).accuracy_reviewed == pytest.approx(2 / 5)
 
 
-def answer(case_id: str, kind: str = NOTE, **fields) -> Answer:
-    given = {
-        "revision": 1, "reviewer": "dr_lee", "is_simulated": False, "outcome": "validated", "submitted_at": NOW,
-        "seconds": 30.0, "was_blind": False, "review_reason": "escalated", "before": labels(), "labels": labels(kind),
-    } | fields  # fmt: skip
-    return Answer(case_id=case_id, **given)
-
-
 def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
     made = study(
         escalated("a", answers=(answer("a"),)),
@@ -199,8 +192,8 @@ def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
     (row,) = by_reviewer(made).to_dict("records")
     assert (row["cases"], row["validated"], row["corrected"], row["undeterminable"]) == (4, 1, 2, 1)
     assert row["median_seconds"] == 30.0
-    assert row["accepted_shown"].value == 0.5
-    assert (row["accepted_hidden"].value, row["accepted_hidden"].n) == (0.0, 1)
+    assert row["same_shown"].value == 0.5
+    assert (row["same_hidden"].value, row["same_hidden"].n) == (0.0, 1)
 
 
 def test_second_opinions_tell_how_far_experts_agree() -> None:
@@ -229,9 +222,10 @@ def test_a_validated_case_that_others_found_wrong_is_named() -> None:
 
 
 def audited(number: int, right: bool, confidence: float = 0.9, **fields):
+    said = NOTE if right else OTHER
     given = {
-        "agent": labels(confidence=confidence), "truth": truth(NOTE if right else OTHER, review_reason="audit"), "probability": 0.2,
-        "answers": (answer(f"d{number}", was_blind=True),),
+        "agent": labels(confidence=confidence), "truth": truth(said, review_reason="audit"),
+        "answers": (answer(f"d{number}", said, was_blind=True),),
     } | fields  # fmt: skip
     return document(f"d{number}", **given)
 
@@ -258,6 +252,45 @@ def test_audits_of_two_rates_are_made_equal_before_they_prove_anything() -> None
     made = offer(study(*rows), rate=0.05)
     assert made.audits + made.set_aside == 500
     assert 150 < made.audits < 250
+
+
+def test_audits_that_cannot_be_told_count_as_wrong() -> None:
+    rows = [audited(number, right=True) for number in range(60)]
+    lost = [audited(number, right=True, truth=None, standing="undeterminable") for number in range(60, 100)]
+    made = offer(study(*rows, *lost), rate=0.05)
+    assert made.certificate.threshold is None
+    assert (made.cannot_tell, len(made.wrong)) == (40, 40)
+
+
+def test_labels_that_are_given_do_not_turn_an_audit_into_none() -> None:
+    rows = [audited(number, right=True) for number in range(62)]
+    known = truth(OTHER, source="GOLD", reviewer=None, review_reason=None)
+    wrong = [
+        audited(number, right=False, truth=known, review_reason="audit", probability=1.0, drawn_with=0.2, cell=(0.2,))
+        for number in range(62, 70)
+    ]
+    made = offer(study(*rows, *wrong), rate=0.05)
+    assert (made.audits, len(made.wrong), made.certificate.threshold) == (70, 8, None)
+
+
+def test_nothing_is_offered_while_accepted_documents_are_known_to_be_wrong_otherwise() -> None:
+    rows = [audited(number, right=True) for number in range(161)]
+    other = audited(200, right=False, review_reason="escalated", probability=1.0)
+    made = offer(study(*rows, other), rate=0.05)
+    assert made.certificate.threshold is None
+    assert made.otherwise_wrong == ("d200",)
+    assert "another reason than an audit" in _offered(made)
+
+
+def test_a_blind_answer_that_was_taken_back_once_the_agents_was_seen_proves_nothing_for_the_agent() -> None:
+    rows = [audited(number, right=True) for number in range(59)]
+    led = audited(
+        60,
+        right=True,
+        answers=(answer("d60", OTHER, was_blind=True), answer("d60", outcome="reopened", labels=None), answer("d60")),
+    )
+    made = offer(study(*rows, led), rate=0.05)
+    assert made.wrong == ("d60",)
 
 
 def test_confidence_is_measured_where_there_is_any() -> None:

@@ -136,7 +136,7 @@ def test_simulated_experts_review_all_that_waits_and_their_slips_are_found(outpu
     assert review(output, samples / "truth.csv", slips=0.0, seconds=0.0) == 17
     study = read_study(output)
     assert study.counts() == {"reviewed": 16, "undeterminable": 1}
-    assert study.simulated == 16
+    assert study.simulated == len(study.answers) == 17
     gold = known(read_study(output, truth=samples / "truth.csv"))
     for one in study.reviewed:
         assert one.truth.labels.dominant_type == gold[one.doc_id].truth.labels.dominant_type

@@ -49,7 +49,7 @@ def drawn(draft: Draft, *, at: int = 6, kinds: tuple[DocumentType, DocumentType]
     ("case_id", "reason", "revision", "expected"),
     [
         ("doc", "audit", 0, True),
-        ("doc", "sample", 0, False),
+        ("doc", "sample", 0, True),
         ("doc", "escalated", 0, False),
         ("doc.second", "escalated", 0, True),
         ("doc.second", "requested", 0, True),

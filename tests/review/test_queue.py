@@ -196,7 +196,7 @@ def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, desk: Any, t
         ("a", "audit", True),
         ("a.second", "escalated", True),
         ("a.adjudication", "audit", False),
-        ("a", "sample", False),
+        ("a", "sample", True),
         ("a", "escalated", False),
     ],
 )
