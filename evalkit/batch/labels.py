@@ -150,4 +150,3 @@ def checked(value: Any) -> Any:
     return value
 
 
-read_truth = read_production
