@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from demo.test_cli import evalkit_command
 
 from evalkit.batch.identity import Source
 from evalkit.batch.labels import (
@@ -184,3 +185,11 @@ def test_a_damaged_file_of_kept_labels_is_a_store_error(tmp_path: Path, labels: 
     Files(tmp_path).write("production.json", {"schema_version": 1, "labels": labels})
     with pytest.raises(StoreError, match=r"production\.json"):
         stored_production(Files(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "fields"), [("production", {"labels"}), ("draw", {"by", "drawn_at", "strata"})])
+def test_what_is_kept_has_a_schema(name: str, fields: set[str]) -> None:
+    schema = json.loads(evalkit_command("schema", name).stdout)
+    assert schema["type"] == "object"
+    assert set(schema["properties"]) == {"schema_version"} | fields
+    assert name in evalkit_command("schema").stdout.split()
