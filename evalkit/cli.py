@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evalkit.batch.runner import DocumentSummary, RunSummary
     from evalkit.classification.result import DocumentResult, UsageTotal
     from evalkit.evaluation.comparison import Comparison, Paired
+    from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
 
 app = typer.Typer(
@@ -38,6 +39,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a progr
 
 _INTERRUPTED = 130
 """Exit status after Ctrl-C, of Typer and of the shell."""
+_KNOWN_FROM = {"given": "given", "A": "from reviews of A alone", "B": "from reviews of B alone", "both": "from both"}
 _MOST_ROWS = 60
 """Rows of the summary table; longer runs are counted."""
 
@@ -305,7 +307,7 @@ def report(
     """
     from datetime import UTC, datetime
 
-    from evalkit.evaluation.report import build, cell, to_json, write_html
+    from evalkit.evaluation.report import build, to_json, write_html
     from evalkit.evaluation.study import read_study
     from evalkit.settings import Settings
 
@@ -316,13 +318,9 @@ def report(
         write_html(made, to)
     if as_json:
         _print_json(to_json(made))
-        return
-    for warning in made.warnings:
-        typer.echo(warning, err=True)
-    for table in [table for section in made.sections[:2] for table in section.tables]:
-        rows = [[cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
-        _print_table(rows, tuple(str(name) for name in table.frame.columns))
-    typer.echo(f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html")
+    else:
+        _print_report(made, to)
+    raise typer.Exit(1 if study.problems else 0)
 
 
 class SampleBy(StrEnum):
@@ -380,15 +378,19 @@ def compare(
     """
     from evalkit.evaluation.comparison import compare as compare_studies
     from evalkit.evaluation.study import read_study
+    from evalkit.settings import Settings
 
-    studies = [read_study(folder, truth=truth) for folder in (a, b)]
+    foreign = Settings.load().foreign_types
+    studies = [read_study(folder, truth=truth, foreign_types=foreign) for folder in (a, b)]
     compared = compare_studies(*studies)
     if as_json:
         _print_json(compared.to_json())
     else:
         _print_comparison(compared)
-    for line in dict.fromkeys(problem for study in studies for problem in study.problems):
+    problems = dict.fromkeys(problem for study in studies for problem in study.problems)
+    for line in problems:
         _complain(line)
+    raise typer.Exit(1 if problems else 0)
 
 
 @app.command()
@@ -401,6 +403,8 @@ def schema(
     """
     from pydantic import BaseModel
 
+    from evalkit.batch.draws import Draw
+    from evalkit.batch.labels import StoredProduction
     from evalkit.classification.result import DocumentFailure, DocumentResult
     from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
@@ -410,10 +414,12 @@ def schema(
     models: dict[str, type[BaseModel]] = {
         "bundle": DocumentBundle,
         "classification": ClassificationOutput,
+        "draw": Draw,
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
         "issue": Issue,
         "packet": SMEPacket,
+        "production": StoredProduction,
         "result": DocumentResult,
         "review": Review,
     }
@@ -548,6 +554,17 @@ def _after_repair(document: DocumentSummary) -> str:
     return f" after {repairs} repair{'s' * (repairs > 1)}" if repairs > 0 else ""
 
 
+def _print_report(made: Report, to: Path | None) -> None:
+    from evalkit.evaluation.report import cell
+
+    for warning in made.warnings:
+        _complain(warning)
+    for table in [table for section in made.sections[:2] for table in section.tables]:
+        rows = [[cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
+        _print_table(rows, tuple(str(name) for name in table.frame.columns))
+    typer.echo(f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html")
+
+
 def _print_comparison(compared: Comparison) -> None:
     from evalkit.evaluation.comparison import records
 
@@ -572,12 +589,20 @@ def _print_comparison(compared: Comparison) -> None:
     typer.echo(f"{len(changed)} documents changed{left_out}")
     for name, outcome in (("Type", compared.type), ("Segments exactly", compared.segments)):
         typer.echo(f"{name}: {_paired(outcome)}")
+    _print_truths(compared)
+    effort = [[one["measure"], *(_amount(one[side]) for side in "ab")] for one in records(compared.effort)]
+    _print_table(effort, ("", "A", "B"))
+
+
+def _print_truths(compared: Comparison) -> None:
+    if known := ", ".join(f"{n} {_KNOWN_FROM[name]}" for name, n in compared.known_from.items() if n):
+        typer.echo(f"Truths: {known}")
+    if compared.leaning:
+        typer.echo(compared.leaning)
     if compared.disputed:
         typer.echo(f"The folders know different truths of {', '.join(compared.disputed)}: left out")
     if compared.simulated:
         typer.echo(f"{compared.simulated} of the truths are those of simulated reviewers")
-    effort = [[one["measure"], *(_amount(one[side]) for side in "ab")] for one in records(compared.effort)]
-    _print_table(effort, ("", "A", "B"))
 
 
 def _changes(row: dict[str, Any]) -> list[str]:

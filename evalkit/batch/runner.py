@@ -24,7 +24,7 @@ from evalkit.batch.asking import Asking
 from evalkit.batch.audit import AuditPlan
 from evalkit.batch.draws import sampled
 from evalkit.batch.identity import Source, find, stem_of
-from evalkit.batch.labels import ProductionLabels, checked, keep_production, read_classifications, read_production
+from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
 from evalkit.classification.lexicon import lexicon
@@ -233,9 +233,13 @@ async def arun(
                 rebuild(files, index)
             known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
             found = find(paths, {sha256: row["doc_id"] for sha256, row in known.items()})
-            labels = read_production(Path(production)) if production is not None else None
-            if labels is not None:
-                keep_production(files, labels, found.sources)
+            labels, idle_rows = None, []
+            if production is not None:
+                given_labels = read_production(Path(production))
+                labels = given_labels.among(found.sources)
+                keep_production(files, labels)
+                earlier = {row["doc_id"]: row["file_path"] for row in index.documents()}
+                idle_rows = idle(given_labels, found.sources, earlier)
             supplied, unknown = (
                 read_classifications(Path(classifications), found.sources) if classifications is not None else ({}, [])
             )
@@ -248,7 +252,7 @@ async def arun(
             index.close()
     return RunSummary(
         documents=tuple(documents),
-        problems=tuple(str(problem) for problem in [*found.problems, *unknown]),
+        problems=tuple(str(problem) for problem in [*found.problems, *idle_rows, *unknown]),
         copies=tuple(f"{path} is the same document as {doc_id}" for path, doc_id in found.copies),
         output=str(folder),
         seconds=round(time.monotonic() - began, 3),
@@ -427,7 +431,7 @@ class _Batch:
         index: Index,
         asking: Asking,
         known: Mapping[str, Mapping[str, Any]],
-        labels: ProductionLabels | None,
+        labels: Mapping[str, Mapping[str, Any]] | None,
         supplied: Mapping[str, Any],
         fresh: bool,
     ) -> None:
@@ -545,7 +549,7 @@ class _Batch:
 
     def _publish(self, result: DocumentResult, bundle: DocumentBundle, source: Source) -> None:
         """Ground truth and packet, or their withdrawal, as the decision asks."""
-        label = self._labels.label(source) if self._labels else None
+        label = self._labels.get(source.doc_id) if self._labels else None
         packet = partial(
             SMEPacketGenerator().packet, result, bundle, production=label, created_at=result.times["finished_at"]
         )

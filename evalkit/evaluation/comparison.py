@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal
@@ -17,12 +17,16 @@ import pandas as pd
 
 from evalkit.batch.labels import Span
 from evalkit.evaluation.intervals import Estimate
+from evalkit.evaluation.metrics import is_exact
 from evalkit.evaluation.study import Document, Labels, Study, Truth
 
 NOT_READ = "NOT READ"
 """Instead of a decision, of a document that could not be read."""
 CANNOT_TELL = "cannot tell"
 """Instead of a type: none was given."""
+
+KNOWN_FROM = ("given", "A", "B", "both")
+"""Who can know a truth: a file of labels, the reviews of one folder alone, those of both."""
 
 _FEWEST = 6
 """Discordant documents below which no outcome can have a p-value under 0.05: 2 · 0.5⁵ is 0.0625."""
@@ -110,6 +114,8 @@ class Comparison:
     """Documents of which the two folders know different truths: they are left out of what is in dispute."""
     simulated: int
     """Documents whose truth a program told."""
+    known_from: Mapping[str, int]
+    """Documents with a known truth by who knows it: ``given`` (a file of labels), ``A`` alone, ``B`` alone, ``both``."""
     effort: pd.DataFrame
     """``measure, a, b``: calls, tokens, cost_usd (None: not known), seconds, of the documents of both; seconds of those
     that were timed in both."""
@@ -118,6 +124,18 @@ class Comparison:
     def changed(self) -> pd.DataFrame:
         """The documents of which anything changed."""
         return self.documents[self.documents["changed"]]
+
+    @property
+    def leaning(self) -> str | None:
+        """Why accuracies cannot be compared plainly, in words: one run's reviews alone tell more of the truths."""
+        run = "A" if self.known_from["A"] > self.known_from["B"] else "B"
+        if self.known_from["A"] == self.known_from["B"]:
+            return None
+        return (
+            f"A comparison of accuracies leans here: {self.known_from[run]} of the truths are from reviews of {run} alone, "
+            f"mostly of documents that {run} escalated, which are hard for {run} (this leans against it), by experts who "
+            "may have seen its answer (this leans towards it)"
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values; money as text."""
@@ -133,6 +151,8 @@ class Comparison:
             "segments": _paired_json(self.segments),
             "disputed": list(self.disputed),
             "simulated": self.simulated,
+            "known_from": dict(self.known_from),
+            "leaning": self.leaning,
             "effort": [
                 {name: str(value) if isinstance(value, Decimal) else value for name, value in row.items()}
                 for row in records(self.effort)
@@ -161,6 +181,7 @@ def compare(a: Study, b: Study) -> Comparison:
         ),
         disputed=tuple(row["doc_id"] for row in rows if row["truth_from"] == "disputed"),
         simulated=sum(row["simulated"] for row in rows),
+        known_from={name: sum(row["truth_from"] == name for row in rows) for name in KNOWN_FROM},
         effort=_effort(pairs),
     )
 
@@ -211,15 +232,20 @@ def _open_codes(document: Document) -> Counter[str]:
 
 
 def _written(segments: Sequence[Span]) -> str:
-    """Segments as a file of labels has them.
+    """Segments as a file of labels has them, by first page.
 
-    >>> _written([(1, 2, "Clinical Note"), (3, 3, None)])
+    >>> _written([(3, 3, None), (1, 2, "Clinical Note")])
     '1-2 Clinical Note; 3 cannot tell'
     """
     ranges = (
-        (f"{first}" if first == last else f"{first}-{last}", kind or CANNOT_TELL) for first, last, kind in segments
+        (f"{first}" if first == last else f"{first}-{last}", kind or CANNOT_TELL)
+        for first, last, kind in _in_order(segments)
     )
     return "; ".join(f"{pages} {kind}" for pages, kind in ranges)
+
+
+def _in_order(segments: Sequence[Span]) -> tuple[Span, ...]:
+    return tuple(sorted(segments, key=lambda one: (*one[:2], one[2] or "")))
 
 
 def _type_changes(pairs: Sequence[tuple[Document, Document]]) -> pd.DataFrame:
@@ -257,11 +283,11 @@ def _judged(a: Document, b: Document) -> dict[str, Any]:
     is_disputed = bool(kinds or segments)
     return {
         "truth": kind,
-        "right_a": None if kind is None else _said(a.agent, "dominant_type") == kind,
-        "right_b": None if kind is None else _said(b.agent, "dominant_type") == kind,
+        "right_a": None if kind is None else a.agent is not None and a.agent.dominant_type == kind,
+        "right_b": None if kind is None else b.agent is not None and b.agent.dominant_type == kind,
         "true_segments": None if parts is None else _written(parts),
-        "segments_right_a": None if parts is None else _said(a.agent, "segments") == parts,
-        "segments_right_b": None if parts is None else _said(b.agent, "segments") == parts,
+        "segments_right_a": None if parts is None else _is_exact(a.agent, parts),
+        "segments_right_b": None if parts is None else _is_exact(b.agent, parts),
         "truth_from": "disputed" if is_disputed else _source(a.truth, b.truth),
         "simulated": int(any(one is not None and one.is_simulated for one in (a.truth, b.truth))),
     }
@@ -274,9 +300,13 @@ def _truths(a: Document, b: Document, part: Part) -> set[Any]:
     return {_said(one.labels, part) for one in given or known}
 
 
-def _said(labels: Labels | None, part: Part) -> Any:
-    """None where nothing was answered: that is never right."""
-    return getattr(labels, part, None)
+def _said(labels: Labels, part: Part) -> Any:
+    return labels.dominant_type if part == "dominant_type" else _in_order(labels.segments)
+
+
+def _is_exact(agent: Labels | None, segments: Sequence[Span]) -> bool:
+    """Where nothing was answered, it is never right."""
+    return agent is not None and is_exact(segments, agent.segments, typed=True)
 
 
 def _source(a: Truth | None, b: Truth | None) -> str:

@@ -16,6 +16,8 @@ INK, GRID, MAIN, SECOND = "#1f2937", "#d7dbe0", "#0b5cad", "#b8540a"
 SEVERITY = {"BLOCKER": "#b42318", "MAJOR": "#b8740a", "MINOR": "#667085"}
 
 _SIZE = (5.2, 3.4)
+_PLAIN = {"parse_math": False}
+"""Of text that comes from data: what stands between dollar signs in it is no formula."""
 
 
 def svg(figure: Figure) -> str:
@@ -48,8 +50,8 @@ def confusion(table: pd.DataFrame) -> Figure:
     edges = [[place - 0.5 for place in range(len(names) + 1)] for names in (table.columns, table.index)]
     axes.pcolormesh(*edges, shares.to_numpy(dtype=float), cmap="Blues", vmin=0, vmax=1.2)  # shapes, not a picture
     axes.invert_yaxis()
-    axes.set_xticks(range(len(table.columns)), [_broken(name) for name in table.columns], fontsize=8)
-    axes.set_yticks(range(len(table.index)), [str(name) for name in table.index], fontsize=8)
+    axes.set_xticks(range(len(table.columns)), [_broken(name) for name in table.columns], fontsize=8, **_PLAIN)
+    axes.set_yticks(range(len(table.index)), [str(name) for name in table.index], fontsize=8, **_PLAIN)
     for row, name in enumerate(table.index):
         for column, said in enumerate(table.columns):
             count = table.loc[name, said]
@@ -101,8 +103,9 @@ def stacked(counts: Mapping[str, Mapping[str, int]], colours: Mapping[str, str],
     left = [0] * len(names)
     for part, colour in colours.items():
         widths = [counts[name].get(part, 0) for name in names]
-        axes.barh(names, widths, left=left, color=colour, label=part)
+        axes.barh(range(len(names)), widths, left=left, color=colour, label=part)
         left = [one + more for one, more in zip(left, widths, strict=True)]
+    axes.set_yticks(range(len(names)), names, **_PLAIN)
     figure.legend(fontsize=7, frameon=False, loc="outside upper right", ncols=len(colours))
     axes.tick_params(labelsize=8)
     return figure

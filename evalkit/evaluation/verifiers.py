@@ -15,9 +15,11 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
+from evalkit.batch.labels import MOST_PAGES, Span
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.evaluation.domain import Certain, Drawn, share_within
 from evalkit.evaluation.intervals import Estimate, exact
+from evalkit.evaluation.metrics import is_exact
 from evalkit.evaluation.study import Document, Finding, Labels, Study, Truth
 from evalkit.issue import Issue
 from evalkit.review.case import COUNTED
@@ -134,14 +136,20 @@ def _rule_row(rule: Rule, raised: Sequence[tuple[Document, list[Finding]]], pays
 
 
 def _was_needed(document: Document) -> bool | None:
-    """Whether an expert had to correct the answer; of a given label, whether it differs; None: nobody has told."""
-    truth = document.truth
+    """Whether the answer has to be corrected, as it is now; None: nobody has told.
+
+    What an expert once corrected may be right today: a later run may have answered otherwise.
+    """
+    truth, agent = document.truth, document.agent
     if truth is None:
         return None
-    if truth.source != "GOLD":
-        return truth.source == "SME_CORRECTED"
-    parts = [is_wrong(document, level) for level in LEVELS]
-    return True if document.agent is None or True in parts else False if False in parts else None
+    if agent is None:
+        return True
+    parts = [_differs(agent, truth, level) for level in LEVELS]
+    if truth.source == "SME_CORRECTED" and truth.says("mixture"):
+        said, true = agent, truth.labels
+        parts.append((said.presence, said.mixture) != (true.presence, true.mixture))
+    return True if True in parts else False if False in parts else None
 
 
 def _by_program(document: Document) -> bool:
@@ -268,9 +276,14 @@ def is_wrong(document: Document, level: Level) -> bool | None:
     truth, agent = document.truth, document.agent
     if truth is None or agent is None or not _says(agent, level):
         return None
+    return _differs(agent, truth, level)
+
+
+def _differs(agent: Labels, truth: Truth, level: Level) -> bool | None:
+    """Whether it is not what is true, be it for want of an answer; None: nobody stands for that part."""
     if level == "type":
         return agent.dominant_type != truth.labels.dominant_type if truth.says("dominant_type") else None
-    return agent.segments != truth.labels.segments if truth.says("segments") else None
+    return not is_exact(truth.labels.segments, agent.segments, typed=True) if truth.says("segments") else None
 
 
 def _says(agent: Labels | None, level: Level) -> bool:
@@ -385,26 +398,35 @@ def missed(study: Study) -> pd.DataFrame:
     for one in study.documents:
         if one.truth is None or one.agent is None:
             continue
-        unraised = [each for each in _differences(one.agent, one.truth) if not _was_raised(one, each)]
+        unraised = [each for each in _differences(one.agent, one.truth, one.pages) if not _was_raised(one, each)]
         rows += [_missed_row(one, one.truth, each) for each in (*unraised, *_flags(study, one))]
     return pd.DataFrame(rows, columns=list(MISSED_COLUMNS))
 
 
-def _differences(agent: Labels, truth: Truth) -> Iterator[_Difference]:
+def _differences(agent: Labels, truth: Truth, total: int | None) -> Iterator[_Difference]:
     said, true = agent.dominant_type, truth.labels.dominant_type
     if truth.says("dominant_type") and said != true:
         yield _Difference("type", said or "cannot tell", true or "cannot tell", ())
     if not truth.says("segments"):
         return
-    before = {(first, last): kind for first, last, kind in agent.segments}
-    after = {(first, last): kind for first, last, kind in truth.labels.segments}
+    before = {(first, last): kind for first, last, kind in sorted(agent.segments, key=_place)}
+    after = {(first, last): kind for first, last, kind in sorted(truth.labels.segments, key=_place)}
     if before.keys() != after.keys():
-        pages = {page for first, last in before.keys() ^ after.keys() for page in range(first, last + 1)}
+        pages = {page for first, last in before.keys() ^ after.keys() for page in _pages(first, last, total)}
         yield _Difference("boundary", _ranges(before), _ranges(after), tuple(sorted(pages)))
     for (first, last), kind in after.items():
         if len(after) > 1 and (first, last) in before and before[first, last] != kind:
             was = before[first, last] or "cannot tell"
-            yield _Difference("segment type", was, kind or "cannot tell", tuple(range(first, last + 1)))
+            yield _Difference("segment type", was, kind or "cannot tell", tuple(_pages(first, last, total)))
+
+
+def _place(segment: Span) -> tuple[int, int]:
+    return segment[:2]
+
+
+def _pages(first: int, last: int, total: int | None) -> range:
+    """These pages, as far as the document has them; an answer may name a page of any number."""
+    return range(max(first, 1), min(last, total or MOST_PAGES, MOST_PAGES) + 1)
 
 
 def _ranges(segments: Iterable[tuple[int, int]]) -> str:
@@ -418,9 +440,10 @@ def _flags(study: Study, document: Document) -> Iterator[_Difference]:
     if not judged or document.truth is None or document.truth.source == "GOLD":
         return
     review = Files(study.output).read(review_name(judged[-1].case_id, judged[-1].revision))
-    for row in review["segment_flags"]:
+    for row in review.get("segment_flags", ()):
         if "flag" in row:
-            pages = tuple(range(row["start_page"], row["end_page"] + 1))
+            first, last = row.get("start_page"), row.get("end_page")
+            pages = () if first is None or last is None else tuple(_pages(first, last, document.pages))
             yield _Difference("flag", "", row["flag"], pages)
 
 

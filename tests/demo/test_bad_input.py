@@ -231,6 +231,34 @@ def test_production_labels_as_json_by_file_name(samples: Path, tmp_path: Path) -
     assert packet["production_classification"] == {"dominant_type": "Other", "confidence": 0.4}
 
 
+def test_a_file_name_that_two_documents_bear_labels_neither(samples: Path, tmp_path: Path) -> None:
+    for folder, name in (("a", "poor_scan"), ("b", "fabricated_quote")):
+        (tmp_path / "in" / folder).mkdir(parents=True)
+        (tmp_path / "in" / folder / "scan.pdf").write_bytes((samples / f"{name}.pdf").read_bytes())
+    labels = tmp_path / "labels.csv"
+    labels.write_text("filename,dominant_type\nscan.pdf,Other\n")
+    run = evalkit.run([tmp_path / "in"], output=tmp_path / "output", production=labels)
+    (problem,) = run.problems
+    assert "several documents are called scan.pdf" in problem
+    assert run.exit_status == 1
+    packets = [json.loads(path.read_text()) for path in (tmp_path / "output/sme_packets").iterdir()]
+    assert packets
+    assert {packet["production_classification"] is None for packet in packets} == {True}
+    assert not (tmp_path / "output/production.json").exists()
+
+
+def test_labels_that_belong_to_no_document_are_one_line(samples: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("doc_id,dominant_type\nquest_cbc,Other\nnobody,Other\n")
+    run = evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output", production=labels)
+    (problem,) = run.problems
+    assert "1 row of production labels belongs to no document: nobody" in problem
+    # A row about a document of an earlier run is no slip.
+    labels.write_text("doc_id,dominant_type\nquest_cbc,Other\nconsent_form.pdf,Other\n")
+    later = evalkit.run([samples / "consent_form.pdf"], output=tmp_path / "output", production=labels)
+    assert later.problems == ()
+
+
 def test_a_folder_of_classifications_that_is_not_there(samples: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="gone"):
         evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output", classifications=tmp_path / "gone")

@@ -19,6 +19,7 @@ import evalkit
 from evalkit.evaluation.comparison import CHANGE_COLUMNS, Comparison, compare, paired
 from evalkit.evaluation.study import Document
 from evalkit.samples import draw
+from evalkit.samples.experts import review
 
 ABSENT, ALTERED = "V4-QUOTE-ABSENT", "V4-QUOTE-ALTERED"
 
@@ -156,6 +157,33 @@ def test_segments_are_right_only_exactly_and_where_somebody_stands_for_them() ->
     assert (one.type.both, one.segments.only_b, one.segments.documents) == (1, 1, 1)
     kind_only = truth(NOTE, *two, vouched=frozenset({"dominant_type"}))
     assert judged(document("a", truth=kind_only), document("a")).segments.documents == 0
+
+
+def test_the_order_in_which_segments_are_written_makes_no_difference() -> None:
+    two = ((1, 1, NOTE), (2, 2, OTHER))
+    backwards = two[::-1]
+    a = document("a", agent=labels(NOTE, *two), truth=truth(NOTE, *backwards))
+    b = document("a", agent=labels(NOTE, *backwards), truth=truth(NOTE, *two))
+    one = judged(a, b)
+    assert (one.segments.both, one.segments.documents) == (1, 1)
+    assert one.changed.empty
+    assert one.disputed == ()
+    assert row(one.documents, "a")["segments_b"] == "1 Clinical Note; 2 Other"
+
+
+def test_who_knows_the_truths_and_which_way_that_leans() -> None:
+    gold = truth(source="GOLD")
+    known_a = {"given": gold, "one": truth(), "two": truth(), "three": truth(), "both": truth(), "none": None}
+    known_b = {"given": gold, "one": None, "two": None, "three": None, "both": truth(), "none": None}
+    a, b = (study(*(document(name, truth=said) for name, said in known.items())) for known in (known_a, known_b))
+    one, mirrored = compare(a, b), compare(b, a)
+    assert one.known_from == {"given": 1, "A": 3, "B": 0, "both": 1}
+    assert mirrored.known_from == {"given": 1, "A": 0, "B": 3, "both": 1}
+    assert "3 of the truths are from reviews of A alone" in one.leaning
+    assert "3 of the truths are from reviews of B alone" in mirrored.leaning
+    assert compare(a, a).leaning is None
+    told = json.loads(json.dumps(one.to_json()))
+    assert (told["known_from"], told["leaning"]) == (one.known_from, one.leaning)
 
 
 def test_a_missing_answer_is_never_right() -> None:
@@ -298,6 +326,66 @@ def test_a_folder_without_results_is_one_line(two_runs: tuple[Path, Path, Path],
     shown = evalkit_command("compare", two_runs[0], tmp_path)
     assert shown.returncode == 2
     assert len(shown.stderr.strip().splitlines()) == 1
+
+
+def test_the_command_says_whose_reviews_tell_the_truth(
+    two_runs: tuple[Path, Path, Path], samples: Path, tmp_path: Path
+) -> None:
+    a, b, _ = two_runs
+    shutil.copytree(a, tmp_path / "a")
+    review(tmp_path / "a", samples / "truth.csv", slips=0.0, seconds=0.0)
+    shown = evalkit_command("compare", tmp_path / "a", b)
+    assert shown.returncode == 0, shown.stderr
+    (told,) = (line for line in shown.stdout.splitlines() if line.startswith("Truths: "))
+    assert told.endswith(" from reviews of A alone")
+    assert "leans here" in shown.stdout
+    given = evalkit_command("compare", *two_runs[:2], "--truth", two_runs[2])
+    assert "Truths: 2 given\n" in given.stdout
+    assert "leans" not in given.stdout
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_damaged_file_makes_the_exit_status_and_nothing_else(
+    two_runs: tuple[Path, Path, Path], tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    a, b, _ = two_runs
+    shutil.copytree(a, tmp_path / "a")
+    (tmp_path / "a/results/quest_cbc.json").write_text("{")
+    shown = evalkit_command("compare", tmp_path / "a", b, *more)
+    assert shown.returncode == 1
+    assert "quest_cbc" in shown.stderr
+    assert "Traceback" not in shown.stderr
+    assert "fabricated_quote" in shown.stdout
+    if more:
+        assert [one["doc_id"] for one in json.loads(shown.stdout)["documents"]] == ["fabricated_quote"]
+    else:
+        assert "1 documents in both" in shown.stdout
+        assert "cost_usd" in shown.stdout
+
+
+def test_a_label_of_production_is_a_problem_until_it_is_mapped(
+    two_runs: tuple[Path, Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(two_runs[0], tmp_path / "a")
+    kept = {"schema_version": 1, "labels": {"quest_cbc": {"dominant_type": "LAB"}}}
+    (tmp_path / "a/production.json").write_text(json.dumps(kept))
+    words = ("compare", tmp_path / "a", two_runs[1])
+    assert evalkit_command(*words).returncode == 1
+    monkeypatch.setenv("EVALKIT_FOREIGN_TYPES", '{"LAB": "Other"}')
+    assert evalkit_command(*words).returncode == 0
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_report_of_damaged_files_is_whole_and_ends_with_1(
+    two_runs: tuple[Path, Path, Path], tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    shutil.copytree(two_runs[0], tmp_path / "a")
+    (tmp_path / "a/results/quest_cbc.json").write_text("{")
+    shown = evalkit_command("report", "--output", tmp_path / "a", "--to", tmp_path / "r.html", *more)
+    assert shown.returncode == 1
+    assert "Traceback" not in shown.stderr
+    assert "quest_cbc" in (" ".join(json.loads(shown.stdout)["warnings"]) if more else shown.stderr)
+    assert (tmp_path / "r.html").stat().st_size > 10_000
 
 
 def test_a_run_compared_with_itself_shows_nothing(two_runs: tuple[Path, Path, Path]) -> None:

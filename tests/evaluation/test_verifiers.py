@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from evalkit.evaluation.verifiers import (
     STOPPED_COLUMNS,
     by_rule,
     escalated_alone,
+    is_wrong,
     missed,
     rule_of,
     stopped,
@@ -29,6 +31,9 @@ from evalkit.evaluation.verifiers import (
 
 VENDOR, ABSENT, SEMANTIC = "V3-TRAP-VENDOR", "V4-QUOTE-ABSENT", "V2-SEMANTIC"
 LENGTH, SHARES = "V4-SNIPPET-LENGTH", "V2-SEGMENT-SHARE-SUM"
+
+
+THREE = ((1, 2, NOTE), (3, 4, GENOMIC), (5, 6, OTHER))
 
 
 def row(frame: DataFrame, **where: str) -> dict:
@@ -130,6 +135,28 @@ def test_what_a_rule_alone_cost_and_was_worth() -> None:
     assert (one["minutes"], one["untimed"]) == (2.5, 1)
     other = row(frame, code=ABSENT)
     assert (other["alone"], other["minutes"], other["verdict"]) == (0, 0, "escalates nothing alone")
+
+
+@pytest.mark.parametrize(
+    ("true", "now", "needed"),
+    [
+        (corrected(GENOMIC), GENOMIC, False),  # a later run answers as the expert did
+        (corrected(GENOMIC), OTHER, True),
+        (truth(NOTE), GENOMIC, True),  # or no longer as the expert found right
+        (truth(NOTE), NOTE, False),
+        (truth(NOTE), None, True),
+        (corrected(vouched=frozenset()), NOTE, None),
+        (replace(corrected(vouched=frozenset({"mixture"})), labels=labels(mixture={NOTE: 0.9})), NOTE, True),
+    ],
+)
+def test_the_answer_of_today_is_judged_not_that_of_the_review(true, now, needed) -> None:
+    one = row(by_rule(study(escalated("a", truth=true, agent=labels(now), findings=(finding(VENDOR),)))))
+    assert (one["corrected"], one["validated"], one["open"]) == (needed is True, needed is False, needed is None)
+
+
+def test_segments_in_another_order_are_no_error() -> None:
+    one = escalated("a", pages=6, agent=labels(NOTE, *THREE[::-1]), truth=truth(NOTE, *THREE))
+    assert is_wrong(one, "segments") is False
 
 
 def test_a_missing_answer_that_gold_contradicts_was_needed() -> None:
@@ -321,9 +348,6 @@ def differences_of(one: Document) -> list[tuple[str, str, str, tuple[int, ...]]]
     return list(zip(frame["differs"], frame["was"], frame["is"], frame["pages"], strict=True))
 
 
-THREE = ((1, 2, NOTE), (3, 4, GENOMIC), (5, 6, OTHER))
-
-
 @pytest.mark.parametrize(
     ("true", "expected"),
     [
@@ -337,7 +361,22 @@ THREE = ((1, 2, NOTE), (3, 4, GENOMIC), (5, 6, OTHER))
     ],
 )
 def test_what_an_expert_said_otherwise_of_several_segments(true, expected) -> None:
-    assert differences_of(document("a", agent=labels(NOTE, *THREE), truth=truth(*true, source="GOLD"))) == expected
+    one = document("a", pages=6, agent=labels(NOTE, *THREE), truth=truth(*true, source="GOLD"))
+    assert differences_of(one) == expected
+    backwards = document("a", pages=6, agent=labels(NOTE, *THREE[::-1]), truth=truth(*true, source="GOLD"))
+    assert differences_of(backwards) == expected
+
+
+@pytest.mark.parametrize("pages", [6, None])
+def test_pages_that_a_document_does_not_have_are_not_counted(pages: int | None) -> None:
+    endless = labels(NOTE, (1, 2, NOTE), (3, 10**11, OTHER))
+    true = truth(NOTE, (1, 2, NOTE), (3, 6, OTHER), source="GOLD")
+    ((differs, *_, concerned),) = differences_of(document("a", pages=pages, agent=endless, truth=true))
+    assert (differs, concerned[:4]) == ("boundary", (3, 4, 5, 6))
+    assert len(concerned) == 4 if pages else len(concerned) < 10**6
+    same = truth(NOTE, (1, 2, NOTE), (3, 10**11, GENOMIC), source="GOLD")
+    ((differs, *_, concerned),) = differences_of(document("a", pages=pages, agent=endless, truth=same))
+    assert (differs, concerned[:4]) == ("segment type", (3, 4, 5, 6))
 
 
 def test_a_document_of_one_segment_is_missed_once() -> None:
@@ -360,7 +399,7 @@ def test_a_document_of_one_segment_is_missed_once() -> None:
 )
 def test_raised_it_has_who_objected_there(found, is_missed) -> None:
     true = truth(NOTE, THREE[0], (3, 6, GENOMIC), source="GOLD")
-    one = escalated("a", agent=labels(NOTE, *THREE), truth=true, findings=found)
+    one = escalated("a", pages=6, agent=labels(NOTE, *THREE), truth=true, findings=found)
     assert bool(differences_of(one)) is is_missed
 
 
@@ -418,3 +457,13 @@ def test_flags_are_read_from_the_review_that_stands(tmp_path: Path) -> None:
         ("a", "flag", "other_patient", (1, 2)),
         ("b", "flag", "out_of_order", (1, 2)),
     ]
+
+
+def test_a_flag_without_pages_is_about_the_whole_document_and_others_end_with_it(tmp_path: Path) -> None:
+    flags = [{"flag": "duplicate"}, {"flag": "other_patient", "start_page": 2, "end_page": 10**11}]
+    for case_id, stored in (("a", {"segment_flags": flags}), ("b", {})):
+        (tmp_path / "reviews" / case_id).mkdir(parents=True)
+        (tmp_path / f"reviews/{case_id}/0001.json").write_text(json.dumps({"schema_version": 1} | stored))
+    seen = tuple(escalated(name, truth=truth(), answers=(answer(name),), pages=3) for name in "ab")
+    frame = missed(Study(tmp_path, seen, ()))
+    assert list(zip(frame["is"], frame["pages"], strict=True)) == [("duplicate", ()), ("other_patient", (2, 3))]

@@ -1,0 +1,195 @@
+"""Files of labels, production's and true ones: what is read, what is refused with which row, and whom a row labels."""
+
+import json
+from pathlib import Path
+
+import pytest
+from demo.test_cli import evalkit_command
+
+from evalkit.batch.identity import Source
+from evalkit.batch.labels import (
+    MOST_PAGES,
+    GivenLabels,
+    idle,
+    keep_production,
+    read_production,
+    read_truth,
+    spans,
+    stored_production,
+)
+from evalkit.errors import StoreError, UsageError
+from evalkit.store import Files
+
+HEAD = "doc_id,dominant_type,segments\n"
+
+
+def written(folder: Path, text: str, name: str = "labels.csv") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def sources(*paths: str) -> list[Source]:
+    """Documents called ``one``, ``two`` …, by path."""
+    ids = ("one", "two", "three")
+    return [Source(doc_id, Path(path), None) for doc_id, path in zip(ids, paths, strict=False)]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is read
+
+
+@pytest.mark.parametrize("read", [read_production, read_truth])
+def test_an_empty_cell_behind_the_last_column_says_nothing(tmp_path: Path, read) -> None:
+    labels = read(written(tmp_path, "doc_id,dominant_type\na,Other,\nb,Other,, \n"))
+    assert labels.rows == {"a": {"dominant_type": "Other"}, "b": {"dominant_type": "Other"}}
+
+
+@pytest.mark.parametrize("read", [read_production, read_truth])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HEAD + "a,Other\nb,Other,1 Other,extra\n", "row 2 has more cells"),
+        (HEAD + "a,Other\nb,Other\na,Clinical Note\n", "row 3 says of a something else"),
+        (HEAD + 'a,Other,1-2 Other\na,Other,"1 Other; 2 Other"\n', "row 2 says of a something else"),
+        (HEAD + "a,Other\n,Other\n", "row 2 has no doc_id"),
+        (HEAD, "no rows"),
+    ],
+)
+def test_a_wrong_row_is_named(tmp_path: Path, read, text: str, said: str) -> None:
+    code = "TRUTH-LABELS" if read is read_truth else "PRODUCTION-LABELS"
+    with pytest.raises(UsageError, match=rf"labels\.csv: .*{said}") as refused:
+        read(written(tmp_path, text))
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize("read", [read_production, read_truth])
+@pytest.mark.parametrize("row", [{"doc_id": 7, "dominant_type": "Other"}, {"doc_id": "b", "dominant_type": ["Other"]}])
+def test_what_is_no_text_is_refused(tmp_path: Path, read, row: dict) -> None:
+    path = written(tmp_path, json.dumps([{"doc_id": "a", "dominant_type": "Other"}, row]), "labels.json")
+    with pytest.raises(UsageError, match=r"labels\.json: row 2 .*text"):
+        read(path)
+
+
+def test_the_same_label_twice_is_one(tmp_path: Path) -> None:
+    assert list(read_truth(written(tmp_path, HEAD + "a,Other,1 Other\na,Other,1 Other\n")).rows) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("b,Genomic report,", "'Genomic report' is none of the types"),
+        ("b,Other,1-2 Lab letter", "'Lab letter' is none of the types"),
+        ("b,Other,pages 1 to 5", "segments are written as"),
+        ("b,Other,1-99999999999 Other", "there is no segment of pages 1-99999999999"),
+        ("b,Other,0-2 Other", "there is no segment of pages 0-2"),
+        ("b,Other,5-2 Other", "there is no segment of pages 5-2"),
+    ],
+)
+def test_a_truth_that_cannot_be_one_is_refused_and_a_label_of_production_is_not(tmp_path, row: str, said: str) -> None:
+    path = written(tmp_path, HEAD + "a,Other,1 Other\n" + row + "\n")
+    with pytest.raises(UsageError, match=rf"true labels .*labels\.csv: row 2: {said}") as refused:
+        read_truth(path)
+    assert refused.value.code == "TRUTH-LABELS"
+    assert set(read_production(path).rows) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "segment",
+    [
+        {"start_page": 1, "end_page": 2, "dominant_type": ["Other"]},
+        {"start_page": 1, "end_page": 2, "dominant_type": None},
+        {"start_page": 1, "dominant_type": "Other"},
+        {"start_page": 1.5, "end_page": 2, "dominant_type": "Other"},
+    ],
+)
+def test_a_truth_as_json_needs_whole_segments(tmp_path: Path, segment: dict) -> None:
+    rows = [{"doc_id": "a", "dominant_type": "Other", "segments": [segment]}]
+    with pytest.raises(UsageError, match="row 1: "):
+        read_truth(written(tmp_path, json.dumps(rows), "labels.json"))
+
+
+def test_spans_come_by_first_page() -> None:
+    assert spans("6 Other; 1-5 Clinical Note") == ((1, 5, "Clinical Note"), (6, 6, "Other"))
+    objects = [
+        {"start_page": start, "end_page": start, "dominant_type": kind} for start, kind in ((3, None), (1, None))
+    ]
+    assert spans(objects) == ((1, 1, None), (3, 3, None))
+    assert spans(f"{MOST_PAGES} Other") == ((MOST_PAGES, MOST_PAGES, "Other"),)
+
+
+@pytest.mark.parametrize(
+    "segments",
+    [
+        0,
+        {},
+        [7],
+        [None],
+        [[1, 2, "Other"]],
+        *([{"start_page": 1, "end_page": 2, "dominant_type": kind}] for kind in (["Other"], 7, {})),
+        *(
+            [{"start_page": page, "end_page": 9, "dominant_type": "Other"}]
+            for page in (float("inf"), True, "x", -1, [])
+        ),
+        "0 Other",
+        f"{MOST_PAGES + 1} Other",
+        "9" * 5000 + " Other",
+    ],
+)
+def test_what_is_no_segment_is_a_value_error_and_nothing_else(segments) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - that there is no other error is what is tested
+        spans(segments)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Whom a row labels
+
+
+def test_a_file_name_labels_the_one_document_of_that_name() -> None:
+    note, other = {"dominant_type": "Clinical Note"}, {"dominant_type": "Other"}
+    labels = GivenLabels({"scan.pdf": note, "two": other})
+    assert labels.among(sources("a/scan.pdf", "b/report.pdf", "c/none.pdf")) == {"one": note, "two": other}
+    both = sources("a/scan.pdf", "b/report.pdf", "c/scan.pdf")
+    assert labels.among(both) == {"two": other}
+    assert labels.ambiguous(both) == ["scan.pdf"]
+    own = GivenLabels({"scan.pdf": note, "one": other, "two": note})
+    assert own.among(sources("a/scan.pdf", "b/scan.pdf")) == {"one": other, "two": note}
+    assert own.ambiguous(sources("a/scan.pdf", "b/scan.pdf")) == []
+
+
+def test_rows_that_belong_to_nobody_are_counted_and_five_are_named() -> None:
+    labels = GivenLabels({name: {"dominant_type": "Other"} for name in ("one", "scan.pdf", "old", *"abcdef")})
+    (problem,) = idle(labels, sources("x/1.pdf", "x/scan.pdf"), {"old": "y/old.pdf"})
+    assert problem.message == "6 rows of production labels belong to no document: a, b, c, d, e …"
+    assert labels.unmatched(["one", "old"], ["scan.pdf"]) == list("abcdef")
+    (problem,) = idle(GivenLabels({"a": {}}), sources("x/1.pdf"), {})
+    assert problem.message == "1 row of production labels belongs to no document: a"
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What is kept of them
+
+
+def test_labels_are_kept_and_added_to(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    keep_production(files, {"b": {"dominant_type": "Other", "segments": [{"start_page": 1}]}})
+    keep_production(files, {"a": {"dominant_type": "LAB", "confidence": "0.4"}})
+    assert list(stored_production(files).items()) == [
+        ("a", {"dominant_type": "LAB", "confidence": "0.4"}),
+        ("b", {"dominant_type": "Other", "segments": [{"start_page": 1}]}),
+    ]
+
+
+@pytest.mark.parametrize("labels", [None, [], {"a": 7}, {"a": {"dominant_type": ["x"]}}, {"a": {}}])
+def test_a_damaged_file_of_kept_labels_is_a_store_error(tmp_path: Path, labels: object) -> None:
+    Files(tmp_path).write("production.json", {"schema_version": 1, "labels": labels})
+    with pytest.raises(StoreError, match=r"production\.json"):
+        stored_production(Files(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "fields"), [("production", {"labels"}), ("draw", {"by", "drawn_at", "strata"})])
+def test_what_is_kept_has_a_schema(name: str, fields: set[str]) -> None:
+    schema = json.loads(evalkit_command("schema", name).stdout)
+    assert schema["type"] == "object"
+    assert set(schema["properties"]) == {"schema_version"} | fields
+    assert name in evalkit_command("schema").stdout.split()
