@@ -387,10 +387,9 @@ def compare(
         _print_json(compared.to_json())
     else:
         _print_comparison(compared)
-    problems = dict.fromkeys(problem for study in studies for problem in study.problems)
-    for line in problems:
+    for line in dict.fromkeys(line for study in studies for line in (*study.problems, *study.remarks)):
         _complain(line)
-    raise typer.Exit(1 if problems else 0)
+    raise typer.Exit(1 if any(study.problems for study in studies) else 0)
 
 
 @app.command()

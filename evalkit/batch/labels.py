@@ -305,5 +305,3 @@ def checked(value: Any) -> Any:
     except (TypeError, ValueError, RecursionError) as error:
         return Unparseable(f"it holds what JSON cannot carry ({type(error).__name__})")
     return value
-
-

@@ -151,7 +151,9 @@ def bootstrap(
 
     members = _members(n, groups)
     units = len(members.sizes)
-    copies = stands_for * min(1.0, max(_MOST_COPIES, 4 * n) / stands_for.sum())  # in proportion, where there would be millions
+    copies = stands_for * min(
+        1.0, max(_MOST_COPIES, 4 * n) / stands_for.sum()
+    )  # in proportion, where there would be millions
     value = statistic(_copies(members, np.arange(units), copies, weights is not None))
     if math.isnan(value):
         return Estimate(None, worst, best, 0, "bootstrap")

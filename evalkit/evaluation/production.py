@@ -185,7 +185,7 @@ def _recall(name: str, labelled: Sequence[Document]) -> Estimate:
         [
             Drawn(_is(name, true_type(one)), production_type(one) == name, one.probability)
             for one in others
-            if one.probability and _was_looked_at(one)
+            if one.probability and one.was_looked_at
         ],
         len(others),
     )
@@ -200,13 +200,9 @@ def _share(documents: Sequence[Document], hits: frozenset[str]) -> Estimate:
     observed = [
         Observed(None if true_type(one) is None else float(one.doc_id in hits), one.probability)
         for one in documents
-        if one.probability and (one.probability == 1 or _was_looked_at(one))
+        if one.probability and (one.probability == 1 or one.was_looked_at)
     ]
     return weighted(observed, len(documents), take_all=sum(one.probability == 1 for one in documents))
-
-
-def _was_looked_at(document: Document) -> bool:
-    return document.standing in ("reviewed", "undeterminable")
 
 
 def production_type(document: Document) -> str | None:

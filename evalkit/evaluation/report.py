@@ -131,7 +131,7 @@ def build(study: Study, *, made_at: str, rate: float = 0.05) -> Report:
 def _warnings(study: Study) -> Iterable[str]:
     if study.simulated:
         yield SIMULATED.format(count=study.simulated, of=len(study.answers))
-    yield from study.problems
+    yield from (*study.problems, *study.remarks)
 
 
 # ------------------------------------------------------------------------------------------------------ sections

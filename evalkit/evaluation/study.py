@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from evalkit.batch.draws import draws, read_draws
-from evalkit.batch.labels import Span, read_production, read_truth, spans, stored_production
+from evalkit.batch.labels import GivenLabels, Span, read_production, read_truth, spans, stored_production
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
@@ -120,11 +120,8 @@ class Answer:
     labels: Labels | None
     """What the reviewer says; None where nothing was decided."""
     vouched: frozenset[str] = frozenset()
-
-    @property
-    def is_opinion(self) -> bool:
-        """Whether it is an answer of its own about the document, not the decision between two."""
-        return not self.case_id.endswith(ADJUDICATION) and self.outcome != "reopened"
+    flags: tuple[Mapping[str, Any], ...] = ()
+    """Remarks about single segments, as the review has them: ``segment_index``, ``flag``, perhaps pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +184,9 @@ class Study:
     output: Path
     documents: tuple[Document, ...]
     problems: tuple[str, ...]
-    """A sentence for each file that could not be used."""
+    """A sentence for each damaged file."""
+    remarks: tuple[str, ...] = ()
+    """A sentence for each label that could not be used as it is."""
 
     @property
     def reviewed(self) -> list[Document]:
@@ -277,7 +276,7 @@ def read_study(
     reading.labels(truth, production)
     documents = [reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results()]
     reading.name_unmatched(documents)
-    return Study(folder, tuple(answered(documents)), tuple(reading.problems))
+    return Study(folder, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)))
 
 
 def answered(documents: Iterable[Document]) -> list[Document]:
@@ -321,6 +320,7 @@ class _Reading:
     def __init__(self, files: Files, foreign_types: Mapping[str, str]) -> None:
         self.files = files
         self.problems: list[str] = []
+        self.remarks: list[str] = []
         self._foreign = foreign_types
         self._unknown: set[str] = set()
         self._rows = self._indexed()
@@ -330,6 +330,7 @@ class _Reading:
         self._reviewed = set(files.folders(REVIEWS))
         self._drawn = read_draws(files)
         self._strata = _strata(files)
+        self._given: dict[str, GivenLabels] = {}
         self._gold: Mapping[str, Mapping[str, Any]] = {}
         self._production: Mapping[str, Mapping[str, Any]] = {}
 
@@ -351,18 +352,22 @@ class _Reading:
 
     def labels(self, truth: Path | str | None, production: Path | str | None) -> None:
         """Read the files of labels."""
-        self._gold = read_truth(Path(truth)).rows if truth else {}
-        given = read_production(Path(production)).rows if production else {}
-        self._production = {**stored_production(self.files), **given}
+        if truth is not None:
+            self._given["known labels"] = read_truth(Path(truth))
+            self._gold = self._given["known labels"].rows
+        self._production = stored_production(self.files)
+        if production is not None:
+            self._given["production labels"] = read_production(Path(production))
+            self._production = {**self._production, **self._given["production labels"].rows}
 
     def name_unmatched(self, documents: Iterable[Document]) -> None:
         """Say which rows of labels belong to no document."""
-        known = {name for one in documents for name in (one.doc_id, one.filename)}
-        for what, rows in (("known labels", self._gold), ("production labels", self._production)):
-            lost = sorted(set(rows) - known)
+        every = list(documents)
+        for what, labels in self._given.items():
+            lost = labels.unmatched((one.doc_id for one in every), (one.filename for one in every))
             if lost:
                 more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
-                self.problems.append(f"{what} of no document here: {', '.join(lost[:_NAMED])}{more}")
+                self.remarks.append(f"{what} of no document here: {', '.join(lost[:_NAMED])}{more}")
 
     def _json(self, name: str) -> dict[str, Any]:
         return self.files.read(name, schema_version=TRUTH_VERSION)
@@ -446,9 +451,7 @@ class _Reading:
     def _named(self, rows: Mapping[str, Mapping[str, Any]], doc_id: str, filename: str) -> Mapping[str, Any] | None:
         """The row of a document, by doc_id, or by a file name that no other document has."""
         if doc_id not in rows and filename in rows and self._names[filename] > 1:
-            self.problems.append(
-                f"{self._names[filename]} documents are called {filename}: labels must name the doc_id"
-            )
+            self.remarks.append(f"{self._names[filename]} documents are called {filename}: labels must name the doc_id")
             return None
         return rows.get(doc_id) or rows.get(filename)
 
@@ -459,16 +462,14 @@ class _Reading:
         kind = self._foreign.get(row["dominant_type"], row["dominant_type"])
         if kind not in TYPES and kind not in self._unknown:
             self._unknown.add(kind)
-            self.problems.append(
-                f"production says {kind!r}, which is none of the five types: map it in [foreign_types]"
-            )
+            self.remarks.append(f"production says {kind!r}, which is none of the five types: map it in [foreign_types]")
         try:
             confidence = None if row.get("confidence") is None else float(row["confidence"])
             parts = [
                 (first, last, one and self._foreign.get(one, one)) for first, last, one in spans(row.get("segments"))
             ]
         except (TypeError, ValueError):
-            self.problems.append(
+            self.remarks.append(
                 "a production label has a confidence or segments that cannot be read: its type alone is used"
             )
             confidence, parts = None, []
@@ -516,6 +517,7 @@ def _answer(case_id: str, revision: int, review: Mapping[str, Any], review_reaso
         before=labels_of(review["before"]),
         labels=labels_of(review["after"]),
         vouched=frozenset(review["vouched"]),
+        flags=tuple(review["segment_flags"]),
     )
 
 

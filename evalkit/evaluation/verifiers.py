@@ -24,7 +24,6 @@ from evalkit.evaluation.study import Document, Finding, Labels, Study, Truth
 from evalkit.issue import Issue
 from evalkit.review.case import COUNTED
 from evalkit.review.packet import ADJUDICATION, SECOND
-from evalkit.store import Files, review_name
 
 PAYS_FROM = 0.1
 """Share of needed escalations from which a rule pays: a wrong accept costs more than nine cases looked at for nothing."""
@@ -229,7 +228,7 @@ class _Answers(NamedTuple):
             [
                 Drawn(is_wrong, is_hit=False, probability=one.probability)
                 for one, is_wrong in others
-                if one.probability and one.standing in ("reviewed", "undeterminable")
+                if one.probability and one.was_looked_at
             ],
             len(others),
         )
@@ -399,7 +398,7 @@ def missed(study: Study) -> pd.DataFrame:
         if one.truth is None or one.agent is None:
             continue
         unraised = [each for each in _differences(one.agent, one.truth, one.pages) if not _was_raised(one, each)]
-        rows += [_missed_row(one, one.truth, each) for each in (*unraised, *_flags(study, one))]
+        rows += [_missed_row(one, one.truth, each) for each in (*unraised, *_flags(one))]
     return pd.DataFrame(rows, columns=list(MISSED_COLUMNS))
 
 
@@ -433,14 +432,13 @@ def _ranges(segments: Iterable[tuple[int, int]]) -> str:
     return ", ".join(f"{first}–{last}" for first, last in segments)
 
 
-def _flags(study: Study, document: Document) -> Iterator[_Difference]:
+def _flags(document: Document) -> Iterator[_Difference]:
     """What the expert whose word stands remarked about segments."""
     own = [one for one in document.answers if not one.case_id.endswith(SECOND)]
     judged = [one for one in own if one.case_id.endswith(ADJUDICATION)] or own
     if not judged or document.truth is None or document.truth.source == "GOLD":
         return
-    review = Files(study.output).read(review_name(judged[-1].case_id, judged[-1].revision))
-    for row in review.get("segment_flags", ()):
+    for row in judged[-1].flags:
         if "flag" in row:
             first, last = row.get("start_page"), row.get("end_page")
             pages = () if first is None or last is None else tuple(_pages(first, last, document.pages))

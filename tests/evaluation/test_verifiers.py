@@ -1,10 +1,8 @@
 """What rules are worth and which errors they stop, by documents made by hand."""
 
-import json
 import math
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from evaluation.findings import answer, finding
@@ -425,32 +423,24 @@ def test_a_missed_document_says_where_it_stands_and_no_word_of_the_note() -> Non
     assert "Doe" not in frame.to_csv()
 
 
-def test_flags_are_read_from_the_review_that_stands(tmp_path: Path) -> None:
-    def write(case_id: str, revision: int, *flags: str) -> None:
-        place = {"segment_index": 1, "start_page": 1, "end_page": 2}
-        rows = [place | {"flag": flag} for flag in flags] + [place | {"note": "Mrs. Doe"}]
-        path = tmp_path / "reviews" / case_id / f"{revision:04d}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"schema_version": 1, "segment_flags": rows}))
+def flagged(*flags: str) -> tuple[dict, ...]:
+    place = {"segment_index": 1, "start_page": 1, "end_page": 2}
+    return (*(place | {"flag": flag} for flag in flags), place | {"note": "Mrs. Doe"})
 
-    write("a", 1, "duplicate")
-    write("a", 2, "other_patient")
-    write("b", 1, "duplicate")
-    write("b.second", 1, "other_patient")
-    write("b.adjudication", 1, "out_of_order")
-    opinions = (answer("b"), answer("b.second"), answer("b.adjudication"))
+
+def test_flags_are_read_from_the_review_that_stands() -> None:
+    own = (answer("a", flags=flagged("duplicate")), answer("a", revision=2, flags=flagged("other_patient")))
+    opinions = (
+        answer("b", flags=flagged("duplicate")),
+        answer("b.second", flags=flagged("other_patient")),
+        answer("b.adjudication", flags=flagged("out_of_order")),
+    )
     frame = missed(
-        Study(
-            tmp_path,
-            (
-                escalated(
-                    "a", truth=truth(), answers=(answer("a"), answer("a", revision=2)), findings=(finding(ABSENT),)
-                ),
-                escalated("b", truth=truth(), answers=opinions),
-                escalated("c", truth=truth(source="GOLD"), answers=(answer("a"),)),
-                escalated("d", answers=(answer("a"),)),
-            ),
-            (),
+        study(
+            escalated("a", truth=truth(), answers=own, findings=(finding(ABSENT),)),
+            escalated("b", truth=truth(), answers=opinions),
+            escalated("c", truth=truth(source="GOLD"), answers=own),
+            escalated("d", answers=own),
         )
     )
     assert list(zip(frame["doc_id"], frame["differs"], frame["is"], frame["pages"], strict=True)) == [
@@ -459,11 +449,7 @@ def test_flags_are_read_from_the_review_that_stands(tmp_path: Path) -> None:
     ]
 
 
-def test_a_flag_without_pages_is_about_the_whole_document_and_others_end_with_it(tmp_path: Path) -> None:
-    flags = [{"flag": "duplicate"}, {"flag": "other_patient", "start_page": 2, "end_page": 10**11}]
-    for case_id, stored in (("a", {"segment_flags": flags}), ("b", {})):
-        (tmp_path / "reviews" / case_id).mkdir(parents=True)
-        (tmp_path / f"reviews/{case_id}/0001.json").write_text(json.dumps({"schema_version": 1} | stored))
-    seen = tuple(escalated(name, truth=truth(), answers=(answer(name),), pages=3) for name in "ab")
-    frame = missed(Study(tmp_path, seen, ()))
+def test_a_flag_without_pages_is_about_the_whole_document_and_others_end_with_it() -> None:
+    flags = ({"flag": "duplicate"}, {"flag": "other_patient", "start_page": 2, "end_page": 10**11})
+    frame = missed(study(escalated("a", truth=truth(), answers=(answer("a", flags=flags),), pages=3)))
     assert list(zip(frame["is"], frame["pages"], strict=True)) == [("duplicate", ()), ("other_patient", (2, 3))]
