@@ -74,8 +74,10 @@ def _head(facts: Facts) -> Iterator[str]:
 def _title(facts: Facts) -> Iterator[str]:
     simulated = sum(truth.is_simulated for truth in facts.truths)
     if simulated:
-        yield f"**{simulated} of {len(facts.truths)} documents were reviewed by a program (`is_simulated`). Those are no "
-        yield "expert's judgements: use them for demonstrations and tests only.**\n"
+        answers = sum(truth.simulated for truth in facts.truths)
+        yield f"**{simulated} of {len(facts.truths)} documents were reviewed by a program (`is_simulated`), which gave "
+        yield f"{answers} of {sum(len(truth.answered_by) for truth in facts.truths)} answers. Those are no expert's "
+        yield "judgements: use them for demonstrations and tests only.**\n"
     yield "# Ground truth of clinical documents\n"
     yield f"{len(facts.truths)} documents, {sum(facts.rows.values())} rows, one per {facts.level}."
     yield f"Written by evalkit {version('evalkit')}; definitions of the types: version {type_definitions()['version']}."
@@ -127,7 +129,11 @@ def _parts(facts: Facts) -> Iterator[str]:
 def _reviewers(facts: Facts) -> Iterator[str]:
     yield "\n## Reviewers\n"
     found = Counter(truth.record.reviewer for truth in facts.truths if truth.record.reviewer)
-    yield from _table(("reviewer", "documents"), sorted(found.items()))
+    answers = Counter(reviewer for truth in facts.truths for reviewer in truth.answered_by)
+    yield "Of each: the documents whose record is theirs, and all answers, also to cases that somebody else decided.\n"
+    yield from _table(
+        ("reviewer", "documents", "answers"), ((name, found[name], answers[name]) for name in sorted(answers))
+    )
     yield "\n## Why documents were reviewed\n"
     yield "Escalated documents are the hard ones: averages over all rows misstate everything. Weigh each row with 1 /"
     yield "`inclusion_probability`.\n"
@@ -159,9 +165,10 @@ def _masking(facts: Facts) -> Iterator[str]:
         return
     yield "\n## De-identification\n"
     yield "Masked by patterns: names behind labels, titles or before degrees, and wherever else these names stand in the"
-    yield "document; dates, telephone and fax numbers, e-mail addresses, addresses, record and other numbers, ages over 89."
+    yield "document; the words of file names and reviewers' names of the output folder that are no ordinary English;"
+    yield "dates, telephone and fax numbers, e-mail addresses, addresses, record and other numbers, ages over 89."
     yield "Kept: years alone, ages up to 89, names of hospitals and laboratories, the PDFs' hashes (who has a PDF can find"
-    yield "its row) and when a document was reviewed. Reviewers are numbered.\n"
+    yield "its row) and when a document was reviewed. Documents are called by their hash, reviewers are numbered, also in notes.\n"
     yield "**Measured on planted identifiers, not a guarantee**: they are invented, and so are the sentences around them."
     yield "Have a person look before this leaves your house.\n"
     yield from _table(

@@ -2,8 +2,9 @@
 
 Three things are done to a text. Values behind labels are masked ("Patient: …", "MRN …"), and so are forms that need no
 label (dates, telephone numbers, e-mail addresses, "Dr. …", "…, MD"). A name or number that was labelled anywhere in the
-document is masked wherever else it stands, on other pages and in what people and machines wrote about it. What is
-missed is measured by ``misses`` on invented identifiers, and what is masked needlessly by ``harm``.
+document is masked wherever else it stands, on other pages and in what people and machines wrote about it. And what any
+document or reviewer of the output folder is called gets another name, the words of these names a mask. What is missed is
+measured by ``misses`` on invented identifiers, and what is masked needlessly by ``harm``.
 
 Kept on purpose: years alone, ages up to 89, times of the day, names of hospitals and laboratories.
 """
@@ -14,13 +15,15 @@ import hashlib
 import random
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
+from evalkit.classification.lexicon import lexicon
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.ground_truth import Truth
@@ -186,6 +189,8 @@ _ROWS: tuple[tuple[str, str], ...] = (
     ("NAME", r"(?m:^)[ ]*(?:patient|name)[ ]*:[ ]*(?P<v>[^\W\d_][\w'’-]+(?:[ ][^\W\d_][\w'’.-]*){1,3})[ ]*(?m:$)"),
     ("NAME", rf"(?<!\w){_TITLE}(?:[ ]?\.[ ]?|[ ])(?P<v>(?:(?-i:[{_UPPER}]\.)[ ]?)*{_NAME})"),
     ("NAME", r"(?<!\w)(?:dr|mr|mrs|ms)\.[ ](?P<v>(?-i:[a-zà-ÿ])[\w'’-]{2,})"),
+    ("NAME", r"(?<![^\W_])(?:dr|mr|mrs|ms|prof)_(?P<v>[^\W\d_][\w-]*+)"),
+    ("NAME", r"(?<![\w-])(?P<v>[\w-]++)\.pdf(?![^\W_])"),
     ("NAME", rf"(?<![\w'’-])(?P<v>{_PART}(?:[ ]{_PART}){{0,3}}),?[ ]{_DEGREE}(?!\w)"),
     ("NAME", rf"(?<![\w'’-])(?P<v>{_FULL_NAME})(?=,?[ ](?:is|was|has|had)[ ]an?[ ]|,?[ ]an?[ ]\d{{1,3}}[ -]?y)"),
     ("NAME", rf"(?<!\w){_RELATIVE}[ ]*:[ ]*(?P<v>{_FULL_NAME})"),
@@ -334,6 +339,50 @@ _COMMON = frozenset(
     ]
 )
 
+#: English that names of files are made of, besides the words of the lexicon: no name of anybody.
+_ORDINARY = """
+a about above abstract access adult after again all also altered am an analyst and annual anonymous answer any appendix
+april archive are as at attached attachment august back bad be because been before below between big blank board book
+both bottom box but by can card case cd chart chest clean client color combined complete copies copy correct corrupt
+count couple cover current cut daily damaged data date day days december deidentified demo department did different
+do doc docs document documents does done double down download draft due duplicate during each early edited eight
+eighteen eleven email empty encounter end english episode error even every example export external fabricated fake
+false fax faxed february few fifteen fifth file files final first five folder follow form forms four fourteen fourth
+friday from full further general genuine get go good group had half hand hard has have he her here high him his
+history home hospital hour how id if image img in inbox incoming index input internal into is it its item items
+january job july june just kind large last late latest left legible less letter level like line list lists little
+local low made mail main male man manual many master me media men merged message middle mini minor misc missing mixed
+model monday month more most mr mrs ms much multi multiple my name names never new next night nine no non none normal
+not notes nothing november number numbered october of off office old on once one only open or order original other
+others our out outgoing outside over own packet packets page pages paper part partial parts past patient patients pdf
+per person photo piece place plain please poor portal post practice print printed private probe production proof public
+put quarter quick quote quotes random raw read ready real rec received record records redacted release remote repeat
+replaced req request rescan result results reviewer review revised right rotated round same sample samples saturday
+save saved scan scanned scans script second section segment segments send sent september series set seven several
+shared shares she short should show side signed simulated single six sixteen sixth size small so some split stack
+staff standard start state still strange subset such sunday supplement synthetic system table tables taken temp ten
+test tests text than that the their them then there these they thing third thirteen this those three through thursday
+time tiny to today together too top total transcript true truth try tuesday twelve twenty two type unclear under
+unknown unread unreadable unsigned until untitled up update updated upload urgent us use used user using version very
+via visit was we wednesday week well were wet what when where which while who whole why will with within without
+woman women word words work working would wrong xray year years yes yesterday yet you your zero zip
+ap bx cc ct cta cv cxr dc dx ecg ed eeg ekg ent er ems fx gi gp gu hp hx icu ip iv jan feb mar apr jun jul aug sep
+sept oct nov dec lab mg mra mri mrn no nos nr ob op ot pa pe pet pid pm pt pts px rt rx sw tx us vs ws xr
+"""
+#: Words and names: only with a capital they are masked.
+_ALSO_NAMES = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        april august baylor bell bill black bloom blue brown castle dean drew ford frank glass gleason grace grant gray green
+        grey hall hill hope hunt joy june king lane law little long love mark marks may mayo mill mills moon nottingham park
+        pike pole price rich richardson rose sanger star stone violet ward white wild will winter wise wood young
+        """,
+    )
+)
+#: Endings of words that are no names.
+_TERM = re.compile(r"\w{3,}(?:tions?|logy|graphy|scopy|ectomy|ical|ated|ized)")
+
 
 @dataclass(frozen=True)
 class Known:
@@ -343,6 +392,8 @@ class Known:
     """Names as they are written, whole."""
     numbers: frozenset[str] = frozenset()
     """Record numbers and the like, as they are written."""
+    words: frozenset[str] = frozenset()
+    """What stands in the names of the output folder's files and reviewers, in small letters (``Aliases.words``)."""
 
     @classmethod
     def of(cls, bundle: DocumentBundle) -> Known:
@@ -410,7 +461,7 @@ def spans(text: str, names: Known = NOBODY) -> list[tuple[int, int, str]]:
     ]  # fmt: skip
     found = sorted(
         (start, end, rank, mask)
-        for rank, (mask, start, end) in enumerate(chain(_matches(text), elsewhere))
+        for rank, (mask, start, end) in enumerate(chain(_matches(text), elsewhere, _words_of(names.words, text)))
         if end > start
     )
     merged: list[tuple[int, int, int, str]] = []
@@ -422,6 +473,23 @@ def spans(text: str, names: Known = NOBODY) -> list[tuple[int, int, str]]:
         else:
             merged.append((start, end, rank, mask))
     return [(start, end, mask) for start, end, _, mask in merged]
+
+
+def _words_of(words: Container[str], text: str) -> Iterator[tuple[str, int, int]]:
+    """Where words of names of files and reviewers stand."""
+    for token in _TOKEN.finditer(text):
+        if token[0].startswith(_DOCUMENT):
+            continue
+        if token[0].casefold() in words and _is_written_as_name(token[0]):
+            yield ("ID" if _digits(token[0]) else "NAME"), token.start(), token.end()
+        elif not token[0].isalpha():
+            for part in _LETTERS.finditer(token[0]):
+                if part[0].casefold() in words and _is_written_as_name(part[0]):
+                    yield "NAME", token.start() + part.start(), token.start() + part.end()
+
+
+def _is_written_as_name(word: str) -> bool:
+    return word[0].isupper() or (len(word) > 2 and word.casefold() not in _ALSO_NAMES)
 
 
 def _with_particles(text: str, start: int) -> int:
@@ -462,36 +530,164 @@ def pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
     return {name: f"{SIMULATED if is_simulated(name) else ''}reviewer_{i}" for i, name in enumerate(ordered, 1)}
 
 
-def deidentified(truth: Truth, names: Known, renamed: Mapping[str, str]) -> Truth:
-    """The record with its document and reviewer under other names, and all free text masked.
+#: Letters and digits in a row, and the new name of a document as a whole.
+_TOKEN = re.compile(rf"{_DOCUMENT}[0-9a-f]{{12}}(?![^\W_])|[^\W_]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_ENDING = re.compile(r"\.pdf(?![^\W_])", re.IGNORECASE)
+#: So far apart may be the words of a name: ", " or " (".
+_GAP = 3
 
-    ``names`` are those of its document; ``renamed`` says what every document and reviewer is called now: notes may
-    name others than their own. KeyError where its own are not among them.
+
+@dataclass(frozen=True)
+class NamedFile:
+    """A document of the output folder as it may be named in a note."""
+
+    doc_id: str
+    filename: str
+    """Of its PDF, with the ending."""
+    sha256: str | None
+    """Of the PDF; None where nothing tells it."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    """One way to write a name."""
+
+    words: tuple[str, ...]
+    written: str
+    alias: str
+    is_file: bool
+
+    @cached_property
+    def is_telling(self) -> bool:
+        """Whether it names somebody or something however its words are joined: not "ct_scan", which many notes say."""
+        return any(word not in _ALSO_NAMES for word in _telling(self.written))
+
+    def is_meant(self, surface: str, *, has_ending: bool) -> bool:
+        """Whether these words of a text are the name."""
+        if self.is_telling or (has_ending and self.is_file):
+            return True
+        if not self.is_file:  # who is called "analyst" is meant by no "Analyst"
+            return len(surface) > 1 and surface == self.written
+        is_code = not surface.isalpha() and not surface.isdigit() and len(surface) > 3 and surface.isalnum()
+        return surface.casefold() == self.written.casefold() and (
+            "_" in surface or (is_code and not _is_medical(surface))
+        )
+
+
+class Aliases:
+    """What the documents and reviewers of an output folder are called in an export, wherever they are named.
+
+    Case does not matter, nor what joins the words of a name, nor the ending ``.pdf``. A name of nothing but ordinary
+    words is found only as it is written.
+    """
+
+    def __init__(self, documents: Iterable[NamedFile], reviewers: Iterable[str]) -> None:
+        known_files = list(documents)
+        self.reviewers = pseudonyms(reviewers)
+        """Name → new name."""
+        self.documents = {one.doc_id: doc_name(one.sha256) if one.sha256 else "[NAME]" for one in known_files}
+        """doc_id → new name; a mask where nothing tells the PDF's hash."""
+        forms = {_Form(_folded(name), name, alias, is_file=False) for name, alias in self.reviewers.items()}
+        for one in known_files:
+            for name in (one.doc_id, _ENDING.sub("", one.filename)):
+                forms.add(_Form(_folded(name), name, self.documents[one.doc_id], is_file=True))
+        self._forms: dict[str, list[_Form]] = {}
+        for form in sorted(forms, key=lambda form: (-len(form.words), form.written, form.alias)):
+            if form.words:
+                self._forms.setdefault(form.words[0], []).append(form)
+        people = (form.written for form in forms if form.is_file or not is_simulated(form.written))
+        self.words = frozenset(word for name in people for word in _telling(name))
+        """What says in these names who it is about, in small letters: for ``Known.words``."""
+
+    def told(self, text: str) -> str:
+        """The text with all documents and reviewers under their new names."""
+        tokens = list(_TOKEN.finditer(text))
+        folded = [token[0].casefold() for token in tokens]
+        parts, at, i = [], 0, 0
+        while i < len(tokens):
+            found = next(self._found(text, tokens, folded, i), None)
+            if found is None:
+                i += 1
+                continue
+            alias, end, count = found
+            parts += [text[at : tokens[i].start()], alias]
+            at, i = end, i + count
+            while i < len(tokens) and tokens[i].start() < end:  # the ending
+                i += 1
+        return "".join([*parts, text[at:]])
+
+    def _found(
+        self, text: str, tokens: Sequence[re.Match[str]], folded: Sequence[str], i: int
+    ) -> Iterator[tuple[str, int, int]]:
+        """The names that begin with this token, the longest first: new name, where it ends, how many tokens it has."""
+        for form in self._forms.get(folded[i], ()):
+            inside = tokens[i : i + len(form.words)]
+            if tuple(folded[i : i + len(form.words)]) != form.words:
+                continue
+            if any(other.start() - one.end() > _GAP for one, other in pairwise(inside)):
+                continue
+            start, end = inside[0].start(), inside[-1].end()
+            ending = _ENDING.match(text, end)
+            if form.is_meant(text[start:end], has_ending=ending is not None):
+                yield form.alias, ending.end() if ending else end, len(inside)
+
+
+def _folded(name: str) -> tuple[str, ...]:
+    """The words of a name in small letters, accents as texts have them."""
+    return tuple(token[0].casefold() for token in _TOKEN.finditer(unicodedata.normalize("NFC", name)))
+
+
+def _telling(name: str) -> Iterator[str]:
+    """What stands in a name, in small letters, but ordinary words and short numbers."""
+    for token in _folded(name):
+        if _digits(token) > (4 if token.isdigit() else 3):
+            yield token
+        elif not _is_medical(token):
+            yield from (one for one in _LETTERS.findall(token) if len(one) > 1 and not _is_ordinary(one))
+
+
+def _is_ordinary(word: str) -> bool:
+    if word in _ALSO_NAMES:
+        return False
+    return bool({word, word.removesuffix("s")} & _ordinary()) or _TERM.fullmatch(word) is not None
+
+
+@cache
+def _ordinary() -> frozenset[str]:
+    """Words in small letters that are nobody's name: those of files, of forms and of the five types."""
+    groups = (chain(group.phrases, group.symbols) for group in lexicon().groups)
+    vendors = (chain([name], others) for name, others in lexicon().vendors)
+    told = " ".join(chain.from_iterable(chain(groups, vendors)))
+    return _COMMON | {word.casefold() for word in _LETTERS.findall(f"{told} {_ORDINARY}")}
+
+
+def _is_medical(word: str) -> bool:
+    return any(re.fullmatch(pattern, word, re.IGNORECASE) for pattern in _MEDICAL.values())
+
+
+def deidentified(truth: Truth, names: Known, aliases: Aliases) -> Truth:
+    """The record with its document and reviewers under other names, and all free text masked.
+
+    ``names`` are those of its document; ``aliases`` those of the whole output folder: notes may name others than their
+    own. KeyError where its own document or a reviewer is not among them.
     """
     record = truth.record
 
     def told(text: str) -> str:
-        return masked(_ONE_WORD.sub(lambda found: _other_name(found[0], renamed), text), names)
+        return masked(aliases.told(text), names)
 
     answer = _answer(record.ground_truth_classification, told)
     changed = record.model_copy(
         update={
-            "doc_id": renamed[record.doc_id],
+            "doc_id": aliases.documents[record.doc_id],
             "ground_truth_classification": answer,
             "correction_notes": told(record.correction_notes),
-            "reviewer": record.reviewer and renamed[record.reviewer],
+            "reviewer": record.reviewer and aliases.reviewers[record.reviewer],
         }
     )
-    return replace(truth, record=changed)
-
-
-_ONE_WORD = re.compile(r"[\w@-]+(?:\.[\w@-]+)*")
-
-
-def _other_name(word: str, renamed: Mapping[str, str]) -> str:
-    other = renamed.get(word, word)
-    # "report" may be a document's name, and is a word of any note.
-    return word if word.isalpha() and other.startswith(_DOCUMENT) else other
+    answered_by = tuple(aliases.reviewers[reviewer] for reviewer in truth.answered_by)
+    return replace(truth, record=changed, answered_by=answered_by)
 
 
 def _answer(answer: ClassificationOutput, told: Callable[[str], str]) -> ClassificationOutput:
@@ -507,14 +703,21 @@ def _answer(answer: ClassificationOutput, told: Callable[[str], str]) -> Classif
     return ClassificationOutput.model_validate(value)
 
 
+#: In what has no form, a number alone may be anybody's record number.
+_LONG_NUMBER = re.compile(r"(?<![\w.,-])\d{5,}(?![\w-]|[.,]\d)")
+_TELLING = 10_000
+
+
 def _throughout(value: Any, told: Callable[[str], str]) -> Any:
-    """The JSON value with every text in it told; names of fields are texts as well."""
+    """The JSON value with every text in it told, names of fields too, and whole numbers of five or more digits masked."""
     if isinstance(value, str):
-        return told(value)
+        return _LONG_NUMBER.sub("[ID]", told(value))
     if isinstance(value, list):
         return [_throughout(one, told) for one in value]
     if isinstance(value, dict):
-        return {told(name): _throughout(one, told) for name, one in value.items()}
+        return {_throughout(name, told): _throughout(one, told) for name, one in value.items()}
+    if isinstance(value, int | float) and abs(value) >= _TELLING and (isinstance(value, int) or value.is_integer()):
+        return "[ID]"
     return value
 
 
@@ -606,17 +809,17 @@ _MEDICAL = {
 }
 
 
-def harm(texts: Iterable[str]) -> pd.DataFrame:
+def harm(texts: Iterable[str], words: frozenset[str] = frozenset()) -> pd.DataFrame:
     """How many medical words are masked needlessly, each text being a document of its own.
 
-    Columns: ``kind``; ``words``: how many were found; ``masked``; ``share``, null where there were none.
+    ``words`` are those of the folder's names. Columns: ``kind``; ``words``: how many were found; ``masked``; ``share``, null where there were none.
     """
     import pandas as pd
 
     counts = {kind: [0, 0] for kind in _MEDICAL}
     patterns = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _MEDICAL.items()}
     for text in texts:
-        hidden = spans(text, known([text]))
+        hidden = spans(text, replace(known([text]), words=words))
         for kind, pattern in patterns.items():
             for match in pattern.finditer(text):
                 counts[kind][0] += 1

@@ -20,14 +20,16 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.card import MARK, Facts, data_card
-from evalkit.evaluation.deidentify import Known, deidentified, doc_name, harm, masked, misses, pseudonyms
-from evalkit.evaluation.ground_truth import COLUMNS, Level, Row, Truth, dtype, read_truths, rows
+from evalkit.evaluation.deidentify import Aliases, Known, NamedFile, deidentified, harm, masked, misses
+from evalkit.evaluation.ground_truth import COLUMNS, Level, Row, Truth, Truths, dtype, read_truths, rows
 from evalkit.evaluation.splitting import Traits, check_shares
 from evalkit.evaluation.splitting import split as divided
+from evalkit.review.roster import Roster
 from evalkit.review.stored import read_bundle
-from evalkit.store import Files
+from evalkit.store import RESULTS, Files, Index, result_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -131,22 +133,22 @@ def export_ground_truth(
     wanted = _Wanted(level, silver, deidentify, split, seed, with_text)
     target = None if to is None else Path(os.path.realpath(to))
     _check_options(wanted, target, file_format)
-    documents, problems = _documents(Files(output), wanted)
+    gathered = _gathered(Files(output), wanted)
     try:
         if file_format == "folder":
             assert target is not None  # noqa: S101 - _check_options
-            count = _write_folder(documents, wanted, target, Files(output), len(problems))
+            count = _write_folder(gathered, wanted, target, Files(output))
         else:
-            count = _write_file(documents, wanted, target, file_format)
+            count = _write_file(gathered.documents, wanted, target, file_format)
     except OSError as error:
         raise UsageError(
             f"{to} cannot be written ({error.strerror or type(error).__name__})",
             code="EXPORT",
             remedy="Name another file or folder.",
         ) from error
-    if problems:
+    if gathered.problems:
         raise StoreError(
-            f"{count} rows were written, but not all is there: {'; '.join(problems)}",
+            f"{count} rows were written, but not all is there: {'; '.join(gathered.problems)}",
             code="EXPORT-INCOMPLETE",
             remedy="Restore these files from a backup or run the documents with --fresh, then export again.",
         )
@@ -173,14 +175,23 @@ def _check_options(wanted: _Wanted, target: Path | None, file_format: Format) ->
 # --- what is written ------------------------------------------------------------------------------------------------
 
 
-def _documents(files: Files, wanted: _Wanted) -> tuple[list[_Document], list[str]]:
-    """The documents, and a sentence for each that is left out or lacks something."""
+@dataclass(frozen=True)
+class _Gathered:
+    """What an export consists of."""
+
+    documents: tuple[_Document, ...]
+    problems: tuple[str, ...]
+    """A sentence for each document that is left out or lacks something."""
+    words: frozenset[str] = frozenset()
+    """Masked everywhere: those of the folder's names."""
+
+
+def _gathered(files: Files, wanted: _Wanted) -> _Gathered:
     found = read_truths(files.root, silver=wanted.silver)
     problems = list(found.problems)
     if not wanted.needs_bundles:
-        return [_Document(truth) for truth in found.truths], problems
-    renamed = pseudonyms(truth.record.reviewer for truth in found.truths if truth.record.reviewer)
-    renamed |= {truth.record.doc_id: doc_name(truth.sha256) for truth in found.truths if truth.sha256}
+        return _Gathered(tuple(_Document(truth) for truth in found.truths), found.problems)
+    aliases = _aliases(files, found, problems) if wanted.deidentify else None
     documents, traits = [], []
     for truth in found.truths:
         if truth.sha256 is None:
@@ -190,23 +201,56 @@ def _documents(files: Files, wanted: _Wanted) -> tuple[list[_Document], list[str
         except StoreError as error:
             problems.append(f"{truth.record.doc_id!r}: {error.message}")
             continue
-        document = _document(truth, bundle, wanted, renamed)
+        document = _document(truth, bundle, wanted, aliases)
         documents.append(document)
         if wanted.shares is not None:
             traits.append(replace(Traits.of(bundle), doc_id=document.truth.record.doc_id))
-    if wanted.shares is None:
-        return documents, problems
-    parts = divided(traits, wanted.shares, seed=wanted.seed)
-    part = {doc_id: name for name, doc_ids in parts.items() for doc_id in doc_ids}
-    return [replace(one, part=part[one.truth.record.doc_id]) for one in documents], problems
+    if wanted.shares is not None:
+        parts = divided(traits, wanted.shares, seed=wanted.seed)
+        part = {doc_id: name for name, doc_ids in parts.items() for doc_id in doc_ids}
+        documents = [replace(one, part=part[one.truth.record.doc_id]) for one in documents]
+    return _Gathered(tuple(documents), tuple(problems), aliases.words if aliases else frozenset())
 
 
-def _document(truth: Truth, bundle: DocumentBundle, wanted: _Wanted, renamed: Mapping[str, str]) -> _Document:
+def _aliases(files: Files, found: Truths, problems: list[str]) -> Aliases:
+    """Other names for all documents and reviewers of the folder, exported or not: notes may speak of any."""
+    rows: dict[str, dict[str, Any]] = {}
+    reviewers = set(found.reviewers)
+    try:
+        reviewers.update(Roster(files).names())
+        if (files.root / "evalkit.sqlite").exists():
+            index = Index(files.root)
+            try:
+                rows = {row["doc_id"]: row for row in index.documents()}
+            finally:
+                index.close()
+    except StoreError as error:
+        problems.append(error.message)
+    hashes = {truth.record.doc_id: truth.sha256 for truth in found.truths}
+    of_results = {name.rpartition("/")[2].removesuffix(".json") for name in files.names(RESULTS)}
+    named = []
+    for doc_id in sorted(of_results | rows.keys() | hashes.keys()):
+        row = rows.get(doc_id, {})
+        sha256 = hashes.get(doc_id) or row.get("sha256") or _hash_of(files, doc_id)
+        named.append(NamedFile(doc_id, Path(row.get("file_path") or f"{doc_id}.pdf").name, sha256))
+    return Aliases(named, reviewers)
+
+
+def _hash_of(files: Files, doc_id: str) -> str | None:
+    """What the result says, of a document that the index does not know."""
+    try:
+        sha256 = files.read(result_name(doc_id), schema_version=RESULT_VERSION).get("sha256")
+    except StoreError:
+        return None
+    return sha256 if isinstance(sha256, str) else None
+
+
+def _document(truth: Truth, bundle: DocumentBundle, wanted: _Wanted, aliases: Aliases | None) -> _Document:
     pages = tuple(_writable(page.text) for page in bundle.pages) if wanted.with_text else ()
-    if not wanted.deidentify:
+    if aliases is None:
         return _Document(truth, pages)
-    names = Known.of(bundle)
-    return _Document(deidentified(truth, names, renamed), tuple(masked(page, names) for page in pages))
+    names = replace(Known.of(bundle), words=aliases.words)
+    return _Document(deidentified(truth, names, aliases), tuple(masked(page, names) for page in pages))
 
 
 def _writable(page: str) -> str:
@@ -354,9 +398,9 @@ def _replacing(target: Path) -> Iterator[Path]:
 # --- folders --------------------------------------------------------------------------------------------------------
 
 
-def _write_folder(documents: Sequence[_Document], wanted: _Wanted, target: Path, files: Files, left_out: int) -> int:
+def _write_folder(gathered: _Gathered, wanted: _Wanted, target: Path, files: Files) -> int:
     parts = {name: list[_Document]() for name in wanted.shares or [_UNDIVIDED]}
-    for document in documents:
+    for document in gathered.documents:
         parts[document.part or _UNDIVIDED].append(document)
     tables = {name: list(_rows(inside, wanted)) for name, inside in parts.items()}
     card = data_card(
@@ -365,10 +409,10 @@ def _write_folder(documents: Sequence[_Document], wanted: _Wanted, target: Path,
             documents={name: tuple(one.truth for one in inside) for name, inside in parts.items()},
             rows={name: len(table) for name, table in tables.items()},
             columns={name: (dtype(name), meaning) for name, meaning in wanted.columns.items()},
-            left_out=left_out,
+            left_out=len(gathered.problems),
             is_divided=wanted.shares is not None,
             misses=misses(_PLANTED_SEED, _PLANTED) if wanted.deidentify else None,
-            harm=harm(_texts(files, wanted)) if wanted.deidentify else None,
+            harm=harm(_texts(files, wanted), gathered.words) if wanted.deidentify else None,
         )
     )
     temporary = target.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")

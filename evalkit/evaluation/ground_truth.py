@@ -6,17 +6,19 @@ What each column means is data (``COLUMNS``): the data card of an export prints 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
+from evalkit.batch.draws import read_draws
 from evalkit.classification.schema import Segment
 from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.errors import StoreError
-from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED, GroundTruth, is_simulated
-from evalkit.store import GROUND_TRUTH, Files, bundle_name
+from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED, GroundTruth, is_simulated, revisions
+from evalkit.review.packet import base_of
+from evalkit.store import GROUND_TRUTH, REVIEWS, Files, bundle_name, review_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +33,8 @@ _FIRST = {
     "sha256": "SHA-256 of the PDF's bytes, hexadecimal; null where the document's bundle cannot be read.",
     "ground_truth_source": "SME_VALIDATED: an expert agreed. SME_CORRECTED: an expert corrected. "
     "AUTO_ACCEPTED (silver): accepted by rules, nobody has looked.",
-    "is_simulated": f"True where the review was made by a program, for a demonstration or test: the reviewer's name "
-    f"begins with {SIMULATED!r}.",
+    "is_simulated": f"True where a program answered any case of the document, for a demonstration or test: a reviewer's "
+    f"name begins with {SIMULATED!r}.",
     "dominant_type": "The document type of the whole file.",
 }
 _LAST = {
@@ -41,8 +43,8 @@ _LAST = {
     "reviewer": "Who reviewed it; null for silver.",
     "reviewed_at": "When it was reviewed or accepted, ISO 8601 in UTC.",
     "review_reason": "Why the case was in the queue: escalated, audit, sample or requested; null for silver.",
-    "inclusion_probability": "Probability, 0 to 1, with which the document came to be reviewed for that reason; of "
-    "silver, with which it could have been drawn for an audit. Weights are 1 divided by it.",
+    "inclusion_probability": "Probability, 0 to 1, with which the document came to be reviewed or, of silver, could have "
+    "come to it, all draws until now included; null where nobody knows. Weights are 1 divided by it.",
     "revision": "The number of the review; 0 for silver.",
     "correction_notes": "The expert's words.",
 }
@@ -94,11 +96,18 @@ class Truth:
     """Of the PDF; None where the bundle cannot be read."""
     number_of_pages: int | None
     """None where the bundle cannot be read."""
+    answered_by: tuple[str, ...] = ()
+    """The reviewer of every answer to a case of the document, also of second opinions and of who decided between two."""
+
+    @property
+    def simulated(self) -> int:
+        """How many of these answers a program gave."""
+        return sum(map(is_simulated, self.answered_by))
 
     @property
     def is_simulated(self) -> bool:
-        """Whether a program reviewed it."""
-        return is_simulated(self.record.reviewer)
+        """Whether a program answered any of its cases."""
+        return self.simulated > 0
 
 
 @dataclass(frozen=True)
@@ -109,6 +118,8 @@ class Truths:
     """By the names of their files."""
     problems: tuple[str, ...]
     """A sentence for each file that could not be read; it names the file and quotes nothing of it."""
+    reviewers: frozenset[str]
+    """Everybody who has reviewed any case of the folder, with or without ground truth."""
 
 
 def load_ground_truth(output: Path | str, level: Level = "document", *, silver: bool = False) -> pd.DataFrame:
@@ -116,8 +127,8 @@ def load_ground_truth(output: Path | str, level: Level = "document", *, silver: 
 
     ``COLUMNS[level]`` says what the columns mean. ``silver`` takes the AUTO_ACCEPTED records too, which no expert has
     seen. Rows come by file name, segments and pages in their order. A record that cannot be read is left out, and of
-    one whose bundle cannot be read hash and pages are missing (at level ``page`` all its rows); ``frame.attrs
-    ["problems"]`` names these files, a sentence each.
+    one whose bundle cannot be read hash and pages are missing (at level ``page`` all its rows); where a draw cannot be
+    read, the probabilities that it may have raised are. ``frame.attrs["problems"]`` names these files, a sentence each.
     """
     found = read_truths(output, silver=silver)
     table = frame(rows(found.truths, level), COLUMNS[level])
@@ -129,6 +140,13 @@ def read_truths(output: Path | str, *, silver: bool = False) -> Truths:
     """The ground truth of a folder's documents; records of other tasks than classification are passed over."""
     files = Files(output)
     problems: list[str] = []
+    drawn = _drawn(files, problems)
+    reviews = list(_reviews(files, problems))
+    answers: dict[str, list[str]] = {}
+    for case_id, reviewer, outcome in reviews:
+        if outcome != "reopened":
+            answers.setdefault(base_of(case_id), []).append(reviewer)
+    reviewers = {reviewer for _, reviewer, _ in reviews}
     truths = []
     for name in files.names(GROUND_TRUTH):
         try:
@@ -136,9 +154,53 @@ def read_truths(output: Path | str, *, silver: bool = False) -> Truths:
         except StoreError as error:
             problems.append(error.message)
             continue
-        if record and (silver or record.ground_truth_source != "AUTO_ACCEPTED"):
-            truths.append(_with_bundle(files, record, problems))
-    return Truths(tuple(truths), tuple(problems))
+        if record is None:
+            continue
+        answered = answers.get(record.doc_id, [])
+        if record.reviewer and record.reviewer not in answered:  # its review is lost
+            answered = [*answered, record.reviewer]
+        reviewers.update(answered)
+        if silver or record.ground_truth_source != "AUTO_ACCEPTED":
+            known = record.model_copy(update={"inclusion_probability": _probability(record, drawn)})
+            truths.append(replace(_with_bundle(files, known, problems), answered_by=tuple(answered)))
+    return Truths(tuple(truths), tuple(problems), frozenset(reviewers))
+
+
+def _drawn(files: Files, problems: list[str]) -> Mapping[str, float] | None:
+    """What the draws say; None where one cannot be read, and then nobody knows what it raised."""
+    try:
+        return read_draws(files)
+    except StoreError as error:
+        problems.append(error.message)
+        return None
+
+
+def _probability(record: GroundTruth, drawn: Mapping[str, float] | None) -> float | None:
+    """With which the document came to be looked at: as it was stored, or as a later draw raised it."""
+    stored = record.inclusion_probability
+    if drawn is None:
+        return stored if stored == 1 else None
+    return max((one for one in (stored, drawn.get(record.doc_id)) if one is not None), default=None)
+
+
+def _reviews(files: Files, problems: list[str]) -> Iterator[tuple[str, str, str]]:
+    """Case, reviewer and outcome of every review in the folder."""
+    for case_id in files.folders(REVIEWS):
+        try:
+            names = [review_name(case_id, number) for number in revisions(files, case_id)]
+        except StoreError:
+            continue  # no case is called so
+        for name in names:
+            try:
+                stored = files.read(name, schema_version=SCHEMA_VERSION)
+            except StoreError as error:
+                problems.append(error.message)
+                continue
+            reviewer, outcome = stored.get("reviewer"), stored.get("outcome")
+            if isinstance(reviewer, str) and isinstance(outcome, str):
+                yield case_id, reviewer, outcome
+            else:
+                problems.append(f"{name} does not have the shape of a review")
 
 
 def _record(files: Files, name: str) -> GroundTruth | None:

@@ -15,12 +15,12 @@ from typing import Any
 
 from evalkit.batch.labels import read_production, spans
 from evalkit.classification.schema import DocumentType
-from evalkit.errors import ReviewRefused
+from evalkit.errors import EvalkitError, ReviewRefused, UsageError
 from evalkit.review.ground_truth import SIMULATED, Shown
 from evalkit.review.packet import ADJUDICATION, SECOND, SMEPacket, read_packet, utc_now
 from evalkit.review.queue import pending
 from evalkit.review.submission import Submission, Submitter
-from evalkit.store import Files, Index
+from evalkit.store import RESULTS, Files, Index
 
 #: Who answers first, who is asked, who decides between them.
 FIRST, COLLEAGUE, JUDGE = (f"{SIMULATED}{name}" for name in ("ash", "birch", "cedar"))
@@ -33,13 +33,19 @@ def review(output: Path | str, truth: Path | str, *, slips: float = 0.1, seconds
 
     Args:
         output: the folder of a run.
-        truth: CSV or JSON with ``doc_id``, ``dominant_type`` and ``segments``; a document without a row is one that
-            nobody can determine.
+        truth: CSV or JSON with ``doc_id``, ``dominant_type`` and, where a document is more than one segment of that
+            type, ``segments``; a document without a row is one that nobody can determine.
         slips: the share of answers, 0..1, in which the type is wrong; never the judge's.
         seconds: the share of cases, 0..1, in which a colleague is asked too.
         seed: equal seeds answer equally.
+
+    UsageError where the folder holds no results, or a row cannot be understood.
     """
-    rows = read_production(Path(truth)).rows
+    rows = _rows(Path(truth))
+    if not (Path(output) / RESULTS).is_dir():
+        raise UsageError(
+            f"{output} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
+        )
     files, index, done = Files(output), Index(output), 0
     try:
         for ending, reviewer in ((None, FIRST), (SECOND, COLLEAGUE), (ADJUDICATION, JUDGE)):
@@ -57,6 +63,24 @@ def review(output: Path | str, truth: Path | str, *, slips: float = 0.1, seconds
     finally:
         index.close()
     return done
+
+
+def _rows(truth: Path) -> Mapping[str, _Row]:
+    """The known labels; UsageError for types that there are not, and segments that cannot be read."""
+    rows = read_production(truth).rows
+    types = {kind.value for kind in DocumentType}
+    for number, row in enumerate(rows.values(), 1):
+        try:
+            is_known = {row["dominant_type"], *(kind for _, _, kind in spans(row.get("segments")))} <= types
+        except (TypeError, ValueError):
+            is_known = False
+        if not is_known:
+            raise UsageError(
+                f"{truth}: row {number} has segments or types that cannot be read",
+                code="TRUTH-LABELS",
+                remedy="Segments are written as 1-5 Genomic Report; 6-8 Clinical Note, in the five types.",
+            )
+    return rows
 
 
 def _submit(
@@ -81,23 +105,25 @@ def _submit(
     corrected = replace(
         told,
         corrected_dominant_type=kind or row["dominant_type"],
-        corrected_segments=None if kind else _segments(row),
+        corrected_segments=None if kind else _segments(packet, row),
         correction_notes="simulated",
     )
     try:
         save(replace(told, agrees=True) if _is_right(packet, row) and not kind else corrected)
     except ReviewRefused:
-        save(replace(corrected, corrected_segments=_segments(row), corrected_dominant_type=row["dominant_type"]))
+        save(
+            replace(corrected, corrected_segments=_segments(packet, row), corrected_dominant_type=row["dominant_type"])
+        )
 
 
 def _anyway(_digest: str, _now: str) -> None:
     """A program waits for nobody's claim."""
 
 
-def _segments(row: _Row) -> list[dict[str, Any]]:
-    return [
-        {"start_page": start, "end_page": end, "dominant_type": kind} for start, end, kind in spans(row["segments"])
-    ]
+def _segments(packet: SMEPacket, row: _Row) -> list[dict[str, Any]]:
+    """Those of the row, or the whole document as one."""
+    known = spans(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
+    return [{"start_page": start, "end_page": end, "dominant_type": kind} for start, end, kind in known]
 
 
 def _is_right(packet: SMEPacket, row: _Row) -> bool:
@@ -105,13 +131,22 @@ def _is_right(packet: SMEPacket, row: _Row) -> bool:
     if answer is None or answer.dominant_type_overall != row["dominant_type"]:
         return False
     said = [(one.start_page, one.end_page, one.dominant_type) for one in answer.segments]
-    return said == [(one["start_page"], one["end_page"], one["dominant_type"]) for one in _segments(row)]
+    return said == [(one["start_page"], one["end_page"], one["dominant_type"]) for one in _segments(packet, row)]
 
 
 def main(words: Sequence[str]) -> int:
-    """Run it; the number to exit with."""
-    output, truth = words
-    sys.stdout.write(f"{review(output, truth)} reviews by simulated experts\n")
+    """Run it; the number to exit with: 2, and a line that says why, where it cannot be done."""
+    try:
+        output, truth = words
+    except ValueError:
+        sys.stderr.write("evalkit: usage: python -m evalkit.samples.experts OUTPUT TRUTH\n")
+        return 2
+    try:
+        done = review(output, truth)
+    except EvalkitError as error:
+        sys.stderr.write(f"evalkit: {error}\n")
+        return 2
+    sys.stdout.write(f"{done} reviews by simulated experts\n")
     return 0
 
 

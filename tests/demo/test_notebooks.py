@@ -37,7 +37,7 @@ def test_one_case_is_validated_and_one_corrected(desk: Path) -> None:
     assert corrected["ground_truth_source"] == "SME_CORRECTED"
     assert corrected["corrected_dominant_type"] == "Other"
     assert corrected["ground_truth_classification"]["dominant_type_overall"] == "Other"
-    assert (corrected["revision"], corrected["reviewer"]) == (1, "analyst")
+    assert (corrected["revision"], corrected["reviewer"]) == (1, "simulated_analyst")
 
 
 def test_the_export_has_both(desk: Path) -> None:
@@ -53,7 +53,9 @@ def test_the_report_is_written_and_what_production_gets_wrong_is_exported(desk: 
 
 def test_the_dataset_is_divided_and_has_a_card(desk: Path) -> None:
     folder = desk / "output/dataset"
-    assert "not a guarantee" in (folder / "README.md").read_text()
+    card = (folder / "README.md").read_text()
+    assert "not a guarantee" in card
+    assert "documents were reviewed by a program (`is_simulated`), which gave 2 of 2 answers" in " ".join(card.split())
     names = {
         json.loads(line)["doc_id"] for path in folder.glob("data/*.jsonl") for line in path.read_text().splitlines()
     }

@@ -14,7 +14,19 @@ from hypothesis import strategies as st
 
 from evalkit.documents.ingest import read
 from evalkit.evaluation import deidentify
-from evalkit.evaluation.deidentify import Known, deidentified, doc_name, harm, known, masked, misses, pseudonyms, spans
+from evalkit.evaluation.deidentify import (
+    Aliases,
+    Known,
+    NamedFile,
+    deidentified,
+    doc_name,
+    harm,
+    known,
+    masked,
+    misses,
+    pseudonyms,
+    spans,
+)
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.samples import draw
 
@@ -23,6 +35,8 @@ from evalkit.samples import draw
     ("text", "expected"),
     [
         ("Patient: Helen A. Marsh\tSex: F", "Patient: [NAME]\tSex: F"),
+        ("discussed with dr_kim, Dr_Kim-Lee", "discussed with dr_[NAME], Dr_[NAME]"),
+        ("in 123456.pdf and jones_ann.PDF", "in [NAME].pdf and [NAME].PDF"),
         ("Name: MARSH, HELEN", "Name: [NAME]"),
         ("seen by Dr. O'Neill today", "seen by Dr. [NAME] today"),
         ("Electronically signed by: José Álvarez", "Electronically signed by: [NAME]"),
@@ -157,8 +171,8 @@ def test_records_tell_nobody(tmp_path: Path) -> None:
     )
     truth = deidentify.replace(truth, record=truth.record.model_copy(update={"ground_truth_classification": changed}))
     name = doc_name(output.sha256("Haverstock_1"))
-    renamed = pseudonyms(["dr_lee"]) | {"Haverstock_1": name}
-    made = deidentified(truth, known(["Patient: Amos Haverstock"]), renamed)
+    aliases = Aliases([NamedFile("Haverstock_1", "Haverstock_1.pdf", output.sha256("Haverstock_1"))], ["dr_lee"])
+    made = deidentified(truth, known(["Patient: Amos Haverstock"]), aliases)
     told = made.record.model_dump_json()
     for secret in ("Haverstock", "03/22", "dr_lee", "94"):
         assert secret not in told
@@ -172,6 +186,87 @@ def test_pseudonyms_do_not_follow_the_alphabet_and_keep_the_mark() -> None:
     assert made == pseudonyms(["simulated_1", *reversed(names)])
     assert [made[name] for name in names] != sorted(made[name] for name in names)
     assert made["simulated_1"].startswith("simulated_reviewer_")
+
+
+FOLDER = Aliases(
+    [
+        NamedFile("smith_john_req", "smith_john_req.pdf", "a" * 64),
+        NamedFile("helen_marsh", "helen_marsh.pdf", "dad" * 22),
+        NamedFile("Smith_Helen_CT", "Smith, Helen CT.pdf", "c" * 64),
+        NamedFile("M_ller_Jane_2_", "Mu\u0308ller, Jane (2).PDF", "d" * 64),
+        NamedFile("clinical_note", "clinical note.pdf", "e" * 64),
+        NamedFile("report", "report.pdf", "f" * 64),
+        NamedFile("page_2", "2.pdf", "1" * 64),
+        NamedFile("BRCA1", "BRCA1.pdf", "2" * 64),
+        NamedFile("may_brown", "may_brown.pdf", None),
+        NamedFile("scan-20441799", "scan.pdf", "3" * 64),
+    ],
+    ["dr_kim", "Ann Lee", "simulated_ash", "analyst"],
+)
+KIM, LEE, ASH, ANALYST = (FOLDER.reviewers[name] for name in ("dr_kim", "Ann Lee", "simulated_ash", "analyst"))
+
+
+def told(text: str) -> str:
+    return masked(FOLDER.told(text), Known(words=FOLDER.words))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("as smith_john_req (pending)", "as doc_aaaaaaaaaaaa (pending)"),
+        ("SMITH_JOHN_REQ.PDF, smith-john-req", "doc_aaaaaaaaaaaa, doc_aaaaaaaaaaaa"),
+        ("and helen_marsh.pdf; next", "and doc_daddaddaddad; next"),
+        ("cf. 'Smith, Helen CT.pdf' / Smith_Helen_CT", "cf. 'doc_cccccccccccc' / doc_cccccccccccc"),
+        ("Müller, Jane (2).pdf or M_ller_Jane_2_", "doc_dddddddddddd).pdf or doc_dddddddddddd_"),
+        ("smith_old, helen2 and Müller's", "[NAME]_old, [NAME]2 and [NAME]'s"),
+        ("batch of 20441799", "batch of [ID]"),
+        ("asked dr_kim, Dr. Kim, DR_KIM", f"asked {KIM}, {KIM}, {KIM}"),
+        ('by ann  lee; "Ann_Lee", said simulated_ash', f'by {LEE}; "{LEE}", said {ASH}'),
+        ("by analyst. Analyst of words", f"by {ANALYST}. Analyst of words"),
+        ("see clinical_note, clinical note.pdf", "see doc_eeeeeeeeeeee, doc_eeeeeeeeeeee"),
+        ("see report.pdf or 2.pdf", "see doc_ffffffffffff or doc_111111111111"),
+        ("she may have brown spots, asked May", "she may have brown spots, asked [NAME]"),
+        ("may_brown.pdf", "[NAME]"),
+    ],
+)
+def test_what_the_folder_calls_its_documents_and_reviewers(text: str, expected: str) -> None:
+    assert told(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a clinical note, a CT scan report and a pathology report; page 2 of 2, BRCA1 variant",
+        "the ash tree; request of a req form, note on page_3",
+        "smithy, blacksmith, helenium",
+    ],
+)
+def test_ordinary_words_of_the_folders_names_stay(text: str) -> None:
+    assert told(text) == text
+
+
+def test_needless_masks_of_the_folders_names_are_counted() -> None:
+    assert harm(["tamoxifen"], frozenset(["tamoxifen"])).set_index("kind").loc["drug", "masked"] == 1
+
+
+def test_numbers_without_words_are_masked_in_free_form(tmp_path: Path) -> None:
+    output = Output(tmp_path)
+    output.add("one")
+    (truth,) = read_truths(tmp_path).truths
+    free = {
+        "mrn": 12345678,
+        "2044179": [-20441, 20441.0, "20441", "id:20441."],
+        "kept": [9999, 0.5, True, None, 12345.5, 1e400],
+    }
+    answer = truth.record.ground_truth_classification.model_copy(update={"self_evaluation": free})
+    truth = deidentify.replace(truth, record=truth.record.model_copy(update={"ground_truth_classification": answer}))
+    aliases = Aliases([NamedFile("one", "one.pdf", truth.sha256)], ["dr_lee"])
+    told_free = deidentified(truth, Known(), aliases).record.ground_truth_classification.self_evaluation
+    assert told_free == {
+        "mrn": "[ID]",
+        "[ID]": ["[ID]", "[ID]", "[ID]", "id:[ID]."],
+        "kept": [9999, 0.5, True, None, 12345.5, None],
+    }
 
 
 def test_misses_are_measured_and_the_same_each_time() -> None:

@@ -18,6 +18,7 @@ from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation import export
 from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, export_ground_truth
 from evalkit.evaluation.ground_truth import COLUMNS, load_ground_truth
+from evalkit.store import Index, result_name, review_name
 
 SPLIT = {"train": 0.5, "test": 0.5}
 LEVELS = ("document", "segment", "page")
@@ -183,6 +184,105 @@ def test_de_identified_exports_tell_nobody(output: Output, tmp_path: Path, file_
         assert secret not in written
     for said in (f"doc_{output.sha256('two')[:12]}", "reviewer_1", "reviewer_2"):
         assert said in written
+
+
+def reviewed(output: Output, case_id: str, reviewer: str, outcome: str = "validated") -> None:
+    number = len(output.files.names(f"reviews/{case_id}")) + 1
+    output.files.write(review_name(case_id, number), {"schema_version": 1, "reviewer": reviewer, "outcome": outcome})
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_names_of_documents_and_reviewers_that_are_not_exported_are_hidden_too(
+    output: Output, tmp_path: Path, file_format: Any
+) -> None:
+    note = (
+        "same patient as smith_john_req (pending) and helen_marsh.pdf; discussed with dr_kim and Ann Lee; "
+        "cf. 'Jones, Peter CT.pdf' / Jones_Peter_CT, SMITH, ray.stone; see brandt_eva"
+    )
+    output.add("noted", correction_notes=note, quote="Peter waited", pages=["Peter waited with eva"])
+    for doc_id, file_path in (
+        ("smith_john_req", "x"),
+        ("helen_marsh", "x"),
+        ("Jones_Peter_CT", "/in/Jones, Peter CT.pdf"),
+    ):
+        output.files.write(result_name(doc_id), {"schema_version": 1})
+        index = Index(output.root)
+        index.put_document({"doc_id": doc_id, "sha256": output.sha256(doc_id), "file_path": file_path})
+        index.close()
+    output.files.write(result_name("brandt_eva"), {"schema_version": 1, "sha256": output.sha256("brandt_eva")})
+    reviewed(output, "helen_marsh", "Dr_Kim", "undeterminable")
+    reviewed(output, "helen_marsh.second", "Ann Lee")
+    output.files.write("reviewers.json", {"schema_version": 1, "reviewers": {"ray.stone": "0"}})
+    place = tmp_path / "place"
+    place.mkdir()
+    export_ground_truth(output.root, place / "t", file_format=file_format, deidentify=True, with_text=True)
+    written = (
+        json.dumps(pq.read_table(place / "t").to_pylist())
+        if file_format == "parquet"
+        else "\n".join(path.read_text() for path in place.rglob("*") if path.is_file())
+    ).casefold()
+    for secret in (
+        "smith",
+        "john",
+        "helen",
+        "marsh",
+        "kim",
+        "ann lee",
+        "jones",
+        "peter",
+        "ray.stone",
+        "brandt",
+        "eva ",
+    ):
+        assert secret not in written
+    for doc_id in ("smith_john_req", "helen_marsh", "Jones_Peter_CT", "brandt_eva"):
+        assert f"doc_{output.sha256(doc_id)[:12]}" in written
+
+
+def test_a_damaged_review_or_roster_is_named_because_it_may_hide_a_name(output: Output, tmp_path: Path) -> None:
+    reviewed(output, "two", "dr_kim")
+    (output.root / "reviews/two/0001.json").write_text("{")
+    (output.root / "reviewers.json").write_text("{")
+    with pytest.raises(StoreError, match=r"reviews/two/0001.json .*reviewers.json"):
+        export_ground_truth(output.root, tmp_path / "t", deidentify=True)
+    assert len(lines(tmp_path / "t")) == 2
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+def test_probabilities_are_those_of_the_last_draw(output: Output, tmp_path: Path, file_format: Any) -> None:
+    draw = {"value": "all", "probability": {"two": 0.7, "shiny": 0.5, "Smith_John_2": 0.1}, "drawn": []}
+    output.files.write("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": "", "strata": [draw]})
+    place = tmp_path / "t"
+    export_ground_truth(output.root, place, file_format=file_format, silver=True)
+    if file_format == "parquet":
+        rows = pq.read_table(place).to_pylist()
+    elif file_format == "csv":
+        rows = list(csv.DictReader(place.open(newline="")))
+    else:
+        rows = lines(place / "data/train.jsonl" if file_format == "folder" else place)
+    found = {row["doc_id"]: float(row["inclusion_probability"]) for row in rows}
+    assert found == {"two": 0.7, "shiny": 0.5, "Smith_John_2": 0.25}
+    if file_format == "folder":
+        assert "| audit | 0.7 | 1 |" in (place / "README.md").read_text()
+
+
+def test_the_card_counts_every_answer_of_a_program(output: Output, tmp_path: Path) -> None:
+    for case_id, reviewer in (
+        ("Smith_John_2", "dr_lee"),
+        ("Smith_John_2.second", "simulated_birch"),
+        ("two", "simulated_1"),
+    ):
+        reviewed(output, case_id, reviewer)
+    reviewed(output, "two", "simulated_2", "reopened")
+    for deidentify in (False, True):
+        export_ground_truth(output.root, tmp_path / "f", file_format="folder", deidentify=deidentify)
+        card = " ".join((tmp_path / "f/README.md").read_text().split())
+        assert "**2 of 2 documents were reviewed by a program (`is_simulated`), which gave 2 of 3 answers." in card
+        assert [row["is_simulated"] for row in lines(tmp_path / "f/data/train.jsonl")] == [True, True]
+    export_ground_truth(output.root, tmp_path / "f", file_format="folder")
+    card = (tmp_path / "f/README.md").read_text()
+    assert "| simulated_birch | 0 | 1 |" in card
+    assert "| dr_lee | 1 | 1 |" in card
 
 
 def test_a_simulated_reviewer_stays_marked(output: Output, tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from evaluation.truths import NOTE, OTHER, Output
 
-from evalkit.evaluation.ground_truth import COLUMNS, Level, load_ground_truth
+from evalkit.evaluation.ground_truth import COLUMNS, Level, load_ground_truth, read_truths
+from evalkit.store import review_name
 
 LEVELS: tuple[Level, ...] = ("document", "segment", "page")
 
@@ -70,6 +71,53 @@ def test_every_row_says_where_it_is_from(output: Output, level: Level) -> None:
     assert table.loc[["shiny"], "reviewer"].isna().all()
     assert table.loc[["alone"], "is_simulated"].all()
     assert not table.loc[["two", "shiny"], "is_simulated"].any()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_later_draw_raises_the_probability_and_never_lowers_it(output: Output, level: Level) -> None:
+    output.add("asked", inclusion_probability=None, review_reason="requested")
+    output.add("hard", inclusion_probability=1.0, review_reason="escalated")
+    share = {"two": 0.6, "alone": 0.1, "asked": 0.3, "shiny": 0.5}
+    for number, factor in enumerate((0.5, 1), 1):
+        stratum = {"value": "all", "probability": {name: factor * p for name, p in share.items()}, "drawn": []}
+        draw = {"schema_version": 1, "by": "type", "drawn_at": "", "strata": [stratum]}
+        output.files.write(f"draws/{number:04d}.json", draw)
+    table = load_ground_truth(output.root, level, silver=True).groupby("doc_id")["inclusion_probability"].max()
+    assert table.to_dict() == {"two": 0.6, "alone": 0.25, "asked": 0.3, "hard": 1.0, "shiny": 0.5}
+
+
+def test_of_a_damaged_draw_nobody_knows_what_it_raised(output: Output) -> None:
+    output.add("hard", inclusion_probability=1.0, review_reason="escalated")
+    (output.root / "draws").mkdir()
+    (output.root / "draws/0001.json").write_text("{")
+    table = load_ground_truth(output.root).set_index("doc_id")["inclusion_probability"]
+    assert table.isna().to_dict() == {"two": True, "alone": True, "hard": False}
+    (problem,) = load_ground_truth(output.root).attrs["problems"]
+    assert "draws/0001.json" in problem
+
+
+def test_an_answer_of_a_program_marks_the_document_whoever_decided(output: Output) -> None:
+    for case_id, reviewer, outcome in (
+        ("two", "dr_lee", "validated"),
+        ("two.second", "simulated_2", "corrected"),
+        ("two.adjudication", "dr_kim", "validated"),
+        ("other", "simulated_3", "undeterminable"),
+    ):
+        review = {"schema_version": 1, "reviewer": reviewer, "outcome": outcome}
+        output.files.write(review_name(case_id, 1), review)
+    (output.root / "reviews/no case").mkdir()
+    assert load_ground_truth(output.root).set_index("doc_id")["is_simulated"].to_dict() == {"alone": True, "two": True}
+    found = read_truths(output.root)
+    assert found.reviewers == {"dr_lee", "dr_kim", "simulated_1", "simulated_2", "simulated_3"}
+    assert {one.record.doc_id: one.simulated for one in found.truths} == {"alone": 1, "two": 1}
+
+
+@pytest.mark.parametrize("review", ["{", '{"schema_version": 1, "reviewer": 7, "outcome": "validated"}'])
+def test_a_damaged_review_is_named(output: Output, review: str) -> None:
+    output.files.write(review_name("two", 1), {})
+    (output.root / "reviews/two/0001.json").write_text(review)
+    (problem,) = load_ground_truth(output.root).attrs["problems"]
+    assert "reviews/two/0001.json" in problem
 
 
 def test_a_damaged_bundle_is_named_and_the_others_are_whole(output: Output) -> None:

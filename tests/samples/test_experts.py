@@ -1,0 +1,68 @@
+"""Programs in the experts' place: what they take for the truth, and what they refuse in one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from evalkit.batch import RunSummary
+from evalkit.samples.experts import main
+
+
+@pytest.fixture
+def output(finished: RunSummary, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(finished.output, tmp_path / "output"))
+
+
+def test_a_row_without_segments_is_one_segment(
+    output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = tmp_path / "truth.csv"
+    truth.write_text("doc_id,dominant_type\nquest_genomic,Other\n")
+    assert main([str(output), str(truth)]) == 0
+    assert capsys.readouterr().out.endswith("reviews by simulated experts\n")
+    record = json.loads((output / "ground_truth/gt_quest_genomic.json").read_text())
+    (segment,) = record["ground_truth_classification"]["segments"]
+    assert (segment["start_page"], segment["end_page"], segment["dominant_type"]) == (1, 2, "Other")
+
+
+@pytest.mark.parametrize("words", [[], ["output"], ["output", "truth.csv", "more"]])
+def test_wrong_arguments_are_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "OUTPUT TRUTH" in line
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        None,
+        "doc_id\nquest_genomic\n",
+        "doc_id,dominant_type\nquest_genomic,Secret\n",
+        "doc_id,dominant_type,segments\nquest_genomic,Other,Secret\n",
+        "doc_id,dominant_type,segments\nquest_genomic,Other,1-2 Secret\n",
+        "doc_id,dominant_type,segments\nquest_genomic,Other,1-99 Other\n",
+    ],
+    ids=["no file", "no type", "unknown type", "no segments", "unknown type of a segment", "pages that there are not"],
+)
+def test_a_truth_that_cannot_be_understood_is_one_line(
+    output: Path, tmp_path: Path, rows: str | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = tmp_path / "truth.csv"
+    if rows is not None:
+        truth.write_text(rows)
+    assert main([str(output), str(truth)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "Secret" not in line
+
+
+def test_a_folder_without_results_is_one_line_and_stays_empty(
+    tmp_path: Path, samples: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main([str(tmp_path / "empty"), str(samples / "truth.csv")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert list((tmp_path / "empty").iterdir()) == []
