@@ -32,6 +32,7 @@ from evalkit.review.stored import read_bundle
 from evalkit.store import RESULTS, Files, Index, result_name
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
     from evalkit.documents.bundle import DocumentBundle
@@ -291,15 +292,15 @@ def _write_file(documents: Sequence[_Document], wanted: _Wanted, target: Path | 
     if target is None:
         sys.stdout.write(_jsonl(found) if file_format == "jsonl" else _csv(names, found))
         return len(found)
-    with _replacing(target) as temporary:
+    with replacing(target) as temporary:
         if file_format == "parquet":
             _write_parquet(temporary, names, found)
             _compare(_read_parquet(temporary), found, target.name)
         elif file_format == "csv":
-            _write_text(temporary, _csv(names, found))
+            write_private(temporary, _csv(names, found))
             _compare(_read_csv(temporary), [_cells(names, row) for row in found], target.name)
         else:
-            _write_text(temporary, _jsonl(found))
+            write_private(temporary, _jsonl(found))
             _compare(_read_jsonl(temporary), found, target.name)
     return len(found)
 
@@ -318,6 +319,18 @@ def _csv(names: Sequence[str], found: Iterable[Row]) -> str:
 
 def _cells(names: Iterable[str], row: Row) -> dict[str, str]:
     return {name: "" if row[name] is None else str(_inert(row[name])) for name in names}
+
+
+def save_table(frame: pd.DataFrame, to: Path | str) -> None:
+    """A table as CSV that only its owner can read, and in which no text runs as a formula. UsageError: not writable."""
+    target = Path(to)
+    try:
+        with replacing(target) as temporary:
+            write_private(temporary, _csv(list(map(str, frame.columns)), frame.astype(object).to_dict("records")))
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be written ({error.strerror})", code="EXPORT", remedy="Name another file."
+        ) from error
 
 
 def _inert(value: Any) -> Any:
@@ -373,7 +386,8 @@ def _compare(found: Sequence[Any], meant: Sequence[Row], name: str) -> None:
             )
 
 
-def _write_text(path: Path, text: str) -> None:
+def write_private(path: Path, text: str) -> None:
+    """Write a new file that only its owner can read (0600), and sync it. OSError where it is there or cannot be made."""
     with os.fdopen(_private(path), "w", encoding="utf-8", newline="") as file:
         file.write(text)
         file.flush()
@@ -385,8 +399,8 @@ def _private(path: Path) -> int:
 
 
 @contextmanager
-def _replacing(target: Path) -> Iterator[Path]:
-    """A name beside the target; what stands there in the end takes the target's place, or nothing is left of it."""
+def replacing(target: Path) -> Iterator[Path]:
+    """A new name beside the target; what stands there in the end takes the target's place, or nothing is left of it."""
     temporary = target.with_name(f".evalkit-{os.getpid()}-{secrets.token_hex(8)}")
     try:
         yield temporary
@@ -421,9 +435,9 @@ def _write_folder(gathered: _Gathered, wanted: _Wanted, target: Path, files: Fil
         (temporary / "data").mkdir(mode=0o700)
         for name, table in tables.items():
             path = temporary / "data" / f"{name}.jsonl"
-            _write_text(path, _jsonl(table))
+            write_private(path, _jsonl(table))
             _compare(_read_jsonl(path), table, path.name)
-        _write_text(temporary / "README.md", card)
+        write_private(temporary / "README.md", card)
         _take_place(temporary, target)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -7,7 +7,6 @@ and on what they rest.
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +33,7 @@ from evalkit.evaluation import (
     segmentation,
     verifiers,
 )
+from evalkit.evaluation.export import replacing, write_private
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import Document, Standing, Study
 
@@ -452,14 +452,9 @@ def _cost(study: Study) -> Section:
 def write_html(report: Report, to: Path | str) -> None:
     """One file that needs nothing else and can be printed; mode 0600. UsageError where it cannot be written."""
     text = _templates().get_template("report.html.j2").render(report=report, version=version("evalkit"))
-    temporary = f"{to}.{os.getpid()}.tmp"
     try:
-        handle = os.open(
-            temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600
-        )  # notes and file names may name patients
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(temporary, to)
+        with replacing(Path(to)) as temporary:
+            write_private(temporary, text)  # names of files may be those of patients
     except OSError as error:
         raise UsageError(
             f"{to} cannot be written ({error.strerror})", code="REPORT", remedy="Name another file with --to."
