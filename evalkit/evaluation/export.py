@@ -326,7 +326,10 @@ def save_table(frame: pd.DataFrame, to: Path | str) -> None:
     target = Path(to)
     try:
         with replacing(target) as temporary:
-            write_private(temporary, _csv(list(map(str, frame.columns)), frame.astype(object).to_dict("records")))
+            cells = [
+                {str(name): value for name, value in row.items()} for row in frame.astype(object).to_dict("records")
+            ]
+            write_private(temporary, _csv(list(map(str, frame.columns)), cells))
     except OSError as error:
         raise UsageError(
             f"{target} cannot be written ({error.strerror})", code="EXPORT", remedy="Name another file."
