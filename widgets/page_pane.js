@@ -2,7 +2,7 @@
 
 const drawnType = (type) => type || "no type yet";
 const KEPT = 24; // full-size pictures that stay here: some 12 MB
-const AT_ONCE = 4; // small pictures for one request: a press waits for no more than these
+const AT_ONCE = 1; // small pictures for one request: a press waits for no more than these
 const PATIENCE = 5000; // ms after which an unanswered request is forgotten
 const STEPS = [0.5, 0.75, 1, 1.25, 1.5, 2, 3];
 const WIDEST = 1000;
