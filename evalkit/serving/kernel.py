@@ -1,8 +1,8 @@
 """A page's kernel: ipykernel without its debugger. The server finds it as kernel ``python3``, before the machine's own.
 
 Each open page is a process of its own, so what none of them needs is not loaded, and the kernel's specification
-(``jupyter/kernels/python3/kernel.json``) fixes glibc's thresholds. Left to itself glibc raises them after the first
-large picture was freed, and keeps some 20 MB of pages that were drawn long ago.
+(``jupyter/kernels/python3/kernel.json``) fixes one heap for all threads, and glibc's thresholds: it would raise them after
+the first large picture was freed, and keep some 20 MB of pages that were drawn long ago.
 """
 
 from __future__ import annotations
