@@ -135,7 +135,8 @@ def compare(quote: str, before: str, passage: str, after: str, *, is_recognised:
         found += differences
         if any(one.kind is not Kind.DIVISION for one in differences):
             equal -= len(mine)
-    turning = [at for at in range(first, first + size) if around[at].key in words("turning")]  # named, so shown too
+    places = range(first, min(first + size, len(around)))  # counted apart, the passage may have a token more
+    turning = [at for at in places if around[at].key in words("turning")]  # named, so shown too
     run = min([start, *turning]), max([end, *(at + 1 for at in turning)])
     return Comparison(tuple(found), max(equal, 0) / len(asked), _span(text, around, *run))
 
