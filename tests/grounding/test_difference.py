@@ -4,9 +4,12 @@ import time
 
 import pytest
 from builders import document
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle, PageStatus
 from evalkit.grounding import Located, Locator
+from evalkit.grounding.difference import Kind, compare
 
 PAGE = (
     "No evidence of metastatic disease is seen. The mass measures 42 mm in the left breast. "
@@ -192,6 +195,20 @@ def test_a_quote_may_cross_from_one_page_to_the_next() -> None:
 @pytest.mark.parametrize("quote", ["of the", "it is", "and"])
 def test_words_that_stand_everywhere_prove_nothing(quote: str) -> None:
     assert located(quote, text="it is one of the best and it is here").verdict == "UNCERTAIN"
+
+
+def test_a_passage_that_begins_within_a_number_or_word_is_compared_whole() -> None:
+    found = compare("5 mg", "3", ".5 mg", "", is_recognised=False, is_word=lambda word, often: False)
+    assert [(one.kind, one.quoted, one.written) for one in found.differences] == [(Kind.NUMBER, "5", "3.5")]
+    assert found.span == (0, len("3.5 mg"))
+
+
+@given(*[st.text("No mtbd3.,-/( \n", max_size=12)] * 4)
+def test_any_passage_can_be_compared_wherever_it_is_cut(quote: str, before: str, passage: str, after: str) -> None:
+    found = compare(quote, before, passage, after, is_recognised=False, is_word=lambda word, often: False)
+    start, end = found.span or (0, 0)
+    assert 0 <= start <= end <= len(before + passage + after)
+    assert 0.0 <= found.matched <= 1.0
 
 
 @pytest.mark.parametrize("quote", ["", "   ", "—", "…", "()"])
