@@ -41,6 +41,7 @@ from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
 from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver
 from evalkit.review.packet import SMEPacketGenerator, is_frozen, publish, withdraw
+from evalkit.review.seeded import seeded_cases
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
 from evalkit.store import RESULTS, Files, Index, bundle_name, digest, result_name
@@ -232,7 +233,8 @@ async def arun(
             if not index.documents() and files.names(RESULTS):  # it only indexes: lost, it is made again
                 rebuild(files, index)
             known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
-            found = find(paths, {sha256: row["doc_id"] for sha256, row in known.items()})
+            doc_ids = {sha256: row["doc_id"] for sha256, row in known.items()}
+            found = find(paths, doc_ids, reserved=(case_id for case_id, _ in seeded_cases(files)))
             labels, idle_rows = None, []
             if production is not None:
                 given_labels = read_production(Path(production))

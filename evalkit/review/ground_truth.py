@@ -109,6 +109,8 @@ class Review(_Frozen):
     """Remarks about single segments: ``{segment_index, start_page, end_page}`` with a ``flag``, a ``note`` or both."""
     second_opinion: str = ""
     """Why the expert asks a colleague to answer the case too; empty where they do not."""
+    seeded: bool = False
+    """Whether the shown answer was wrong on purpose: such a review measures its writer and is no word about the document."""
     packet_sha256: str
     """What the expert had before their eyes."""
     prev_sha256: str | None = None
@@ -220,9 +222,10 @@ def project(
     """The ground truth of a case from its numbered reviews, oldest first; None where the newest leaves none.
 
     It supersedes the newest earlier review that gave ground truth, also one that was reopened since, but none of those
-    that are ``withheld``; failing that the silver record (0) of a document that was accepted.
+    that are ``withheld``; failing that the silver record (0) of a document that was accepted. A seeded case has none,
+    whatever was said about it.
     """
-    if not chain:
+    if not chain or packet.is_seeded or any(review.seeded for _, review in chain):
         return None
     revision, newest = chain[-1]
     source = SOURCE[newest.outcome]
