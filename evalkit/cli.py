@@ -333,14 +333,23 @@ class SampleBy(StrEnum):
 
 @app.command()
 def sample(
-    number: Annotated[int, typer.Argument(metavar="N", min=1, help="How many accepted documents.")],
+    number: Annotated[int, typer.Argument(metavar="N", min=1, help="How many documents.")],
     by: Annotated[
-        SampleBy, typer.Option("--by", help="Spread evenly over production's labels, the agent's types, or decisions.")
-    ] = SampleBy.type,
+        SampleBy | None,
+        typer.Option(
+            "--by",
+            help="Spread evenly over production's labels, the agent's types, or decisions.",
+            show_default="type",
+        ),
+    ] = None,
+    seeded: Annotated[
+        bool,
+        typer.Option("--seeded", help="Instead, cases with a planted fault, to measure how often experts notice it."),
+    ] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put accepted documents into the queue, each drawn with a known probability.
+    """Put accepted documents into the queue, each drawn with a known probability; or decided ones with a planted fault.
 
     Example: evalkit sample 50 --by production
     """
@@ -351,6 +360,16 @@ def sample(
 
     folder = _existing(output)
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if seeded:
+        if by is not None:
+            raise UsageError(
+                "--by says nothing about cases with a planted fault",
+                code="SAMPLE-BY",
+                remedy="Give --seeded or --by, not both.",
+            )
+        _sample_seeded(folder, number, seed=Settings.load().audit_seed, drawn_at=now, as_json=as_json)
+        return
+    by = by or SampleBy.type
     made = draw(folder, number, by.value, seed=Settings.load().audit_seed, drawn_at=now)
     if as_json:
         _print_json(made.model_dump(mode="json"))
@@ -361,6 +380,23 @@ def sample(
     ]
     _print_table(rows, (by.value, "accepted", "drawn now", "highest probability"))
     typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: evalkit queue")
+
+
+def _sample_seeded(folder: Path, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
+    from evalkit.evaluation.seeding import sample_seeded
+    from evalkit.review.seeded import described
+
+    made = sample_seeded(folder, number, seed=seed, drawn_at=drawn_at)
+    rows = [[one.packet.case_id, one.doc_id, one.fault.kind, described(one.fault)] for one in made.cases]
+    if as_json:
+        cases = [dict(zip(("case_id", "doc_id", "kind", "fault"), row, strict=True)) for row in rows]
+        _print_json({"cases": cases, "nobody": list(made.nobody)})
+        return
+    _print_table(rows, ("case", "document", "kind", "planted fault"))
+    fewer = f"; no fault can be planted in any other document yet ({number} were asked for)" * (len(rows) < number)
+    typer.echo(f"{len(rows)} cases with a planted fault wait in the queue among the others{fewer}")
+    for case_id in made.nobody:
+        _complain(f"{case_id}: nobody may take it, because everybody in the roster knows its document")
 
 
 @app.command()
@@ -409,6 +445,7 @@ def schema(
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.issue import Issue
     from evalkit.review import GroundTruth, Review, SMEPacket
+    from evalkit.review.seeded import Seeded
 
     models: dict[str, type[BaseModel]] = {
         "bundle": DocumentBundle,
@@ -421,6 +458,7 @@ def schema(
         "production": StoredProduction,
         "result": DocumentResult,
         "review": Review,
+        "seeded": Seeded,
     }
     if name is None:
         typer.echo("\n".join(models))

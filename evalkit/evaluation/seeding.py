@@ -33,6 +33,7 @@ from evalkit.classification.v4_evidence_quality import LONGEST, SHORTEST, V4Evid
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import EvalkitError, UsageError
+from evalkit.evaluation.attention import read as read_attention
 from evalkit.evaluation.study import Document, read_study
 from evalkit.issue import Agent, Issue, numbered
 from evalkit.review.corrections import PARTS, faults, largest, page_weighted
@@ -49,6 +50,8 @@ _USUAL = 0.9
 """Confidence of an agent that states none anywhere."""
 _QUOTES = 2
 """So many quotes support a segment that nobody has quoted anything for."""
+
+_FAILED = frozenset(f"{agent}-AGENT-FAILED" for agent in ("V2", "V3", "V4"))
 
 _Segments = tuple[Segment, ...]
 _Planted = tuple[_Segments, Fault]
@@ -103,15 +106,8 @@ def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str, 
             index.close()
         if not made:
             raise _nothing(len(known), kept_for_nobody)
-        return SeededDraw(tuple(made), tuple(for_nobody(files, roster)))
-
-
-def for_nobody(files: Files, roster: Sequence[str]) -> Iterator[str]:
-    """The seeded cases that wait although everybody in the roster knows their document; none where there is no roster."""
-    for case_id, doc_id in seeded_cases(files):
-        is_waiting = files.exists(packet_name(case_id)) and Opinions.read(files, case_id).status(case_id) != "completed"
-        if roster and is_waiting and not _takers(files, doc_id, roster):
-            yield case_id
+        waiting = read_attention(files, [])
+        return SeededDraw(tuple(made), tuple(one.case_id for one in waiting if one.standing == "nobody"))
 
 
 def _nothing(known: int, for_nobody: int) -> UsageError:
@@ -197,9 +193,12 @@ def plant(
     """The known answer with one fault in it, the fault, and the issues that stand beside it; None where none fits.
 
     No computed check of V1 to V4 raises anything about the planted answer that it does not raise about the known one,
-    the answer can be validated as it stands, and V5 sends it to a person.
+    the answer can be validated, and V5 sends it to a person.
     """
     known = _dressed(truth, packet, bundle)
+    said = packet.classification
+    # A wrong count is the agent's own fault, why the case came to a person, and arithmetic mends it.
+    miscounted = said.number_of_segments - len(said.segments) if said else 0
     honest = _answered(truth, known, bundle)
     if honest is None or honest.dominant_type_overall != truth.dominant_type_overall:
         return None
@@ -207,21 +206,16 @@ def plant(
     kinds = list(_KINDS)
     dice.shuffle(kinds)
     for kind in kinds:
-        ways = list(_KINDS[kind](known, bundle))
+        ways = list(_KINDS[kind](known, truth.dominant_type_overall, bundle))
         dice.shuffle(ways)
         for segments, fault in ways:
             answer = _answered(truth, segments, bundle)
-            if answer is None:
+            if answer is None or _codes(_computed(answer, bundle)) - usual:
                 continue
-            computed = _computed(answer, bundle)
-            if _codes(computed) - usual:
-                continue
-            issues = (*computed, *_kept(packet, answer))
+            shown = answer.model_copy(update={"number_of_segments": answer.number_of_segments + miscounted})
+            issues = (*_computed(shown, bundle), *_kept(packet, shown, fault))
             if V5DecisionMaker().decide(issues).decision is Decision.ESCALATE_TO_SME:
-                complete = fault.model_copy(
-                    update={"true_dominant": truth.dominant_type_overall if fault.kind == "type" else None}
-                )
-                return answer, complete, tuple(_numbered(issues))
+                return shown, fault, tuple(_numbered(issues))
     return None
 
 
@@ -325,7 +319,7 @@ def _answered(
 # ------------------------------------------------------------------------------------------------- faults
 
 
-def _swapped(segments: _Segments, _bundle: DocumentBundle) -> Iterator[_Planted]:
+def _swapped(segments: _Segments, dominant: DocumentType | None, _bundle: DocumentBundle) -> Iterator[_Planted]:
     for at, one in enumerate(segments):
         for kind in DocumentType:
             if one.dominant_type is not None and kind != one.dominant_type:
@@ -335,6 +329,7 @@ def _swapped(segments: _Segments, _bundle: DocumentBundle) -> Iterator[_Planted]
                     end_page=one.end_page,
                     shown_type=kind,
                     true_type=one.dominant_type,
+                    true_dominant=dominant,
                 )
                 yield (*segments[:at], _as(one, kind), *segments[at + 1 :]), fault
 
@@ -354,7 +349,7 @@ def _as(segment: Segment, kind: DocumentType) -> Segment:
     )
 
 
-def _moved(segments: _Segments, bundle: DocumentBundle) -> Iterator[_Planted]:
+def _moved(segments: _Segments, _dominant: DocumentType | None, bundle: DocumentBundle) -> Iterator[_Planted]:
     for at, (left, right) in enumerate(pairwise(segments), 1):
         for start in range(left.start_page + 1, right.end_page + 1):
             if start != right.start_page:
@@ -389,7 +384,7 @@ def _within(segment: Segment, bundle: DocumentBundle) -> Segment:
     )
 
 
-def _joined(segments: _Segments, _bundle: DocumentBundle) -> Iterator[_Planted]:
+def _joined(segments: _Segments, _dominant: DocumentType | None, _bundle: DocumentBundle) -> Iterator[_Planted]:
     for at, (left, right) in enumerate(pairwise(segments), 1):
         larger = right if right.segment_page_count > left.segment_page_count else left
         whole = larger.model_copy(update={"start_page": left.start_page, "end_page": right.end_page})
@@ -397,7 +392,7 @@ def _joined(segments: _Segments, _bundle: DocumentBundle) -> Iterator[_Planted]:
         yield (*segments[: at - 1], whole, *segments[at + 1 :]), fault
 
 
-_KINDS: Mapping[FaultKind, Callable[[_Segments, DocumentBundle], Iterator[_Planted]]] = {
+_KINDS: Mapping[FaultKind, Callable[[_Segments, DocumentType | None, DocumentBundle], Iterator[_Planted]]] = {
     "type": _swapped,
     "boundary": _moved,
     "joined": _joined,
@@ -421,14 +416,16 @@ def _codes(issues: Sequence[Issue]) -> Counter[str]:
     return Counter(issue.code for issue in issues)
 
 
-def _kept(packet: SMEPacket, answer: ClassificationOutput) -> Iterator[Issue]:
-    """What was said about the document that no check can compute again, as far as it is about what is still shown."""
+def _kept(packet: SMEPacket, answer: ClassificationOutput, fault: Fault) -> Iterator[Issue]:
+    """What was said about the document that no check can compute again, as far as it is not about the fault."""
     agents = packet.classification.segments if packet.classification else ()
     before, after = ({one.segment_index: _drawn(one) for one in each} for each in (agents, answer.segments))
     for issue in packet.open_issues:
         place = issue.segment_index
-        is_same = before == after if place is None else place in after and before.get(place) == after[place]
-        if issue.agent == "reader" or (issue.origin == "model" and issue.agent != "classifier" and is_same):
+        is_elsewhere = issue.page is not None and not fault.start_page <= issue.page <= fault.end_page
+        still_fits = is_elsewhere if place is None else place in after and before.get(place) == after[place]
+        is_told = issue.origin == "model" and issue.agent != "classifier" and still_fits
+        if issue.agent == "reader" or is_told or issue.code in _FAILED:
             yield issue
 
 

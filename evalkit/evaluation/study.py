@@ -19,6 +19,7 @@ from evalkit.batch.draws import draws, read_draws
 from evalkit.batch.labels import GivenLabels, Span, read_production, read_truth, spans, stored_production
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
+from evalkit.evaluation import attention
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
 from evalkit.review.ground_truth import is_simulated, revisions
 from evalkit.review.packet import ADJUDICATION, SECOND
@@ -187,6 +188,8 @@ class Study:
     """A sentence for each damaged file."""
     remarks: tuple[str, ...] = ()
     """A sentence for each label that could not be used as it is."""
+    seeded: tuple[attention.SeededCase, ...] = ()
+    """The cases whose shown answer is wrong on purpose: none of their reviews is an answer about a document."""
 
     @property
     def reviewed(self) -> list[Document]:
@@ -276,7 +279,10 @@ def read_study(
     reading.labels(truth, production)
     documents = [reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results()]
     reading.name_unmatched(documents)
-    return Study(folder, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)))
+    seeded = tuple(attention.read(reading.files, reading.problems))
+    return Study(
+        folder, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)), seeded
+    )
 
 
 def answered(documents: Iterable[Document]) -> list[Document]:

@@ -138,8 +138,8 @@ def described(fault: Fault) -> str:
     one_page = fault.start_page == fault.end_page
     pages = f"Page {fault.start_page}" if one_page else f"Pages {fault.start_page}–{fault.end_page}"
     if fault.kind == "type":
-        verbs = ("was", "is") if one_page else ("were", "are")
-        return f"{pages} {verbs[0]} shown as {fault.shown_type}; {verbs[1]} in truth {fault.true_type}."
+        shown, true = ("was shown as", "it is") if one_page else ("were shown as", "they are")
+        return f"{pages} {shown} {fault.shown_type}; {true} {fault.true_type}."
     if fault.kind == "boundary":
         return f"A document was shown to begin on page {fault.shown_start}; it begins on page {fault.true_start}."
     return f"{pages} were shown as one document; another begins on page {fault.true_start}."
