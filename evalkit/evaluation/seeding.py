@@ -67,18 +67,19 @@ class SeededDraw:
     """The case_ids of seeded cases, earlier ones too, that wait although everybody in the roster knows the document."""
 
 
-def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str, simulated: bool = False) -> SeededDraw:
+def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str) -> SeededDraw:
     """Put cases into the queue whose shown answer is wrong on purpose; as many as can be made, at most ``number``.
 
-    Each is of another document, whose type and segments a person has vouched for (``simulated``: a program, in a demo
-    where nobody else reviews). Equal seeds and moments plant equal faults. UsageError where none can be made, or where a
-    run is writing; StoreError.
+    Each is of another document, whose type and segments a person has vouched for; a program's word counts only where no
+    person has vouched for any, in a demo. Equal seeds and moments plant equal faults. UsageError where none can be made,
+    or where a run is writing; StoreError.
     """
     if number < 1:
         raise UsageError(f"{number} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
     files = Files(output)
     with files.run_lock():
-        known = [one for one in read_study(output).documents if _is_known(one, simulated=simulated)]
+        vouched = [one for one in read_study(output).documents if _is_vouched(one)]
+        known = [one for one in vouched if one.truth and not one.truth.is_simulated] or vouched
         known.sort(key=lambda one: hashlib.sha256(f"{seed}:{drawn_at}:{one.sha256}".encode()).digest())
         used = {doc_id for _, doc_id in seeded_cases(files)}
         roster = Roster(files).names()
@@ -125,15 +126,8 @@ def _nothing(known: int, for_nobody: int) -> UsageError:
     )
 
 
-def _is_known(one: Document, *, simulated: bool) -> bool:
-    truth = one.truth
-    return (
-        truth is not None
-        and truth.source != "GOLD"
-        and truth.is_simulated == simulated
-        and truth.says("dominant_type")
-        and truth.says("segments")
-    )
+def _is_vouched(one: Document) -> bool:
+    return one.truth is not None and one.truth.says("dominant_type") and one.truth.says("segments")
 
 
 def _takers(files: Files, doc_id: str, roster: Sequence[str]) -> set[str]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.result import DocumentResult
@@ -110,13 +110,19 @@ class Review(_Frozen):
     second_opinion: str = ""
     """Why the expert asks a colleague to answer the case too; empty where they do not."""
     seeded: bool = False
-    """Whether the shown answer was wrong on purpose: such a review measures its writer and is no word about the document."""
+    """Whether the shown answer was wrong on purpose: such a review measures its writer and is no word about the document.
+    Written down only where it is so."""
     packet_sha256: str
     """What the expert had before their eyes."""
     prev_sha256: str | None = None
     """SHA-256 of the bytes of the review before this one; None for the first. Set on writing."""
     versions: dict[str, str]
     """Of evalkit and of the definitions of the types."""
+
+    @model_serializer(mode="wrap")
+    def _as_stored(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = serialised(self)
+        return fields if self.seeded else {name: value for name, value in fields.items() if name != "seeded"}
 
 
 class GroundTruth(_Frozen):
