@@ -444,7 +444,9 @@ class _Reading:
         for case_id in (doc_id, f"{doc_id}{SECOND}", f"{doc_id}{ADJUDICATION}"):
             if case_id in self._reviewed:
                 for number in revisions(self.files, case_id):
-                    yield case_id, number, self._json(review_name(case_id, number))
+                    review = self._json(review_name(case_id, number))
+                    if not review.get("seeded"):  # it says nothing about a document
+                        yield case_id, number, review
 
     def _drawn_with(self, doc_id: str, drawn: Mapping[str, Any] | None) -> float | None:
         """With which an accepted document is drawn: its packet's or record's, or that of a later draw."""
