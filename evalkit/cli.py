@@ -395,6 +395,7 @@ def _sample_seeded(folder: Path, number: int, *, seed: str, drawn_at: str, as_js
     _print_table(rows, ("case", "document", "kind", "planted fault"))
     fewer = f"; no fault can be planted in any other document yet ({number} were asked for)" * (len(rows) < number)
     typer.echo(f"{len(rows)} cases with a planted fault wait in the queue among the others{fewer}")
+    typer.echo("Your experts should know that such cases exist; which they are, the screen tells after each answer.")
     for case_id in made.nobody:
         _complain(f"{case_id}: nobody may take it, because everybody in the roster knows its document")
 

@@ -39,7 +39,7 @@ from evalkit.issue import Agent, Issue, numbered
 from evalkit.review.corrections import PARTS, faults, largest, page_weighted
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.lock import writing
-from evalkit.review.opinions import Opinions, settle_seeded
+from evalkit.review.opinions import settle_seeded
 from evalkit.review.packet import SMEPacket, SMEPacketGenerator, moment, read_packet, utc_now
 from evalkit.review.roster import Roster
 from evalkit.review.seeded import Fault, FaultKind, Seeded, seeded_cases
@@ -92,7 +92,7 @@ def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str) 
                     break
                 if one.doc_id in used:
                     continue
-                if roster and not _takers(files, one.doc_id, roster):
+                if roster and {answer.reviewer for answer in one.answers}.issuperset(roster):
                     kept_for_nobody += 1
                     continue
                 with writing(files):  # no review may change the truth meanwhile
@@ -130,11 +130,6 @@ def _is_vouched(one: Document) -> bool:
     return one.truth is not None and one.truth.says("dominant_type") and one.truth.says("segments")
 
 
-def _takers(files: Files, doc_id: str, roster: Sequence[str]) -> set[str]:
-    opinions = Opinions.read(files, doc_id)
-    return set(roster) - {review.reviewer for chain in opinions.chains.values() for _, review in chain}
-
-
 def _seeded(files: Files, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | None:
     """A seeded case of that document; None where none can be made of it, or a file of it is damaged."""
     try:
@@ -143,7 +138,8 @@ def _seeded(files: Files, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | 
         packet, bundle, result = read_packet(files, doc_id), read_bundle(files, doc_id), read_result(files, doc_id)
     except (EvalkitError, ValueError):
         return None
-    if not isinstance(result, DocumentResult):
+    # Read again, because a review may have come since the study was.
+    if not isinstance(result, DocumentResult) or not {"dominant_type", "segments"} <= {*truth.vouched}:
         return None
     salt = f"{seed}:{drawn_at}:{bundle.sha256}"
     planted = plant(truth.ground_truth_classification, packet, bundle, random.Random(salt))  # noqa: S311 - no secret
