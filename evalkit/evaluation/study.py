@@ -445,7 +445,7 @@ class _Reading:
             if case_id in self._reviewed:
                 for number in revisions(self.files, case_id):
                     review = self._json(review_name(case_id, number))
-                    if not review.get("seeded"):  # it says nothing about a document
+                    if review.get("seeded") is not True:  # it says nothing about a document
                         yield case_id, number, review
 
     def _drawn_with(self, doc_id: str, drawn: Mapping[str, Any] | None) -> float | None:

@@ -18,6 +18,7 @@ from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
 from evalkit.evaluation.export import export_ground_truth
+from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.evaluation.study import read_study
 from evalkit.review import Desk as Tab
@@ -224,6 +225,15 @@ def test_no_loss_of_files_makes_a_planted_answer_true(desk: Desk, seeded: Any) -
     opinions = Opinions.read(desk.files, case_id)
     ordinary = seeded.packet.model_copy(update={"document_bundle_path": f"document_bundles/{case_id}.json"})
     assert project(ordinary, opinions.chains[case_id]) is None
+
+
+def test_a_marked_review_is_kept_apart_wherever_it_lies(desk: Desk, seeded: Any) -> None:
+    before = _known(desk.root), read_truths(desk.root)
+    desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
+    stray = desk.root / "reviews/doc2_6.second/0001.json"
+    stray.parent.mkdir(mode=0o700)
+    stray.write_bytes((desk.root / f"reviews/{seeded.packet.case_id}/0001.json").read_bytes())
+    assert (_known(desk.root), read_truths(desk.root)) == before
 
 
 def test_no_document_is_ever_called_like_a_seeded_case(desk: Desk, seeded: Any, tmp_path: Path) -> None:
