@@ -61,7 +61,8 @@ class Opinions:
     chains: dict[str, _Chain]
     """The numbered reviews of the base case and of the cases for further opinions, oldest first, by case_id."""
     knowing: tuple[str, ...] = ()
-    """Of a seeded case the reviewers who know the document that it shows."""
+    """Who has answered a case about the document that a seeded case shows; of any other case, who has learnt its answer
+    from a seeded one."""
     is_seeded_waiting: bool = False
     """Whether a seeded case that shows this document waits: its answer must not be read here before."""
 
@@ -71,9 +72,10 @@ class Opinions:
         base = read_packet(files, base_of(case_id))
         chains = {one: numbered(files, one) for one in _family(base.case_id)}
         if base.is_seeded:
-            return cls(base, chains, knowing=_answered(files, base.shown_doc_id))
-        is_waiting = any(waits(files, one) for one in cases_about(files, base.doc_id))
-        return cls(base, chains, is_seeded_waiting=is_waiting)
+            return cls(base, chains, _answered(files, base.shown_doc_id))
+        seeded = cases_about(files, base.doc_id)
+        told = tuple(review.reviewer for one in seeded for _, review in numbered(files, one))
+        return cls(base, chains, told, is_seeded_waiting=any(waits(files, one) for one in seeded))
 
     def with_review(self, case_id: str, review: Review) -> Opinions:
         """The opinions after one more review of a case, which was just written."""
@@ -142,13 +144,15 @@ class Opinions:
     def barred(self, case_id: str) -> tuple[str, ...]:
         """The reviewers who must not answer that case: all who have answered one before it, undone or not.
 
-        Of a seeded case, all who have answered any about the document.
+        Of a seeded case, all who have answered any about the document; and whoever has learnt the first answer from a
+        seeded case gives no further opinion.
         """
         if self.base.is_seeded:
             return self.knowing
         before = {SECOND: ("",), ADJUDICATION: ("", SECOND)}.get(case_id.removeprefix(self.base.case_id), ())
         reviews = (review for ending in before for _, review in self.chains[self._id(ending)])
-        return tuple(dict.fromkeys(review.reviewer for review in reviews if review.outcome != "reopened"))
+        said = (review.reviewer for review in reviews if review.outcome != "reopened")
+        return tuple(dict.fromkeys([*said, *(self.knowing if before else ())]))
 
     def readable(self, case_id: str, reviewer: str) -> tuple[Review, ...]:
         """The reviews of a case that a reviewer may read: while another opinion is awaited, only their own."""

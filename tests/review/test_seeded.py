@@ -159,6 +159,14 @@ def test_a_colleague_is_never_asked_about_it(desk: Desk, seeded: Any, tab: Any) 
     assert [row.case_id for row in tab("dr_third").queue().rows] == []
 
 
+def test_whoever_was_told_the_answer_gives_no_second_opinion(desk: Desk, seeded: Any, tab: Any) -> None:
+    desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
+    desk.helper("dr_first").reopen("doc2_6", "I doubt it")
+    first = tab("dr_first")
+    first.ask_second("doc2_6", otherwise(first.open("doc2_6").draft), "is it one?")
+    assert (tab("dr_second").next_case(), tab("dr_third").next_case()) == (None, "doc2_6.second")
+
+
 def test_what_was_planted_is_told_even_where_it_can_no_longer_be_read(desk: Desk, seeded: Any, tab: Any) -> None:
     mine = tab("dr_second")
     draft = otherwise(mine.open(seeded.packet.case_id).draft)
