@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from evalkit.batch import RunSummary
+from evalkit.review import SMEReviewHelper
 
 
 def evalkit_command(*words: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -61,6 +63,8 @@ def test_every_command_has_help_with_an_example() -> None:
         ["export", "--format", "xml"],
         ["export", "--format", "folder"],
         ["export", "--split", "1.5"],
+        ["sample", "1", "--seeded"],
+        ["sample", "1", "--seeded", "--by", "type"],
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, words: list[str]) -> None:
@@ -160,6 +164,19 @@ def test_schemas_are_json_schemas(name: str) -> None:
     schema = json.loads(evalkit_command("schema", name).stdout)
     assert schema["type"] == "object"
     assert schema["properties"]
+
+
+def test_seeded_cases_are_named_to_whoever_draws_them(finished: RunSummary, tmp_path: Path) -> None:
+    output = shutil.copytree(finished.output, tmp_path / "output")
+    expert = SMEReviewHelper(output, "dr_first")
+    expert.save_review("altered_quotes", agrees=True)
+    expert.close()
+    shown = evalkit_command("sample", "3", "--seeded", "--json", "--output", output)
+    (case,) = json.loads(shown.stdout)["cases"]
+    assert (case["doc_id"], case["kind"]) == ("altered_quotes", "type")
+    assert case["case_id"] in evalkit_command("queue", "--output", output).stdout
+    again = evalkit_command("sample", "3", "--seeded", "--output", output)
+    assert (again.returncode, again.stdout) == (2, ""), "a document serves once"
 
 
 def test_schema_without_a_name_lists_them() -> None:
