@@ -229,10 +229,13 @@ def test_no_loss_of_files_makes_a_planted_answer_true(desk: Desk, seeded: Any) -
     (desk.root / seeded_name(case_id)).unlink()
     reproject(desk.files, case_id)
     assert desk.truth(case_id) is None
-    # Even an ordinary packet of that name gets no truth from such a review.
-    opinions = Opinions.read(desk.files, case_id)
+    # Packet and review each forbid it alone.
+    ((number, review),) = Opinions.read(desk.files, case_id).chains[case_id]
+    unmarked = review.model_copy(update={"seeded": False})
     ordinary = seeded.packet.model_copy(update={"document_bundle_path": f"document_bundles/{case_id}.json"})
-    assert project(ordinary, opinions.chains[case_id]) is None
+    assert project(ordinary, [(number, unmarked)]) is not None
+    assert project(ordinary, [(number, review)]) is None
+    assert project(seeded.packet, [(number, unmarked)]) is None
 
 
 def test_a_marked_review_is_kept_apart_wherever_it_lies(desk: Desk, seeded: Any) -> None:
