@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
@@ -91,14 +92,14 @@ def _dashed(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: floa
 
 
 class PagePictures:
-    """The pages of one PDF as JPEG, for a screen that keeps them: the file is opened once, each page drawn when asked for.
+    """The pages of one PDF as JPEG, for a screen: the file is opened once, the last pages are kept.
 
     The file is read page by page from the disk, so that memory does not grow with it; where it is changed meanwhile,
     no page is drawn any more: what was checked on opening would not be what is shown.
     """
 
-    def __init__(self, path: Path, *, dpi: int = 150) -> None:
-        """DocumentError where the file cannot be opened."""
+    def __init__(self, path: Path, *, dpi: int = 150, kept: int = 8) -> None:
+        """DocumentError where the file cannot be opened. ``kept`` pages stay in memory."""
         self._path = path
         self._dpi = dpi
         self._state = self._state_on_disk()
@@ -106,10 +107,11 @@ class PagePictures:
             self._open = open_pdf(path, str(path))
         except OSError as error:
             raise unreadable(path, error) from error
+        self._cached = lru_cache(maxsize=kept)(self._drawn)
 
     def page(self, page_num: int) -> bytes:
         """The page (from 1) at full size. DocumentError: READER-PAGE, READER-CHANGED or READER-UNREADABLE."""
-        return self._drawn(page_num)
+        return self._cached(page_num)
 
     def thumbnail(self, page_num: int) -> bytes:
         """The page (from 1) a few centimetres wide. Errors as of ``page``."""
@@ -121,6 +123,7 @@ class PagePictures:
 
     def close(self) -> None:
         """Give the file back."""
+        self._cached.cache_clear()
         self._open.document.close()
 
     def _drawn(self, page_num: int, dpi: int | None = None, quality: int = 75) -> bytes:
