@@ -7,12 +7,10 @@ drawn, because each of them is from then on looked at with a higher probability 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from evalkit.errors import StoreError
-from evalkit.store import DRAWS, Files
+from evalkit.store import DRAWS, Files, shaped
 
 SCHEMA_VERSION = 1
 
@@ -45,7 +43,10 @@ class Draw(_Frozen):
 
 def draws(files: Files) -> list[Draw]:
     """All draws, oldest first. StoreError for a damaged file."""
-    return [_shaped(files.read(name, schema_version=SCHEMA_VERSION), name) for name in files.names(DRAWS)]
+    return [
+        shaped(Draw, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
+        for name in files.names(DRAWS)
+    ]
 
 
 def read_draws(files: Files) -> Mapping[str, float]:
@@ -56,12 +57,3 @@ def read_draws(files: Files) -> Mapping[str, float]:
 def sampled(files: Files) -> Mapping[str, float]:
     """The documents that a draw put into the queue, with the probability that it gave them."""
     return {name: one.probability[name] for draw in draws(files) for one in draw.strata for name in one.drawn}
-
-
-def _shaped(stored: dict[str, Any], name: str) -> Draw:
-    try:
-        return Draw.model_validate(stored)
-    except ValidationError:
-        raise StoreError(
-            f"{name} does not have the shape of a draw", code="STORE-TORN", remedy="Restore it from a backup."
-        ) from None

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evalkit.batch.identity import Source
 from evalkit.classification.orchestrator import Unparseable
 from evalkit.classification.schema import DocumentType
-from evalkit.errors import StoreError, UsageError
-from evalkit.store import PRODUCTION, Files, canonical
+from evalkit.errors import UsageError
+from evalkit.store import PRODUCTION, Files, canonical, shaped
 
 SCHEMA_VERSION = 1
 
@@ -218,12 +218,7 @@ def stored_production(files: Files) -> dict[str, Mapping[str, Any]]:
     if not files.exists(PRODUCTION):
         return {}
     stored = files.read(PRODUCTION, schema_version=SCHEMA_VERSION)
-    try:
-        StoredProduction.model_validate(stored)
-    except ValidationError:
-        raise StoreError(
-            f"{PRODUCTION} does not have the shape of labels", code="STORE-TORN", remedy="Restore it from a backup."
-        ) from None
+    shaped(StoredProduction, stored, PRODUCTION, "Restore it from a backup.")
     labels: dict[str, Mapping[str, Any]] = stored["labels"]
     return labels
 
