@@ -19,7 +19,7 @@ import pandas as pd
 
 from evalkit.evaluation.intervals import Estimate, Rows, bootstrap
 from evalkit.evaluation.metrics import accuracy, confusion, macro_f1
-from evalkit.evaluation.study import TYPES, Document, Study
+from evalkit.evaluation.study import TYPES, Study
 
 _SEED = 20
 _REPEATS = 300
@@ -60,7 +60,7 @@ class Types:
 def doctypes(study: Study) -> Types:
     """The types of a study's documents."""
     pairs = [
-        (one.truth.labels.dominant_type or "", one.agent.dominant_type if one.agent else None, _weight(one))
+        (one.truth.labels.dominant_type or "", one.agent.dominant_type if one.agent else None, one.weight)
         for one in study.reviewed
         if one.truth and one.truth.says("dominant_type")
     ]
@@ -92,10 +92,6 @@ def doctypes(study: Study) -> Types:
             for place, kind in enumerate(TYPES)
         ),
     )
-
-
-def _weight(one: Document) -> float:
-    return 1 / one.probability if one.probability else 1.0
 
 
 def _code(kind: str | None) -> int:

@@ -27,15 +27,15 @@ from evalkit.evaluation import (
     doctypes,
     estimates,
     experts,
-    metrics,
     plots,
+    presence,
     production,
     segmentation,
     verifiers,
 )
 from evalkit.evaluation.export import replacing, write_private
 from evalkit.evaluation.intervals import Estimate
-from evalkit.evaluation.study import Document, Standing, Study
+from evalkit.evaluation.study import Standing, Study
 
 SIMULATED = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
 
@@ -236,13 +236,8 @@ def _segments(study: Study) -> Section | None:
     )
 
 
-def _presence(study: Study) -> Section | None:
-    known = [one for one in _vouched(study, "segments") if one.truth and one.truth.labels.presence and one.agent]
-    shares = [
-        metrics.mixture_error(one.truth.labels.mixture, one.agent.mixture)
-        for one in _vouched(study, "mixture")
-        if one.truth and one.agent
-    ]
+def _presence(study: Study) -> Section:
+    known = presence.presence(study)
     grounded = [one.grounded_ratio for one in study.documents if one.grounded_ratio is not None]
     scores = [one.evidence_quality for one in study.documents if one.evidence_quality is not None]
     evidence = pd.DataFrame(
@@ -250,29 +245,42 @@ def _presence(study: Study) -> Section | None:
             ("quotes found on their page, mean share", len(grounded), fmean(grounded) if grounded else math.nan),
             ("documents with every quote found", len(grounded), _share(one == 1 for one in grounded)),
             ("evidence quality score, mean", len(scores), fmean(scores) if scores else math.nan),
-            ("mixture error, mean (where vouched)", len(shares), fmean(shares) if shares else math.nan),
         ],
         columns=["measure", "documents", "value"],
     )
-    tables = [
-        Table("Evidence", evidence, "Computed from the documents' own text; no expert is needed for the first three.")
-    ]
-    if known:
-        presence = metrics.presence_scores(
-            [one.truth.labels.presence for one in known if one.truth],
-            [one.agent.presence if one.agent else None for one in known],
-        )
-        tables.append(Table(f"Presence of each type, {len(known)} documents", presence))
-    return Section("evidence", "Evidence, presence, mixture", "What stands behind the types.", tuple(tables))
+    rows = [(one.type, one.documents, one.precision, one.recall, one.f1, one.level_agreement) for one in known.by_type]
+    measured = (
+        Table(
+            "Mixture, 95 % interval (bootstrap over documents)",
+            pd.DataFrame(
+                [("mixture error, mean", known.mixture_error, known.mixture_error_reviewed)],
+                columns=["measure", "estimate", "reviewed only"],
+            ),
+            "The share of a document that was put under the wrong type.",
+        ),
+        Table(
+            "Presence by type, 95 % intervals (bootstrap over documents)",
+            pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1", "same level"]),
+            "Present is all but NO_EVIDENCE; reviewed: documents that it truly is in.",
+        ),
+        Table("Presence by type, reviewed only: unweighted", known.by_type_reviewed),
+    )
+    return Section(
+        "evidence",
+        "Evidence, presence, mixture",
+        f"What stands behind the types. Presence and mixture are measured on the {known.documents} documents whose mixture "
+        "an expert opened and vouched for; a document drawn with probability p counts 1 / p times. Those that nobody "
+        "looked at yet are not in it.",
+        (
+            Table("Evidence", evidence, "Computed from the documents' own text; no expert is needed."),
+            *(measured if known.documents else ()),
+        ),
+    )
 
 
 def _share(flags: Iterable[bool]) -> float:
     values = list(flags)
     return sum(values) / len(values) if values else math.nan
-
-
-def _vouched(study: Study, part: str) -> list[Document]:
-    return [one for one in study.reviewed if one.truth and one.truth.says(part)]
 
 
 def _joined(frame: pd.DataFrame, value: str, low: str, high: str) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from evalkit.evaluation.metrics import (
     page_accuracy,
     panoptic_quality,
 )
-from evalkit.evaluation.study import Document, Study
+from evalkit.evaluation.study import Study
 
 _SEED = 20
 """Of the resampling: equal studies have equal intervals."""
@@ -54,14 +54,10 @@ class Measured:
 def cuts(study: Study) -> list[Cut]:
     """The documents that can be measured."""
     return [
-        Cut(one.doc_id, one.truth.labels.segments, one.agent.segments if one.agent else (), one.pages, _weight(one))
+        Cut(one.doc_id, one.truth.labels.segments, one.agent.segments if one.agent else (), one.pages, one.weight)
         for one in study.reviewed
         if one.truth and one.truth.says("segments") and one.pages
     ]
-
-
-def _weight(one: Document) -> float:
-    return 1 / one.probability if one.probability else 1.0
 
 
 Sums = npt.NDArray[np.float64]

@@ -167,6 +167,11 @@ class Document:
     error_code: str | None = None
 
     @property
+    def weight(self) -> float:
+        """How many documents it stands for where its truth is known, at least 1."""
+        return 1 / self.probability if self.probability else 1.0
+
+    @property
     def was_looked_at(self) -> bool:
         """Whether an expert had it open and did something about it, whether or not its truth is known by that."""
         return self.truth is not None or self.standing == "undeterminable" or bool(self.answers) or self.is_put_off
