@@ -52,6 +52,10 @@ _RULE_NOTE = (
     "the experts' active time on them."
 )
 _STOPPED_COLUMNS = ("level", "who", "errors", "stopped", "share", "documents")
+_STOPPED_NOTE = (
+    "Segments: all of them exactly, as given; merged: with neighbours of one type as one. The share is of all errors, those "
+    "that nobody saw estimated from what was drawn, with its 95 % interval; errors and stopped count those that were seen."
+)
 _SHOWN = 8
 """So many documents are named in a cell; the others are counted."""
 
@@ -329,7 +333,7 @@ def _verifiers(study: Study) -> Section:
         "classifier were stopped, by whom, and which nobody raised.",
         (
             Table("By rule", rules[list(_RULE_COLUMNS)], _RULE_NOTE),
-            Table("The classifier's errors: who stopped them", stopped[list(_STOPPED_COLUMNS)]),
+            Table("The classifier's errors: who stopped them", stopped[list(_STOPPED_COLUMNS)], _STOPPED_NOTE),
             Table("Corrected by experts and raised by nobody", verifiers.missed(study)),
         ),
         (picture,) if counted else (),
