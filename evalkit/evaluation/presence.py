@@ -76,7 +76,9 @@ def presence(study: Study) -> Presence:
             )
             for kind in TYPES
         ),
-        presence_scores([truth.presence for truth, _, _ in known], [said and said.presence for _, said, _ in known]),
+        presence_scores(
+            [truth.presence for truth, _, _ in known], [said.presence if said else None for _, said, _ in known]
+        ),
     )
 
 
