@@ -409,6 +409,7 @@ def schema(
     from evalkit.classification.result import DocumentFailure, DocumentResult
     from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
+    from evalkit.evaluation.export import ExportedTruth
     from evalkit.issue import Issue
     from evalkit.review import GroundTruth, Review, SMEPacket
 
@@ -416,6 +417,7 @@ def schema(
         "bundle": DocumentBundle,
         "classification": ClassificationOutput,
         "draw": Draw,
+        "export": ExportedTruth,
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
         "issue": Issue,
