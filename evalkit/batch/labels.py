@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -116,7 +117,7 @@ def _rows(path: Path, kind: _Kind) -> Iterator[Mapping[str, Any]]:
     is_json = path.suffix.lower() == ".json"
     try:
         text = path.read_text("utf-8-sig")
-        rows = json.loads(text) if is_json else list(csv.DictReader(text.splitlines(), restkey=_BEYOND))
+        rows = json.loads(text) if is_json else list(csv.DictReader(StringIO(text), restkey=_BEYOND))
         canonical(rows)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise _wrong(path, kind, f"it cannot be read ({type(error).__name__})") from error

@@ -343,9 +343,9 @@ def save_table(frame: pd.DataFrame, to: Path | str) -> None:
     target = Path(to)
     try:
         with replacing(target) as temporary:
-            cells = [
-                {str(name): value for name, value in row.items()} for row in frame.astype(object).to_dict("records")
-            ]
+            plain = frame.astype(object)
+            rows = plain.where(plain.notna(), None).to_dict("records")  # what is missing is empty, not the word nan
+            cells = [{str(name): value for name, value in row.items()} for row in rows]
             write_private(temporary, _csv(list(map(str, frame.columns)), cells))
     except OSError as error:
         raise UsageError(

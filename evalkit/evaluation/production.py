@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from evalkit.evaluation.domain import Certain, Drawn, share_within
+from evalkit.evaluation.estimates import is_certain
 from evalkit.evaluation.intervals import Estimate, Observed, exact, weighted
 from evalkit.evaluation.study import TYPES, Document, Study
 from evalkit.store import Files, result_name
@@ -173,8 +174,8 @@ def _named(name: str, estimate: Estimate) -> dict[str, float | None]:
 
 
 def _recall(name: str, labelled: Sequence[Document]) -> Estimate:
-    certain = [(true_type(one), production_type(one) == name) for one in labelled if one.probability == 1]
-    others = [one for one in labelled if one.probability != 1]
+    certain = [(true_type(one), production_type(one) == name) for one in labelled if is_certain(one)]
+    others = [one for one in labelled if not is_certain(one)]
     return share_within(
         Certain(
             hits=certain.count((name, True)),
@@ -202,7 +203,7 @@ def _share(documents: Sequence[Document], hits: frozenset[str]) -> Estimate:
         for one in documents
         if one.probability and (one.probability == 1 or one.was_looked_at)
     ]
-    return weighted(observed, len(documents), take_all=sum(one.probability == 1 for one in documents))
+    return weighted(observed, len(documents), take_all=sum(map(is_certain, documents)))
 
 
 def production_type(document: Document) -> str | None:

@@ -264,6 +264,7 @@ def read_study(
 
     Raises:
         UsageError: the folder, or a file of labels, is not there or not readable; a label is mapped to no type.
+        StoreError: a draw, ``production.json`` or the index is damaged: they are about all documents.
     """
     folder = Path(output)
     if not (folder / RESULTS).is_dir():
@@ -291,17 +292,23 @@ def answered(documents: Iterable[Document]) -> list[Document]:
     choose it. Source: response weights within cells of equal probability (Little, JASA 81, 1986).
     """
     every = list(documents)
-    drawn = Counter(one.cell for one in every if one.review_reason is not None)
-    looked = Counter(one.cell for one in every if one.review_reason is not None and one.was_looked_at)
+    waited = [one for one in every if one.review_reason is not None and not _is_given(one)]
+    drawn = Counter(one.cell for one in waited)
+    looked = Counter(one.cell for one in waited if one.was_looked_at)
 
     def chance(one: Document) -> float | None:
-        if one.truth is not None and one.truth.source == "GOLD":
+        if _is_given(one):
             return 1.0
         if not one.is_accepted or one.drawn_with in (None, 1.0) or not looked[one.cell]:
             return one.drawn_with
         return one.drawn_with * looked[one.cell] / drawn[one.cell]
 
     return [replace(one, probability=chance(one)) for one in every]
+
+
+def _is_given(one: Document) -> bool:
+    """Whether its truth is known from a file of labels, whatever was drawn."""
+    return one.truth is not None and one.truth.source == "GOLD"
 
 
 def labels_of(classification: Mapping[str, Any] | None) -> Labels | None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation import export
-from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, ExportedTruth, export_ground_truth
+from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, ExportedTruth, export_ground_truth, save_table
 from evalkit.evaluation.ground_truth import COLUMNS, load_ground_truth
 from evalkit.store import Index, result_name, review_name
 
@@ -388,3 +389,12 @@ def test_these_need_a_place(output: Output, file_format: Any) -> None:
 def test_standard_output(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
     assert export_ground_truth(output.root, None, level="segment") == 3
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_a_saved_table_has_empty_cells_for_what_is_missing(tmp_path: Path) -> None:
+    table = pd.DataFrame({"type": ["Other", None], "share": [None, 0.5], "documents": [("a",), ()], "n": [1, 2]})
+    save_table(table, tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(one["type"], one["share"], one["n"]) for one in rows] == [("Other", "", "1"), ("", "0.5", "2")]
+    assert (tmp_path / "t.csv").stat().st_mode & 0o777 == 0o600

@@ -223,6 +223,14 @@ def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> N
     assert worst_classes(study()).empty
 
 
+def test_what_could_not_be_read_is_missing_and_no_chance_left_it_out() -> None:
+    lost = document("lost", standing="unreadable", decision=None, agent=None, probability=None, production=says(NOTE))
+    whole = study(*(escalated(f"d{n}", production=says(NOTE), truth=truth(NOTE)) for n in range(4)), lost)
+    (row,) = worst_classes(whole).to_dict("records")
+    assert (row["precision"], row["precision_low"], row["precision_high"]) == pytest.approx((4 / 5, 4 / 5, 1))
+    assert (row["recall"], row["recall_low"], row["recall_high"]) == (1, 1, 1)
+
+
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from([*KINDS, "Fax"])), min_size=1, max_size=30))
 def test_where_all_were_certain_the_estimate_is_the_count(pairs) -> None:
     whole = study(

@@ -221,6 +221,19 @@ def test_a_validated_case_that_others_found_wrong_is_named() -> None:
     assert list(validated_wrongly(study(wrong, fine))["doc_id"]) == ["a"]
 
 
+def test_experts_agree_in_whatever_order_they_name_segments_and_in_what_somebody_stands_for() -> None:
+    two = ((1, 1, NOTE), (2, 2, OTHER))
+    backwards = labels(NOTE, *two[::-1])
+    validated = answer("a", labels=backwards)
+    second = answer("a.second", reviewer="dr_ito", was_blind=True, labels=labels(NOTE, *two))
+    segments_only = truth(GENOMIC, *two, vouched=frozenset({"segments"}))
+    for known in (truth(NOTE, *two), segments_only):
+        made = study(escalated("a", answers=(validated, second), truth=known))
+        assert validated_wrongly(made).empty
+    assert agreement(made).same_segments.value == 1.0
+    assert len(validated_wrongly(study(escalated("a", answers=(validated,), truth=truth(NOTE))))) == 1
+
+
 def audited(number: int, right: bool, confidence: float = 0.9, **fields):
     said = NOTE if right else OTHER
     given = {
