@@ -7,8 +7,9 @@ drawn, because each of them is from then on looked at with a higher probability 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from evalkit.store import DRAWS, Files, shaped
 
@@ -24,10 +25,16 @@ class Stratum(_Frozen):
 
     value: str
     """What they have in common, ``Pathology Report``."""
-    probability: dict[str, float]
+    probability: dict[str, Annotated[float, Field(ge=0, le=1)]]
     """doc_id → with which it has been or could have been drawn until now, 0..1, audits included."""
     drawn: tuple[str, ...]
     """The documents that this draw put into the queue."""
+
+    @model_validator(mode="after")
+    def _drawn_could_be(self) -> Self:
+        if not self.probability.keys() >= set(self.drawn):
+            raise ValueError("a document was drawn that could not be")
+        return self
 
 
 class Draw(_Frozen):
