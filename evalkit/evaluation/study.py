@@ -145,7 +145,7 @@ class Document:
     """The production classifier's label; None where it is not known."""
     truth: Truth | None = None
     drawn_with: float | None = None
-    """The probability with which it was drawn, or could have been, 0..1; 1 where it was escalated; None: unreadable."""
+    """The probability with which it was drawn, or could have been, 0..1; 1 where it was escalated; None: unreadable, or nobody knows."""
     probability: float | None = None
     """That of having been looked at by now: ``drawn_with``, times the share of those drawn alike that were; 1 where the
     truth was given. So a draw changes no figure before its cases are reviewed."""
@@ -215,7 +215,7 @@ class Study:
 
         Columns: ``doc_id``, ``filename``, ``pages``, ``standing``, ``decision``, ``agent`` and ``confidence``,
         ``production``, ``truth`` and ``source`` of it, ``blocker``, ``major``, ``minor`` (open issues),
-        ``grounded_ratio``, ``probability`` (with which it was drawn), ``seconds``, ``cost_usd``.
+        ``grounded_ratio``, ``probability`` (of having been looked at by now), ``seconds``, ``cost_usd``.
         """
         import pandas as pd
 
