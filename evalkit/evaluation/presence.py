@@ -103,10 +103,11 @@ def _scores(kind: str, true: Levels, said: Levels, weights: Sequence[float]) -> 
 
 
 def _ratio(part: Numbers, whole: Numbers, weights: Sequence[float]) -> Estimate:
-    """The sum of the parts over that of the wholes; not known where there is no whole."""
+    """The sum of the parts over that of the wholes; documents without any tell nothing, however many they are."""
+    tells = np.flatnonzero(whole)
 
     def of(rows: Rows) -> float:
-        below = whole[rows].sum()
-        return float(part[rows].sum() / below) if below else math.nan
+        return float(part[tells[rows]].sum() / whole[tells[rows]].sum())
 
-    return bootstrap(of, len(part), seed=_SEED, repeats=_REPEATS, weights=weights)
+    stand_for = [weights[place] for place in tells.tolist()]
+    return bootstrap(of, len(tells), seed=_SEED, repeats=_REPEATS, weights=stand_for)

@@ -9,6 +9,7 @@ import pytest
 from evaluation.studies import GENOMIC, NOTE, document, escalated, labels, study, truth
 from sklearn.metrics import precision_recall_fscore_support
 
+from evalkit.evaluation.intervals import exact
 from evalkit.evaluation.presence import Presence, PresenceScores, presence
 from evalkit.evaluation.report import build, to_json
 from evalkit.evaluation.study import Document
@@ -99,6 +100,14 @@ def test_what_is_nowhere_and_never_said_is_not_known() -> None:
     assert (found.precision.value, found.recall.value, found.f1.value) == (None, None, None)
     assert (found.precision.low, found.precision.high) == (0.0, 1.0)
     assert found.level_agreement.value == 1.0
+
+
+def test_documents_without_a_type_make_nobody_surer_of_it() -> None:
+    made = [mixed(f"r{i}", RAW, RAW) for i in range(2)] + [mixed(f"n{i}", ONLY_NOTE, ONLY_NOTE) for i in range(200)]
+    found = of(GENOMIC, presence(study(*made)))
+    for one in (found.precision, found.recall, found.f1):
+        assert (one.value, one.low) == (1.0, pytest.approx(exact(2, 2).low))
+    assert found.level_agreement.low > 0.97
 
 
 def test_the_report_tells_estimates_and_what_was_reviewed_only_apart() -> None:
