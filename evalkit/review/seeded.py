@@ -13,13 +13,12 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType
-from evalkit.errors import StoreError
 from evalkit.review.ground_truth import Review, if_readable, newest_revision
 from evalkit.review.packet import SMEPacket
-from evalkit.store import SEEDED, Files, digest, ground_truth_name, packet_name, seeded_name
+from evalkit.store import SEEDED, Files, digest, ground_truth_name, packet_name, seeded_name, shaped
 
 SCHEMA_VERSION = 1
 
@@ -72,13 +71,7 @@ class Seeded(_Frozen):
 def read_seeded(files: Files, case_id: str) -> Seeded:
     """What was planted in a case. NotFound; StoreError if it cannot be read."""
     name = seeded_name(case_id)
-    try:
-        return Seeded.model_validate(files.read(name, schema_version=SCHEMA_VERSION))
-    except ValidationError:
-        # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(
-            f"{name} does not have the shape of a seeded case", code="STORE-TORN", remedy="Restore it from a backup."
-        ) from None
+    return shaped(Seeded, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
 
 
 def seeded_cases(files: Files) -> Iterator[tuple[str, str]]:
