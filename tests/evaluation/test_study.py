@@ -39,7 +39,7 @@ def test_every_document_stands_somewhere(output: Path) -> None:
     one = known(study)["doc2_6"]
     assert one.agent.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
     assert (one.production.dominant_type, one.production.confidence) == (NOTE, 0.57)
-    assert (one.probability, one.pages, one.decision) == (0.2, 8, "AUTO_ACCEPT")
+    assert (one.drawn_with, one.probability, one.pages, one.decision) == (0.2, 0, 8, "AUTO_ACCEPT")
     assert known(study)["quest_genomic"].probability == 1.0
     assert [issue.code for issue in known(study)["segment_count"].findings] == ["V1-SEGMENT-COUNT"]
 
