@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType
+from evalkit.errors import StoreError
 from evalkit.review.ground_truth import Review, if_readable, newest_revision
 from evalkit.review.packet import SMEPacket
 from evalkit.store import SEEDED, Files, digest, ground_truth_name, packet_name, seeded_name, shaped
@@ -67,11 +68,20 @@ class Seeded(_Frozen):
     packet: SMEPacket
     """The case, as it is put into the queue."""
 
+    @model_validator(mode="after")
+    def _is_marked(self) -> Self:
+        if not self.packet.is_seeded or self.packet.shown_doc_id != self.doc_id:
+            raise ValueError("the packet does not show that document's pages under another name")
+        return self
+
 
 def read_seeded(files: Files, case_id: str) -> Seeded:
-    """What was planted in a case. NotFound; StoreError if it cannot be read."""
-    name = seeded_name(case_id)
-    return shaped(Seeded, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
+    """What was planted in a case. NotFound; StoreError if it cannot be read, or is about another case."""
+    name, remedy = seeded_name(case_id), "Restore it from a backup."
+    seeded = shaped(Seeded, files.read(name, schema_version=SCHEMA_VERSION), name, remedy)
+    if seeded.packet.case_id != case_id or case_id.rpartition("-")[0] != seeded.doc_id:
+        raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
+    return seeded
 
 
 def seeded_cases(files: Files) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from review.seeding import NOTE, PATHOLOGY, decided, drawn, escalated, other_fil
 from evalkit.batch.identity import find
 from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
-from evalkit.errors import EvalkitError, ReviewRefused, UsageError
+from evalkit.errors import EvalkitError, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.seeding import sample_seeded
@@ -29,7 +29,7 @@ from evalkit.review.queue import QueueView
 from evalkit.review.roster import Roster
 from evalkit.review.seeded import described, seeded_cases
 from evalkit.review.submission import Submitter
-from evalkit.store import seeded_name
+from evalkit.store import packet_name, seeded_name
 
 
 @pytest.fixture
@@ -236,6 +236,31 @@ def test_no_loss_of_files_makes_a_planted_answer_true(desk: Desk, seeded: Any) -
     assert project(ordinary, [(number, unmarked)]) is not None
     assert project(ordinary, [(number, review)]) is None
     assert project(seeded.packet, [(number, unmarked)]) is None
+
+
+@pytest.mark.parametrize("where", [("document_bundle_path",), ("doc_id",), ("case_id",)])
+def test_a_damaged_seeded_case_is_named_and_never_becomes_an_ordinary_one(desk: Desk, seeded: Any, where: Any) -> None:
+    case_id = seeded.packet.case_id
+    stored = seeded.model_dump(mode="json")
+    changed = {"document_bundle_path": f"document_bundles/{case_id}.json", "doc_id": "doc2_6", "case_id": "doc2_6"}
+    stored["packet"] |= {name: changed[name] for name in where}
+    desk.files.write(seeded_name(case_id), stored)
+    desk.files.remove(packet_name(case_id))
+    with pytest.raises(StoreError, match=case_id):
+        reindex(desk.root)
+    assert not desk.files.exists(packet_name(case_id))
+
+
+def test_a_seeded_case_under_an_ordinary_ones_name_takes_nothing_away(
+    desk: Desk, build: type[Build], seeded: Any
+) -> None:
+    escalated(desk, build, "plain-12345678")
+    desk.files.write(
+        seeded_name("plain-12345678"), seeded.model_copy(update={"truth_sha256": "0"}).model_dump(mode="json")
+    )
+    with pytest.raises(StoreError, match="plain-12345678"):
+        reindex(desk.root)
+    assert desk.files.exists(packet_name("plain-12345678"))
 
 
 def test_a_marked_review_is_kept_apart_wherever_it_lies(desk: Desk, seeded: Any) -> None:
