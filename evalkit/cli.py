@@ -165,10 +165,10 @@ def show(
     from evalkit.classification.result import DocumentFailure
     from evalkit.issue import by_severity
     from evalkit.review.packet import issue_text
-    from evalkit.review.stored import read_result
+    from evalkit.review.seeded import shown_result
     from evalkit.store import Files
 
-    result = read_result(Files(_existing(output)), doc_id)
+    result = shown_result(Files(_existing(output)), doc_id)
     if as_json:
         _print_json(result.model_dump(mode="json"))
         return

@@ -15,11 +15,13 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.errors import StoreError
 from evalkit.review.ground_truth import Review, if_readable, newest_revision
-from evalkit.review.packet import SMEPacket
-from evalkit.store import SEEDED, Files, digest, ground_truth_name, packet_name, seeded_name, shaped
+from evalkit.review.packet import SMEPacket, read_packet
+from evalkit.review.stored import read_result
+from evalkit.store import SEEDED, Files, digest, ground_truth_name, packet_name, result_name, seeded_name, shaped
 
 SCHEMA_VERSION = 1
 
@@ -82,6 +84,29 @@ def read_seeded(files: Files, case_id: str) -> Seeded:
     if seeded.packet.case_id != case_id or case_id.rpartition("-")[0] != seeded.doc_id:
         raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
     return seeded
+
+
+def shown_result(files: Files, name: str) -> DocumentResult | DocumentFailure:
+    """A document's result; of a seeded case what it shows as one, so that looking it up does not tell it apart.
+
+    NotFound; StoreError where a file cannot be read.
+    """
+    if files.exists(result_name(name)) or not files.exists(packet_name(name)):
+        return read_result(files, name)
+    packet = read_packet(files, name)
+    result = read_result(files, packet.shown_doc_id if packet.is_seeded else name)
+    if isinstance(result, DocumentFailure):
+        return result.model_copy(update={"doc_id": name})
+    return result.model_copy(
+        update={
+            "doc_id": name,
+            "classification": packet.classification,
+            "issues": packet.issues,
+            "decision": packet.v5_decision,
+            "decision_rule": packet.decision_rule,
+            "decision_reason": packet.decision_reason,
+        }
+    )
 
 
 def seeded_cases(files: Files) -> Iterator[tuple[str, str]]:

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from review.conftest import Build, Clock, Desk
 from review.seeding import NOTE, PATHOLOGY, decided, drawn, escalated, other_files
+from typer.testing import CliRunner
 
 from evalkit.batch.identity import find
 from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
+from evalkit.cli import app
 from evalkit.errors import EvalkitError, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth import read_truths
@@ -64,6 +66,22 @@ def test_nothing_on_the_screen_tells_it_from_another_case(desk: Desk, build: typ
     assert {name for name in shown if shown[name] != ordinary[name]} <= {
         *("case_id", "doc_id", "document_bundle_path", "classification", "production_differs"),
     }
+
+
+def test_looking_it_up_by_name_tells_what_the_screen_tells(desk: Desk, build: type[Build], seeded: Any) -> None:
+    escalated(desk, build, "plain")
+    case_id, packet = seeded.packet.case_id, seeded.packet
+    said = {
+        name: CliRunner().invoke(app, ["show", name, "--output", str(desk.root)]).output for name in ("plain", case_id)
+    }
+    assert said[case_id].splitlines()[0] == said["plain"].splitlines()[0].replace("plain", case_id)
+    assert all(
+        f"{one.start_page}–{one.end_page}: {one.dominant_type}" in said[case_id]
+        for one in packet.classification.segments
+    )
+    assert [line for line in said[case_id].splitlines() if "Message" in line] == [
+        line for line in said["plain"].splitlines() if "Message" in line
+    ]
 
 
 def test_its_answer_cannot_be_read_elsewhere_before_it_is_given(desk: Desk, seeded: Any, tab: Any) -> None:
