@@ -498,7 +498,7 @@ class _Reading:
             self._unknown.add(kind)
             self.remarks.append(f"production says {kind!r}, which is none of the five types: map it in [foreign_types]")
         try:
-            confidence = None if row.get("confidence") is None else float(row["confidence"])
+            confidence = None if row.get("confidence") is None else _typed(float(row["confidence"]), float)
             parts = [
                 (first, last, one and self._foreign.get(one, one)) for first, last, one in spans(row.get("segments"))
             ]
