@@ -86,17 +86,24 @@ def read_seeded(files: Files, case_id: str) -> Seeded:
     return seeded
 
 
+def shown_document(files: Files, name: str) -> str:
+    """The document whose pages go by that name: the one that a seeded case shows, else of that very name."""
+    if files.exists(result_name(name)) or not files.exists(packet_name(name)):
+        return name
+    packet = read_packet(files, name)
+    return packet.shown_doc_id if packet.is_seeded else name
+
+
 def shown_result(files: Files, name: str) -> DocumentResult | DocumentFailure:
     """A document's result; of a seeded case what it shows as one, so that looking it up does not tell it apart.
 
     NotFound; StoreError where a file cannot be read.
     """
-    if files.exists(result_name(name)) or not files.exists(packet_name(name)):
-        return read_result(files, name)
+    doc_id = shown_document(files, name)
+    result = read_result(files, doc_id)
+    if doc_id == name or isinstance(result, DocumentFailure):
+        return result
     packet = read_packet(files, name)
-    result = read_result(files, packet.shown_doc_id if packet.is_seeded else name)
-    if isinstance(result, DocumentFailure):
-        return result.model_copy(update={"doc_id": name})
     return result.model_copy(
         update={
             "doc_id": name,

@@ -27,6 +27,7 @@ from evalkit.review import Desk as Tab
 from evalkit.review import Draft
 from evalkit.review.ground_truth import project
 from evalkit.review.opinions import Opinions, reproject
+from evalkit.review.page_view import view
 from evalkit.review.queue import QueueView
 from evalkit.review.roster import Roster
 from evalkit.review.seeded import described, seeded_cases
@@ -82,6 +83,16 @@ def test_looking_it_up_by_name_tells_what_the_screen_tells(desk: Desk, build: ty
     assert [line for line in said[case_id].splitlines() if "Message" in line] == [
         line for line in said["plain"].splitlines() if "Message" in line
     ]
+
+
+def test_its_pages_are_looked_for_where_those_of_its_document_are(desk: Desk, build: type[Build], seeded: Any) -> None:
+    escalated(desk, build, "plain")
+    codes = []
+    for name in ("plain", seeded.packet.case_id):
+        with pytest.raises(EvalkitError) as refused:  # the PDF of neither is there
+            view(name, output=desk.root)
+        codes.append(refused.value.code)
+    assert codes[0] == codes[1] != "STORE-NOT-FOUND"
 
 
 def test_its_answer_cannot_be_read_elsewhere_before_it_is_given(desk: Desk, seeded: Any, tab: Any) -> None:
