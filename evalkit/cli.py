@@ -18,10 +18,11 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from evalkit.batch.runner import DocumentSummary, RunSummary
-    from evalkit.classification.result import DocumentResult, UsageTotal
+    from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
     from evalkit.evaluation.comparison import Comparison, Paired
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
+    from evalkit.store import Files
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -153,12 +154,15 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
 @app.command()
 def show(
     doc_id: Annotated[str, typer.Argument(metavar="DOC_ID", help="As the run's summary names it.")],
+    why: Annotated[
+        bool, typer.Option("--why", help="What speaks for and against each type, by the built-in model.")
+    ] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """One document's decision and issues.
 
-    Example: evalkit show doc2_6
+    Example: evalkit show doc2_6 --why
     """
     from evalkit.classification.result import DocumentFailure
     from evalkit.issue import by_severity
@@ -166,9 +170,10 @@ def show(
     from evalkit.review.stored import read_result
     from evalkit.store import Files
 
-    result = read_result(Files(_existing(output)), doc_id)
+    files = Files(_existing(output))
+    result = read_result(files, doc_id)
     if as_json:
-        _print_json(result.model_dump(mode="json"))
+        _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
         return
     if isinstance(result, DocumentFailure):
         typer.echo(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
@@ -178,6 +183,23 @@ def show(
         typer.echo(line)
     for issue in by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
+    if why and result.classification:
+        from evalkit.classification.explanation import lines
+        from evalkit.review.stored import read_bundle
+
+        typer.echo("\nWhat speaks on its pages, by the built-in model:")
+        for line in lines(read_bundle(files, doc_id), result.classification):
+            typer.echo(line)
+
+
+def _reasons(files: Files, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
+    from evalkit.classification.explanation import why
+    from evalkit.classification.result import DocumentFailure
+    from evalkit.review.stored import read_bundle
+
+    if isinstance(result, DocumentFailure) or result.classification is None:
+        return {"why": None}
+    return {"why": why(read_bundle(files, result.doc_id), result.classification).to_json()}
 
 
 class ExportFormat(StrEnum):

@@ -27,6 +27,7 @@ from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
+from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
 from evalkit.classification.result import DocumentFailure, DocumentResult, Failure
@@ -364,6 +365,7 @@ def versions() -> dict[str, Any]:
         "grounding": grounding_version(),
         "types": type_definitions()["version"],
         "lexicon": lexicon().version,
+        "weights": learned().version,
         "traps": shipped_traps().version,
         "tables_sha256": digest([type_definitions(), shipped_traps().model_dump(mode="json")]),
         "prompts": prompt_versions(),
