@@ -166,7 +166,7 @@ def test_the_reasons_add_up_and_say_where() -> None:
     bundle = bundle_of(f"OFFICE VISIT\n{NOTE_TEXT}")
     told = why(bundle, classify(bundle))
     (segment,) = told.segments
-    assert [one.document_type for one in segment.types][0] is NOTE
+    assert segment.types[0].document_type is NOTE
     judgement = judge([hear(page) for page in bundle.pages])
     first = segment.types[0]
     assert {reason.what for reason in first.reasons} <= {
