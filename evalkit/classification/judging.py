@@ -23,7 +23,7 @@ _EDGE, _LEAST_EDGE = 0.15, 250
 #: Below so many known terms each counts as if there were so many, or one word would decide a line.
 _LEAST_TERMS = 40
 #: Added to the sum that shares are shares of: what hardly speaks has no share.
-_SILENCE = 2.0
+_SILENCE = 5.0
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _SHORTEST = 3
 

@@ -46,12 +46,12 @@ LEAST_OF_TYPE = 3
 """So many groups of a type must have a term that speaks for it: one source's habits are no evidence."""
 THRESHOLDS = tuple(round(0.7 + 0.05 * step, 2) for step in range(6))
 MOST_WRONG = 0.01
-MOST_OF_TYPES = 0.8
+MOST_OF_TYPES = 1.0
 """How much the types of pages may count in where documents begin: on unlike records they are wrong more often."""
 PAGE_LENGTH = 3000
 """Characters after which a text without pages gets a new page."""
 
-_RIDGE_TERMS, _RIDGE_BIAS, _RIDGE_LEXICON, _RIDGE_JOINS = 0.2, 1.0, 0.05, 2.0
+_RIDGE_TERMS, _RIDGE_BIAS, _RIDGE_LEXICON, _RIDGE_JOINS = 0.1, 10.0, 0.05, 2.0
 _LONG = 1200
 _SEED = 5
 #: A word that stands with a capital letter so often where a sentence goes on is a name of something.

@@ -29,7 +29,7 @@ BEGINS = 0.5
 _DOUBTFUL = 0.1
 
 _START = 3.0
-_LEAST_OPINION = 0.002
+_LEAST_OPINION, _LITTLE = 0.002, 3.0
 _SHORT, _FULL, _TOO_FEW = 0.6, 0.82, 2
 _TYPE_SIZE, _MARGIN = 0.06, 0.015
 _STARTS = frozenset(
@@ -138,9 +138,12 @@ def is_thin(reading: PageReading) -> bool:
 
 
 def opinion(page: Heard) -> tuple[float, ...]:
-    """How much better each type explains the page than the average of all; logarithms, never without hope."""
-    probabilities = judge([page]).probabilities
-    return tuple(math.log(max(probabilities[kind], _LEAST_OPINION) * len(DocumentType)) for kind in DocumentType)
+    """How much better each type explains the page than the average of all: logarithms, less where it says little."""
+    judgement = judge([page])
+    said = math.fsum(judgement.scores.values())
+    heeded = said / (said + _LITTLE)
+    chances = (max(judgement.probabilities[kind], _LEAST_OPINION) for kind in DocumentType)
+    return tuple(heeded * math.log(chance * len(DocumentType)) for chance in chances)
 
 
 def begin_probabilities(

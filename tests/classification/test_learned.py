@@ -152,7 +152,7 @@ def test_below_the_least_probability_nobody_can_tell(data: dict[str, Any]) -> No
 def test_learned_terms_are_quoted_where_the_lexicon_has_nothing(data: dict[str, Any]) -> None:
     data["terms"] = {"zebra": [6.0, 0.0, 0.0, 0.0, 0.0], "stripes": [0.0, 6.0, 0.0, 0.0, 0.0]}
     known = parse_learned(data | {"least": 0.2})
-    (segment,) = classify(bundle_of("a zebra came in\nzebra and zebra again"), known=known).segments
+    (segment,) = classify(bundle_of("a zebra stood here\nzebra and zebra again"), known=known).segments
     assert segment.dominant_type is NOTE
     row = next(one for one in segment.segment_composition if one.document_type is NOTE)
     assert "zebra" in row.top_evidence[0].snippet
@@ -186,7 +186,7 @@ def test_the_reasons_as_lines() -> None:
     shown = "\n".join(lines(bundle, classify(bundle)))
     assert "page 1: Clinical Note 9" in shown
     assert "Clinical Note, lexicon: 'office visit' (title) +6.00 (page 1)" in shown
-    assert "Clinical Note, for: lexicon, opening +" in shown
+    assert "Clinical Note, for: lexicon, " in shown
     assert "against: " in shown
 
 
