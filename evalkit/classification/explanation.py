@@ -104,14 +104,14 @@ def _places(pages: Sequence[Heard]) -> dict[str, tuple[int, ...]]:
 
 def _reasons(judgement: Judgement, kind: DocumentType, where: dict[str, tuple[int, ...]]) -> Iterator[Reason]:
     at = list(DocumentType).index(kind)
-    pulls = [
+    pulls = (
         Reason(
             part.name if part.is_term else f"lexicon, {part.name}",
-            round((part.weights[at] - sum(part.weights) / len(part.weights)) / judgement.temperature, 3),
+            round((part.weights[at] - sum(part.weights) / len(part.weights)) / judgement.known.temperature, 3),
             where[part.name] if part.is_term else (),
         )
         for part in judgement.parts
-    ]
+    )
     yield from sorted((one for one in pulls if one.weight), key=lambda one: (-abs(one.weight), one.what))
 
 

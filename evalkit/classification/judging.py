@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -66,17 +66,33 @@ class Judgement:
 
     scores: Mapping[DocumentType, float]
     """The lexicon's."""
-    parts: tuple[Part, ...]
-    bias: tuple[float, ...]
-    temperature: float
+    kinds: Features
+    """How the lexicon is heard: by each of ``LEXICON_KINDS`` a number a type."""
+    terms: tuple[str, ...]
+    """Those that were found, each once."""
+    known: Learned
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
         """How probable each type is; they sum to 1."""
-        columns = zip(self.bias, *(part.weights for part in self.parts), strict=True)
-        return dict(
-            zip(DocumentType, softmax([math.fsum(column) / self.temperature for column in columns]), strict=True)
-        )
+        rows = self.known.terms
+        each = term_value(len(self.terms))
+        spoke = [sum(column) * each for column in zip(*(rows[term] for term in self.terms), strict=True)]
+        heard = list(zip(self.known.lexicon, self.kinds.values(), strict=True))
+        sums = [
+            bias + sum(weight * row[at] for weight, row in heard) + (spoke[at] if spoke else 0.0)
+            for at, bias in enumerate(self.known.bias)
+        ]
+        return dict(zip(DocumentType, softmax([one / self.known.temperature for one in sums]), strict=True))
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        """Everything that spoke; with the bias and divided by the temperature, its sum makes the probabilities."""
+        for weight, (name, row) in zip(self.known.lexicon, self.kinds.items(), strict=True):
+            yield Part(name, tuple(weight * one for one in row), is_term=False)
+        each = term_value(len(self.terms))
+        for term in self.terms:
+            yield Part(term, tuple(weight * each for weight in self.known.terms[term]), is_term=True)
 
     @property
     def ranking(self) -> list[DocumentType]:
@@ -100,37 +116,33 @@ def hear(page: Page, words: Lexicon | None = None, known: Learned | None = None)
     """The page, read once for all that is asked of it."""
     known = learned() if known is None else known
     reading = read_page(page, words)
-    spoke = tuple(term for term in terms(page.text, reading.furniture) if term.text in known.terms)
-    return Heard(reading, spoke, known)
+    return Heard(reading, tuple(terms(page.text, reading.furniture, known.terms)), known)
 
 
-def terms(text: str, furniture: Sequence[Span] = ()) -> Iterator[Term]:
-    """Words of at least three letters, and pairs of neighbours of at least two letters each; nothing of the furniture."""
+def terms(text: str, furniture: Sequence[Span] = (), among: Container[str] | None = None) -> Iterator[Term]:
+    """Words of at least three letters, and pairs of neighbours of at least two letters each; nothing of the furniture.
+
+    ``among``: only these.
+    """
     cursor = 0
     for start, end in (*furniture, (len(text), len(text))):
-        before: Term | None = None
+        before, before_start = "", 0
         for match in _WORD.finditer(text, cursor, start):
-            word = Term(match.group().lower(), match.start(), match.end())
-            if before is not None:
-                yield Term(f"{before.text} {word.text}", before.start, word.end)
-            if len(word.text) >= _SHORTEST:
-                yield word
+            word = match.group().lower()
+            if before and (among is None or f"{before} {word}" in among):
+                yield Term(f"{before} {word}", before_start, match.end())
+            before_start = match.start()
+            if len(word) >= _SHORTEST and (among is None or word in among):
+                yield Term(word, before_start, match.end())
             before = word
         cursor = end
 
 
 def judge(pages: Sequence[Heard]) -> Judgement:
     """What these pages, at least one, say of the types as one document."""
-    known = pages[0].known
     scores, kinds = lexicon_features([page.reading for page in pages])
-    parts = [
-        Part(kind, tuple(weight * one for one in kinds[kind]), is_term=False)
-        for kind, weight in zip(LEXICON_KINDS, known.lexicon, strict=True)
-    ]
     found = dict.fromkeys(term.text for page in pages for term in page.terms)
-    each = term_value(len(found))
-    parts += [Part(term, tuple(weight * each for weight in known.terms[term]), is_term=True) for term in found]
-    return Judgement(scores, tuple(parts), known.bias, known.temperature)
+    return Judgement(scores, kinds, tuple(found), pages[0].known)
 
 
 def term_value(count: int) -> float:

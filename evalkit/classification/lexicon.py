@@ -448,14 +448,15 @@ def _cues(
         for _, start, end in tokens
         for group in words.symbol_index.get(text[start:end], ())
     ]
+    title_end = titles[-1][1] if titles else 0
     for group in words.groups:
+        end = title_end if group.zone == "title" else len(text)
         for pattern in group.patterns:
-            for start, end in titles if group.zone == "title" else [(0, len(text))]:
-                found += [
-                    (match.group().lower(), match.span(), group)
-                    for match in pattern.finditer(text, start, end)
-                    if not _inside(match.start(), furniture)
-                ]
+            found += [
+                (match.group().lower(), match.span(), group)
+                for match in pattern.finditer(text, 0, end)
+                if not _inside(match.start(), furniture)
+            ]
     cues: list[Cue] = []
     for term, span, group in found:
         if is_heard(span, group):

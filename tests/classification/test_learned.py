@@ -127,8 +127,8 @@ def test_terms_are_words_and_pairs_without_the_furniture() -> None:
 def test_probabilities_are_the_sum_of_the_parts() -> None:
     judgement = judge([hear(page) for page in pages_of(NOTE_TEXT)])
     sums = [
-        (bias + sum(part.weights[at] for part in judgement.parts)) / judgement.temperature
-        for at, bias in enumerate(judgement.bias)
+        (bias + sum(part.weights[at] for part in judgement.parts)) / judgement.known.temperature
+        for at, bias in enumerate(judgement.known.bias)
     ]
     assert list(judgement.probabilities.values()) == pytest.approx(softmax(sums))
     assert math.fsum(judgement.probabilities.values()) == pytest.approx(1)
@@ -176,7 +176,7 @@ def test_the_reasons_add_up_and_say_where() -> None:
     pages = {reason.what: reason.pages for reason in first.reasons}
     assert pages["fever"] == (1,)
     at = list(DocumentType).index(NOTE)
-    spoke = sum(part.weights[at] - sum(part.weights) / 5 for part in judgement.parts) / judgement.temperature
+    spoke = sum(part.weights[at] - sum(part.weights) / 5 for part in judgement.parts) / judgement.known.temperature
     assert sum(reason.weight for reason in first.reasons) == pytest.approx(spoke, abs=0.01)
     assert json.dumps(told.to_json())
 
