@@ -189,7 +189,7 @@ def run(
     Raises:
         UsageError: nothing could be begun.
     """
-    return _in_a_thread(
+    return in_a_thread(
         arun(
             paths,
             output=output,
@@ -225,7 +225,7 @@ async def arun(
     given = settings or _settings(output, model, workers, reader, profile)
     folder = Path(settings.output if settings and output is None else output or given.output)
     files = Files(folder)
-    how = _how(given)
+    how = how_of(given)
     with files.run_lock():
         index = Index(folder)
         try:
@@ -273,7 +273,7 @@ def evaluate(
 
     ``classification`` is an answer of another system, to be verified instead of asking.
     """
-    return _in_a_thread(
+    return in_a_thread(
         aevaluate(path, classification=classification, model=model, reader=reader, profile=profile, settings=settings)
     )
 
@@ -291,12 +291,12 @@ async def aevaluate(
     given = settings or _settings(None, model, None, reader, profile)
     started = _now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
-    how = _how(given)
+    how = how_of(given)
     with Readers(1, how) as readers:
         bundle = await readers.read(where, doc_id=stem_of(path), timestamp=started)
     supplied = None if classification is None else checked(classification)
     async with Asking(given) as asking:
-        outcome = await _orchestrator(given, asking).evaluate(bundle, supplied)
+        outcome = await orchestrator(given, asking).evaluate(bundle, supplied)
     print_ = fingerprint(bundle.sha256, given, how.reader, supplied)
     return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": _now()})
 
@@ -313,7 +313,7 @@ def _settings(
     )
 
 
-def _how(settings: Settings) -> How:
+def how_of(settings: Settings) -> How:
     """What reads. UsageError where it cannot: an engine that is missing, a processor that cannot be asked."""
     how = How(settings.read_seconds, settings.ocr, settings.ocr_seconds, _documentai(settings))
     _ = how.reader  # a reader that is missing is one error, not one for every document
@@ -346,7 +346,8 @@ def document_ai(settings: Settings) -> DocumentAi:
     )
 
 
-def _orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
+def orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
+    """What decides about documents as the settings say, asking these models."""
     return RetryOrchestrator(
         asking.model,
         lossless_repair=settings.lossless_repair,
@@ -444,7 +445,7 @@ class _Batch:
         self._fresh = fresh
         self._how = how
         self._asking = asking
-        self._orchestrator = _orchestrator(settings, asking)
+        self._orchestrator = orchestrator(settings, asking)
         self._audit = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
@@ -671,7 +672,7 @@ def _failure_summary(source: Source, error: EvalkitError | Failure, *, resumed: 
     )
 
 
-def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
+def in_a_thread(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on an event loop of its own, in a thread of its own: Jupyter's loop is running already."""
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)
