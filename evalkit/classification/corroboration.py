@@ -10,6 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
 
 from evalkit.classification.findings import Finding, primary_types
 from evalkit.classification.schema import (
@@ -44,6 +47,7 @@ _NUMBER = r"\d+(?:[.,]\d+)?"
 # fmt: off
 SIGNS = (
     _sign(GENOMIC, "variants in HGVS notation", r"\b[cgmnp]\.\(?(?:\d+|[A-Z][a-z]{2}\d+|[A-Z]\d+)[\w>_*+=()-]*", 2.0, 0),
+    _sign(GENOMIC, "variants by amino acids", r"\b(?:[ACDEFGHIKLMNPQRSTVWY]\d{2,4}(?:[ACDEFGHIKLMNPQRSTVWY*]|fs|del|dup|ins))\b", 1.5, 0),
     _sign(GENOMIC, "reference sequences", r"\b(?:NM|NP|NC|NG|ENST|LRG)_?\d{3,}(?:\.\d+)?\b|\brs\d{4,}\b", 2.0, 0),
     _sign(GENOMIC, "allele fractions or zygosity", r"\b(?:heterozygous|homozygous|hemizygous|VAF|allele (?:fraction|frequency))\b", 1.5),
     _sign(GENOMIC, "variant classifications", r"\b(?:likely )?pathogenic\b|\bvariants? of (?:uncertain|unknown) (?:clinical )?significance\b|\bVUS\b", 1.0),
@@ -60,11 +64,15 @@ SIGNS = (
     _sign(RADIOLOGY, "densities and signals", r"\b(?:attenuation|hyper-?intens\w+|hypo-?intens\w+|echogenic\w*|hypoechoic|radiolucen\w+|opacit(?:y|ies)|enhancement|signal intensity|uptake)\b", 1.2),
     _sign(RADIOLOGY, "normal organs listed", r"\b(?:liver|spleen|kidneys?|pancreas|heart|lungs?|ventricles|aorta|gallbladder|mediastin\w+)\b[^.\n]{0,60}\b(?:normal|unremarkable|clear|within normal limits|patent)\b", 1.0),
     _sign(RADIOLOGY, "absent findings of imaging", r"\bno (?:evidence of |acute |focal )*(?:fracture|pneumothorax|effusion|hemorrhage|infiltrate|mass effect|midline shift|consolidation|hydronephrosis|adenopathy)", 1.0),
+    _sign(RADIOLOGY, "kinds of pictures", r"\b(?:radiographs?|radiographic|sono(?:gram|graphic)\w*|gray-?scale|doppler|fluoroscop\w+|tomogra\w+|projections?|scout|barium|urogram|angiogram|SPECT|gated|survey film|(?:axial|stress|resting|spot|delayed|multiplanar) images?)\b", 0.8),
+    _sign(RADIOLOGY, "what pictures show", r"\b(?:is|are|was|were) (?:well |again |not |also |clearly )?(?:visuali[sz]ed|imaged|demonstrated)\b|\b(?:visuali[sz]ed|imaged) (?:portions?|lungs?|osseous|bones)\b|\b(?:stable|unchanged) (?:from|since|compared)\b|\bnormal (?:in )?(?:size|caliber|contour|course)\b", 0.8),
+    _sign(RADIOLOGY, "findings of imaging", r"\bdis[ck] (?:desiccation|herniation|protrusion|spaces?|bulg\w+|height)\b|\b(?:neural|foraminal) (?:foramin\w+|stenosis|compromise)\b|\bthecal sac\b|\bcanal stenosis\b|\b(?:phlebolith|osteophyt|atelectasis|spondylosis|hydronephrosis)\w*|\bcalcifications?\b|\bfree fluid\b|\bgestational (?:age|sac)\b|\bfetal heart\b|\bamniotic fluid\b|\b(?:BPD|crown-rump)\b|\bplacenta\b|\bpeak systolic\b|\bejection fraction\b|\bperfusion\b", 1.0),
+    _sign(RADIOLOGY, "headings of an examination by pictures", r"^\s*(?:TECHNIQUE|COMPARISON|REASON FOR (?:THE )?EXAM\w*|CLINICAL INDICATION)\s*:|\bEXAM(?:INATION)?\s*:\s*(?:\w+[ -]){0,4}(?:CT|MRI?|x-?ray|ultrasound|scan|spine|chest|abdomen|enema|swallow|radiograph\w*|mammogra\w+)\b", 1.2),
     _sign(NOTE, "vital signs", r"\b(?:BP|blood pressure)\b\W{0,4}(?:is |of |was )?\d{2,3}/\d{2,3}|\b(?:pulse|heart rate|temperature|respirations)\b\W{0,3}(?:is |of |was )?\d{2,3}", 1.5),
     _sign(NOTE, "doses", rf"\b{_NUMBER}\s*(?:mg|mcg|units?)\b[^.\n]{{0,25}}\b(?:daily|bid|tid|qid|q\.?d\.?|b\.i\.d|p\.?o\.?|qhs|nightly|twice|every|once|as needed|prn)\b", 1.2),
     _sign(NOTE, "a patient's story", r"\b(?:patient|he|she|mother|father)\s+(?:\w+\s+)?(?:denies|reports?|states?|presents?|presented|complains?|notes|was seen|returns|admits|is here)\b", 1.2),
     _sign(NOTE, "ages in words", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7),
-    _sign(NOTE, "what the writer does next", r"\b(?:I|we)\s+(?:\w+\s+)?(?:discussed|recommend\w*|examined|reviewed|will|have|believe|advised|explained|think|saw)\b", 1.0),
+    _sign(NOTE, "what the writer does next", r"\b(?:I|we)\s+(?:\w+\s+)?(?:discussed|recommend\w*|examined|reviewed|will|have|believe|advised|explained|think|saw|appreciate|ask|asked|told|plan)\b", 1.0),
     _sign(NOTE, "follow-up plans", r"\bfollow[- ]?up\b[^.\n]{0,40}\b(?:in|with|week|month|day)|\b(?:plan|assessment)\s*:", 1.0),
     _sign(NOTE, "histories and examinations", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
     _sign(NOTE, "steps of an operation", r"\b(?:prepped and draped|incision|anesthesia|estimated blood loss|was (?:closed|sutured|irrigated|intubated|extubated))\b", 1.2),
@@ -84,40 +92,86 @@ CAP = 4
 CARRIES = 2.0
 """From this strength on the text carries a label."""
 
-OVERRULES = 3.0
-"""From this strength on another type speaks against a label that the text does not carry."""
+LEAD = 2.5
+"""So much stronger another type must be to speak against a label ..."""
 
-MARGIN = 3.0
-"""How many times stronger the other type must be."""
+MARGIN = 1.8
+"""... and so many times."""
 
 
-def strengths(text: str) -> dict[DocumentType, float]:
-    """How strongly the form of the text speaks for each type, from 0."""
-    totals = dict.fromkeys(DocumentType, 0.0)
-    for sign in SIGNS:
-        found = sum(1 for _, _ in zip(sign.pattern.finditer(text), range(CAP), strict=False))
-        totals[sign.kind] += found * sign.weight
-    return totals
+class Example(NamedTuple):
+    """The weightiest sign of a type on some pages, and the first words that show it."""
+
+    sign: Sign
+    page: Page
+    quote: str
+
+
+class Forms:
+    """How strongly the forms of some pages speak for each type, from 0."""
+
+    def __init__(self, counts: Iterable[Sequence[int]]) -> None:
+        """``counts``: of each page, how often it has each of ``SIGNS``."""
+        self._counts = [min(sum(column), CAP) for column in zip(*counts, strict=True)] or [0] * len(SIGNS)
+        self._totals = dict.fromkeys(DocumentType, 0.0)
+        for sign, count in zip(SIGNS, self._counts, strict=True):
+            self._totals[sign.kind] += count * sign.weight
+
+    def __getitem__(self, kind: DocumentType) -> float:
+        return self._totals[kind]
+
+    @property
+    def strongest(self) -> DocumentType | None:
+        """The type that most speaks for; None where nothing speaks for any."""
+        first = max(self._totals, key=lambda kind: self._totals[kind])
+        return first if self._totals[first] else None
+
+    def against(self, kind: DocumentType) -> DocumentType | None:
+        """The type that the text has the form of instead of this one, if any."""
+        first = self.strongest
+        if first is None or first is kind:
+            return None
+        return first if self[first] >= max(self[kind] + LEAD, MARGIN * self[kind]) else None
+
+    def example(self, kind: DocumentType, pages: Sequence[Page]) -> Example:
+        """What on these pages, which the forms are of, speaks most for a type. ValueError where nothing does."""
+        signs = [
+            (count * sign.weight, sign) for sign, count in zip(SIGNS, self._counts, strict=True) if sign.kind is kind
+        ]
+        for strength, sign in sorted(signs, key=lambda one: -one[0]):
+            for page in pages if strength else ():
+                if match := sign.pattern.search(page.text):
+                    return Example(sign, page, match.group().strip())
+        raise ValueError("no sign of that type stands on these pages")
+
+
+@lru_cache(maxsize=1024)  # several checks ask about the same pages
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(sum(1 for _ in islice(sign.pattern.finditer(text), CAP)) for sign in SIGNS)
+
+
+def forms_of(pages: Iterable[Page]) -> Forms:
+    """The forms of these pages together."""
+    return Forms([_counts(page.text) for page in pages])
 
 
 def carries(kind: DocumentType, pages: Iterable[Page]) -> bool:
     """Whether the pages have the form of that type."""
-    return strengths(_text(pages))[kind] >= CARRIES
+    return forms_of(pages)[kind] >= CARRIES
 
 
 def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """V2's question: segments whose text has the form of another type than the one claimed as PRIMARY."""
     for segment, kind in primary_types(answer):
         pages = list(bundle.between(segment.start_page, segment.end_page))
-        found = strengths(_text(pages))
-        strongest = max(found, key=lambda other: found[other])
-        if strongest is kind or found[strongest] < max(OVERRULES, MARGIN * found[kind]):
+        forms = forms_of(pages)
+        other = forms.against(kind)
+        if other is None:
             continue
-        sign, page, quote = _example(strongest, pages)
+        sign, page, quote = forms.example(other, pages)
         what = "routine lab values" if "analytes" in sign.name else sign.name
         yield Finding(
-            reasoning=f"The text has {sign.name}, the form of {strongest.value}; forms of {kind.value} are rare or "
-            "missing.",
+            reasoning=f"The text has {sign.name}, the form of {other.value}; forms of {kind.value} are rare or missing.",
             severity=MAJOR,
             message=f"Segment {segment.segment_index} text contains {what} inconsistent with "
             f"{kind.value} PRIMARY classification",
@@ -125,19 +179,8 @@ def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iter
             document_type=kind.value,
             page=page.page_num,
             quote=quote,
-            suggested_fix=f"Check whether the segment is {strongest.value}",
+            suggested_fix=f"Check whether the segment is {other.value}",
         )
-
-
-def _example(kind: DocumentType, pages: Sequence[Page]) -> tuple[Sign, Page, str]:
-    """The weightiest sign of the type, and the first words that show it."""
-    text = _text(pages)
-    signs = [sign for sign in SIGNS if sign.kind is kind and sign.pattern.search(text)]
-    for sign in sorted(signs, key=lambda sign: -sign.weight * min(len(sign.pattern.findall(text)), CAP)):
-        for page in pages:
-            if match := sign.pattern.search(page.text):
-                return sign, page, match.group().strip()
-    raise ValueError("no sign of that type stands on one page")
 
 
 _GENERIC = re.compile(
@@ -186,7 +229,3 @@ def is_generic(evidence: Evidence) -> bool:
     rest = _GENERIC.sub(" ", evidence.snippet)
     points_elsewhere = rest != evidence.snippet and len(re.findall(r"\w+", rest)) <= 3
     return points_elsewhere and not any(sign.pattern.search(evidence.snippet) for sign in SIGNS)
-
-
-def _text(pages: Iterable[Page]) -> str:
-    return "\n\f\n".join(page.text for page in pages)

@@ -27,6 +27,7 @@ from evalkit.classification.primary_classifier import classify, dominant_overall
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
+from evalkit.documents.identifiers import identifiers
 from evalkit.evaluation.challenge import Challenge, challenged, chosen, lines
 from evalkit.evaluation.faults import Clean
 
@@ -60,27 +61,51 @@ Span = tuple[int, int, str]
 class Layout(NamedTuple):
     """How one sender prints."""
 
-    letterhead: str
-    strip: str
-    """Whose page it is; empty: it does not say."""
+    letterhead: tuple[str, ...]
+    """Above the first page: name, address, perhaps a title, patient and date."""
+    running: str
+    """Above later pages, empty: nothing."""
     counts: bool
     """Page 1 of n in the footer."""
+    signature: str
     size: int
     """Characters of a page."""
 
 
-def layout(dice: random.Random, patient: str) -> Layout:
-    mrn = "".join(dice.choice("0123456789") for _ in range(7))
-    born = f"{dice.randint(1, 12):02d}/{dice.randint(1, 28):02d}/19{dice.randint(30, 99)}"
-    strip = dice.choice((f"Patient: {patient}    DOB: {born}    MRN: {mrn}", f"{patient}    MRN {mrn}", "", ""))
-    return Layout(dice.choice((*_HOSPITALS, "", "")), strip, dice.random() < 0.5, dice.choice((900, 1400, 2200, 3000)))
+_TITLES = {
+    "Clinical Note": ("OFFICE VISIT NOTE", "CONSULTATION REPORT", "PROGRESS NOTE", ""),
+    "Pathology Report": ("SURGICAL PATHOLOGY REPORT", "PATHOLOGY REPORT", ""),
+    "Genomic Report": ("MOLECULAR PATHOLOGY REPORT", "GENOMIC TEST REPORT", ""),
+    "Radiology Report": ("DIAGNOSTIC IMAGING REPORT", "RADIOLOGY REPORT", ""),
+    "Other": ("",),
+}
+
+
+def layout(dice: random.Random, kind: str, patient: tuple[str, str, str, str]) -> Layout:
+    """Half of the documents have a letterhead, the others begin with their text."""
+    given, family, born, mrn = patient
+    size = dice.choice((900, 1400, 2200, 3000))
+    day = f"{dice.randint(1, 12):02d}/{dice.randint(1, 28):02d}/20{dice.randint(14, 25)}"
+    counts, signed = dice.random() < 0.4, dice.random() < 0.5
+    signature = f"Electronically signed by {dice.choice(_GIVEN)} {dice.choice(_FAMILY)}, MD {day}" if signed else ""
+    if dice.random() < 0.5:
+        return Layout((), "", counts, signature, size)
+    street = dice.choice(("College Drive", "Main St", "Elm Ave", "Hospital Rd", "Lake Ave"))
+    head = (
+        dice.choice(_HOSPITALS),
+        f"{dice.randint(100, 9999)} {street} Tel (555) {dice.randint(200, 999)}-{dice.randint(1000, 9999)}",
+        dice.choice(_TITLES[kind]),
+        f"Patient: {family}, {given} DOB: {born}",
+        f"MRN: {mrn} Date: {day}",
+    )
+    running = dice.choice((f"{family}, {given} MRN: {mrn} DOB: {born}", ""))
+    return Layout(tuple(filter(None, head)), running, counts, signature, size)
 
 
 def pieces(text: str, size: int) -> list[list[str]]:
     """The lines of a text by page; long lines are divided behind a sentence."""
-    rows = [
-        part for line in text.splitlines() if line.strip() for part in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line.strip())
-    ]
+    whole = [line.strip() for line in text.splitlines() if line.strip()]
+    rows = [part for line in whole for part in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line)]
     pages: list[list[str]] = [[]]
     for row in rows:
         if sum(map(len, pages[-1])) + len(row) > size and pages[-1]:
@@ -92,37 +117,40 @@ def pieces(text: str, size: int) -> list[list[str]]:
 def page(number: int, rows: Sequence[tuple[str, bool]]) -> Page:
     """A page of these lines; True: furniture."""
     height = 1 / (len(rows) + 1)
-    kinds = ("paragraph",) * len(rows)
+    text = "\n".join(row for row, _ in rows)
     return Page(
         page_num=number,
         status=PageStatus.TEXT,
-        text="\n".join(row for row, _ in rows),
+        text=text,
         paragraphs=tuple(row for row, _ in rows),
-        layout_metadata=LayoutMetadata(block_types=kinds, has_tables=False),
+        layout_metadata=LayoutMetadata(block_types=("paragraph",) * len(rows), has_tables=False),
         blocks=tuple(
             Block(type="paragraph", text=row, box=(0.1, at * height, 0.9, (at + 1) * height), furniture=is_furniture)
             for at, (row, is_furniture) in enumerate(rows)
         ),
+        identifiers=identifiers(text, ()),
     )
 
 
 def printed(text: str, look: Layout) -> Iterator[list[tuple[str, bool]]]:
-    """A record's pages: letterhead on the first, patient and page count on all, as the sender does it."""
+    """A record's pages: letterhead on the first, patient on the others, page counts, as the sender does it."""
     parts = pieces(text, look.size)
     for number, rows in enumerate(parts, 1):
-        head = [(look.letterhead, False)] if look.letterhead and number == 1 else []
-        strip = [(look.strip, True)] if look.strip else []
+        head = [(row, False) for row in look.letterhead] if number == 1 else []
+        strip = [(look.running, True)] if look.running and number > 1 else []
+        sign = [(look.signature, False)] if look.signature and number == len(parts) else []
         foot = [(f"Page {number} of {len(parts)}", True)] if look.counts else []
-        yield [*head, *strip, *((row, False) for row in rows), *foot]
+        yield [*head, *strip, *((row, False) for row in rows), *sign, *foot]
 
 
 def packet(records: Sequence[dict[str, str]], number: int, dice: random.Random) -> tuple[DocumentBundle, list[Span]]:
-    patient = f"{dice.choice(_GIVEN)} {dice.choice(_FAMILY)}"
+    born = f"{dice.randint(1, 12):02d}/{dice.randint(1, 28):02d}/19{dice.randint(30, 99)}"
+    patient = dice.choice(_GIVEN), dice.choice(_FAMILY), born, str(dice.randint(1_000_000, 9_999_999))
     pages: list[Page] = []
     spans: list[Span] = []
     for record in records:
         first = len(pages) + 1
-        for rows in printed(record["text"], layout(dice, patient)):
+        for rows in printed(record["text"], layout(dice, record["type"], patient)):
             pages.append(page(len(pages) + 1, rows))
         spans.append((first, len(pages), record["type"]))
     name = f"packet-{number:03d}"
