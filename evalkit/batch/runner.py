@@ -31,7 +31,8 @@ from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
 from evalkit.classification.result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.schema import type_definitions
-from evalkit.classification.v3_traps import shipped_traps
+from evalkit.classification.traps import traps_of
+from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v5_arbiter import Decision, count
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, EvalkitError, StoreError, UsageError
@@ -354,19 +355,21 @@ def orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
         on_agent_failure=settings.on_agent_failure,
         profile=settings.profile,
         window=settings.window_characters if asking.is_remote else None,
+        v3=V3TrapDetector(traps_of(settings.traps_file)),
     )
 
 
 @cache
-def versions() -> dict[str, Any]:
-    """Of everything that makes a result: code, tables, prompts."""
+def versions(traps_file: str | None = None) -> dict[str, Any]:
+    """Of everything that makes a result: code, tables, prompts. UsageError for a site's traps that cannot be read."""
+    traps = traps_of(traps_file)
     return {
         "evalkit": version("evalkit"),
         "grounding": grounding_version(),
         "types": type_definitions()["version"],
         "lexicon": lexicon().version,
-        "traps": shipped_traps().version,
-        "tables_sha256": digest([type_definitions(), shipped_traps().model_dump(mode="json")]),
+        "traps": traps.version,
+        "tables_sha256": digest([type_definitions(), traps.model_dump(mode="json")]),
         "prompts": prompt_versions(),
     }
 
@@ -384,7 +387,7 @@ def fingerprint(sha256: str, settings: Settings, reader: str, supplied: Any) -> 
             "own_servers": [settings.openai_base_url, settings.ollama_base_url],
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
-            "versions": versions(),
+            "versions": versions(settings.traps_file),
             "supplied": None if supplied is None else digest(_json_of(supplied)),
         }
     )
@@ -416,7 +419,8 @@ def _result(
         usage=outcome.usage,
         model=settings.models.default,
         reader=bundle.reader,
-        versions=versions() | ({"models": settings.models.by_role} if settings.models.by_role else {}),
+        versions=versions(settings.traps_file)
+        | ({"models": settings.models.by_role} if settings.models.by_role else {}),
         times=times,
     )
 

@@ -20,7 +20,8 @@ from evalkit.classification.schema import (
     DocumentType,
     Evidence,
 )
-from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.bundle import Block, DocumentBundle, Page
+from evalkit.grounding.normalise import canonical_text
 from evalkit.issue import IssueSeverity
 
 MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
@@ -184,8 +185,25 @@ def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iter
 
 
 _GENERIC = re.compile(
-    r"\b(?:see|refer to|please (?:see|find|note)|as (?:noted|above|described|discussed)|attached|enclosed|"
-    r"report (?:to )?follows?|results? (?:are |is )?(?:attached|enclosed|pending|available|below)|see (?:page|next|over))\b",
+    r"\b(?:see|refer to|please (?:see|find|note|refer)|as (?:noted|above|described|discussed)|attached|enclosed|overleaf|"
+    r"report (?:to )?follows?|results? (?:are |is )?(?:attached|enclosed|pending|available|below|on request)|on request|"
+    r"see (?:page|next|over)|(?:separate|next|following) (?:sheet|page)|for details)\b",
+    re.IGNORECASE,
+)
+_EMPTY = re.compile(
+    r"\b(?:the|for|a|an|of|to|in|on|is|are|this|report|results?|page|sheet|document|copy)\b", re.IGNORECASE
+)
+#: Words of which a finding, an order or a form is made; without any of them a line could stand in every document.
+_CLINICAL = re.compile(
+    r"\w+(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
+    r"|\b(?:carcin|cardi|pulmon|hepat|renal|gastr|neuro|cyst|lymph|node|nodul|lesion|mass|tumou?r|cancer|malign|benign|fractur"
+    r"|stenos|effusion|dis[ck]|arter|vein|venous|aort|liver|spleen|kidney|lung|breast|prostat|colon|bowel|uter|ovar|thyroid|brain"
+    r"|spin[ae]|bone|heart|chest|abdom|pelvi|skin|blood|pain|fever|nause|vomit|cough|dyspn|symptom|diagnos|treat|therap|surg"
+    r"|medic|dose|tablet|mg\b|mm\b|cm\b|exam|normal|gene|mutation|variant|sequenc|specimen|biops|margin|cell|nuclear|stain|allerg"
+    r"|weight|infect|wound|pregnan|fetal|infant|child|year-old|eye|ear\b|nose|throat|knee|hip\b|shoulder|foot|hand\b|head\b|neck"
+    r"|alcohol|smok|tobacco|diabet|hypertens|insulin|seizure|stroke|depress|anxi|sleep|urin|stool|bladder|consent|authori[sz]"
+    r"|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result|glucose|sodium|potassium"
+    r"|hemoglobin|platelet|cholesterol|creatinine|prescri|refill|pharmac|impression|finding|technique|contrast|history)",
     re.IGNORECASE,
 )
 _CONFIDENT = 0.7
@@ -193,33 +211,49 @@ _CONFIDENT = 0.7
 
 def weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """V4's question: types claimed as PRIMARY that rest on quotes which could stand in any document."""
-    del bundle  # whether a quote stands in the document is computed elsewhere; here only its weight is judged
     for segment, kind in primary_types(answer):
         for presence in segment.segment_composition:
             if presence.document_type is not kind:
                 continue
-            generic = [one for one in presence.top_evidence if is_generic(one)]
-            if not generic:
+            weak = [(one, why) for one in presence.top_evidence if (why := _weakness(one, kind, bundle))]
+            if not weak:
                 continue
-            alone = len(generic) == len(presence.top_evidence)
+            alone = len(weak) == len(presence.top_evidence)
             unsupported = alone and presence.confidence >= _CONFIDENT
-            words = " ".join(generic[0].snippet.split())
+            evidence, why = weak[0]
+            words = " ".join(evidence.snippet.split())
             yield Finding(
-                reasoning="The quote only points elsewhere or names nothing that is particular to the type.",
+                reasoning=f"The quote {_WHY[why]}.",
                 severity=MAJOR if alone else MINOR,
-                message=f"Evidence snippet '{words}' is a generic reference, not specific evidence of "
-                f"{presence.document_type.value}."
+                message=f"Evidence snippet '{words}' is {why}, not specific evidence of {kind.value}."
                 + (f" Confidence {presence.confidence:g} is not supported by it." if unsupported else ""),
                 segment_index=segment.segment_index,
-                document_type=presence.document_type.value,
-                page=generic[0].page,
-                quote=generic[0].snippet,
+                document_type=kind.value,
+                page=evidence.page,
+                quote=evidence.snippet,
                 suggested_fix="Quote a finding",
             )
 
 
+_WHY = {
+    "a generic reference": "only points elsewhere",
+    "the header or footer of the page": "says whose page it is, or who printed it",
+    "a line that any document could have": "names nothing that is particular to the type",
+}
+
+
+def _weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> str:
+    """What the quote is instead of evidence; empty where it is some."""
+    if is_generic(evidence):
+        return "a generic reference"
+    if stands_in_furniture(evidence, bundle):
+        return "the header or footer of the page"
+    speaks = any(sign.pattern.search(evidence.snippet) for sign in SIGNS if sign.kind is kind)
+    return "" if speaks or _CLINICAL.search(evidence.snippet) else "a line that any document could have"
+
+
 def is_generic(evidence: Evidence) -> bool:
-    """Whether the quote only points elsewhere: a phrase of reference and at most three other words, and no sign.
+    """Whether the quote only points elsewhere: phrases of reference and at most three other words, and no sign.
 
     >>> is_generic(Evidence(snippet="See attached results", page=2))
     True
@@ -227,5 +261,21 @@ def is_generic(evidence: Evidence) -> bool:
     False
     """
     rest = _GENERIC.sub(" ", evidence.snippet)
-    points_elsewhere = rest != evidence.snippet and len(re.findall(r"\w+", rest)) <= 3
+    more = _EMPTY.sub(" ", rest)
+    points_elsewhere = rest != evidence.snippet and len(re.findall(r"\w+", more)) <= 3 and not _CLINICAL.search(more)
     return points_elsewhere and not any(sign.pattern.search(evidence.snippet) for sign in SIGNS)
+
+
+def stands_in_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
+    """Whether the quote stands in the page's furniture and nowhere else on it."""
+    if not 1 <= evidence.page <= bundle.total_pages:
+        return False
+    blocks = bundle.page(evidence.page).visible_blocks
+    furniture = [block for block in blocks if block.furniture]
+    if not furniture or not (wanted := canonical_text(evidence.snippet)):
+        return False
+
+    def holds(block: Block) -> bool:
+        return wanted in canonical_text(block.text)
+
+    return any(map(holds, furniture)) and not any(holds(block) for block in blocks if not block.furniture)
