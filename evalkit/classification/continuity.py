@@ -8,7 +8,7 @@ day, which letterhead it has, how the pages count themselves, and the forms of t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -72,18 +72,23 @@ _LONG_LINE = 20
 """Letters of a running line that tells documents apart."""
 _ALIKE = 80.0
 """Per cent."""
-_NEAR = 4.0
-"""Forms of another type must be that much stronger on a page to speak by themselves."""
+_NEAR, _RATHER = 4.0, 1.5
+"""The new forms must lead by so much on a page, and the old ones before it, to speak by themselves, or at all."""
 
 
-def begins(before: Sequence[Page], page: Page, kind: DocumentType | None, total_pages: int) -> list[Sign]:
-    """What speaks for and against a new document on ``page``, after these pages of one that is called ``kind``."""
+def begins(
+    before: Sequence[Page], page: Page, total_pages: int, contained: Container[DocumentType] = frozenset()
+) -> list[Sign]:
+    """What speaks for and against a new document on ``page``, after these pages of one.
+
+    ``contained``: types of which the document is said to have whole pages besides its own.
+    """
     return [
         *_by_count(before[-1], page, total_pages),
         *_by_person(before, page),
         *_by_head(before, page),
         *_by_end(before[-1], page),
-        *_by_form(before, page, kind),
+        *_by_form(before, page, contained),
     ]
 
 
@@ -91,27 +96,27 @@ def strange_beginnings(answer: ClassificationOutput, bundle: DocumentBundle) -> 
     """V2's question about boundaries: beginnings inside a segment, and segments that begin in mid-document."""
     for segment in answer.segments:
         pages = _said(bundle.between(segment.start_page, segment.end_page))
+        contained = _contained(segment)
         for at in range(1, len(pages)):
-            signs = begins(pages[:at], pages[at], _declared(segment, pages[at]), bundle.total_pages)
+            signs = begins(pages[:at], pages[at], bundle.total_pages, contained)
             if _sum(signs) >= BEGINS:
                 yield _finding(segment, pages[at], signs, is_beginning=True)
         earlier = _said(bundle.between(1, segment.start_page - 1))
         if earlier and pages:
             same = [page for page in earlier if _segment_of(answer, page) is _segment_of(answer, earlier[-1])]
-            signs = begins(same, pages[0], None, bundle.total_pages)
+            signs = begins(same, pages[0], bundle.total_pages)
             if _sum(signs) <= GOES_ON:
                 yield _finding(segment, pages[0], signs, is_beginning=False)
 
 
-def _declared(segment: Segment, page: Page) -> DocumentType | None:
-    """The segment's type; None where the page speaks for a type that the segment is said to contain as well."""
-    strongest = forms_of([page]).strongest
-    contained = {
+def _contained(segment: Segment) -> set[DocumentType]:
+    """The types of which the segment is said to contain text, besides the one that it is."""
+    return {
         row.document_type
         for row in segment.segment_composition
         if row.presence_level in (PresenceLevel.PRIMARY, PresenceLevel.EMBEDDED_RAW)
+        and row.document_type is not segment.dominant_type
     }
-    return None if strongest in contained else segment.dominant_type
 
 
 def _segment_of(answer: ClassificationOutput, page: Page) -> Segment | None:
@@ -177,7 +182,7 @@ def _by_count(last: Page, page: Page, total_pages: int) -> Iterator[Sign]:
         weight = 1.0 if is_annex else 2.0 if says_little else 3.0
         yield Sign(weight, f"is page 1 of {first[1]} by its own count", first[2])
     elif there and there[-1][0] == there[-1][1] and not here:
-        yield Sign(1.5, f"comes after page {there[-1][0]} of {there[-1][1]}")
+        yield Sign(2.0, f"comes after page {there[-1][0]} of {there[-1][1]}")
 
 
 def _runs_on(line: str, next_line: str) -> bool:
@@ -260,19 +265,17 @@ def _by_end(last: Page, page: Page) -> Iterator[Sign]:
         yield Sign(-3.0, "begins in the middle of a sentence", first.strip()[:80])
 
 
-def _by_form(before: Sequence[Page], page: Page, kind: DocumentType | None) -> Iterator[Sign]:
-    """Whether the forms of the text are those of another type."""
-    if kind is None:
-        return
+def _by_form(before: Sequence[Page], page: Page, contained: Container[DocumentType]) -> Iterator[Sign]:
+    """Whether the text turns from the forms of one type to those of another, which the document does not contain."""
     here, earlier = forms_of([page]), forms_of(before)
-    strongest = here.strongest
-    if strongest is None or strongest is kind:
+    new, old = here.strongest, earlier.strongest
+    if new is None or old is None or new is old or new in contained:
         return
-    lead = here[strongest] - here[kind]
+    lead = min(here[new] - here[old], earlier[old] - earlier[new])
     # Results are copied into notes page by page; nobody copies a note into results.
-    is_copied = kind is DocumentType.CLINICAL_NOTE and strongest is DocumentType.OTHER
-    turned = earlier[strongest] < earlier[kind] or earlier.strongest is None
-    if turned and not is_copied and lead >= _NEAR and here[strongest] >= 3 * here[kind]:
-        yield Sign(3.0, f"has the form of {strongest.value}", here.example(strongest, [page]).quote)
-    elif turned and lead >= 1.5 and here[strongest] >= 2 * here[kind]:
-        yield Sign(1.5, f"rather has the form of {strongest.value}", here.example(strongest, [page]).quote)
+    is_copied = (old, new) == (DocumentType.CLINICAL_NOTE, DocumentType.OTHER)
+    example = here.example(new, [page])
+    if lead >= _NEAR and here[new] >= 3 * here[old] and not is_copied:
+        yield Sign(3.0, f"has the form of {new.value}, other than the pages before", example.quote)
+    elif lead >= _RATHER and here[new] >= 2 * here[old]:
+        yield Sign(1.5 if is_copied else 2.0, f"rather has the form of {new.value}", example.quote)

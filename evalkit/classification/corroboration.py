@@ -16,9 +16,11 @@ from typing import NamedTuple
 
 from evalkit.classification.findings import Finding, primary_types
 from evalkit.classification.schema import (
+    REPORT_TYPES,
     ClassificationOutput,
     DocumentType,
     Evidence,
+    Segment,
 )
 from evalkit.documents.bundle import Block, DocumentBundle, Page
 from evalkit.grounding.normalise import canonical_text
@@ -77,6 +79,8 @@ SIGNS = (
     _sign(NOTE, "follow-up plans", r"\bfollow[- ]?up\b[^.\n]{0,40}\b(?:in|with|week|month|day)|\b(?:plan|assessment)\s*:", 1.0),
     _sign(NOTE, "histories and examinations", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
     _sign(NOTE, "steps of an operation", r"\b(?:prepped and draped|incision|anesthesia|estimated blood loss|was (?:closed|sutured|irrigated|intubated|extubated))\b", 1.2),
+    _sign(NOTE, "what people ask, feel and are told", r"\b(?:she|he|they|(?:the )?patient|mother|father|family|wife|husband|daughter|son) (?:asked|asks|wishes|wants|wanted|agrees|agreed|understands|feels|felt|would like|was told|was advised|was seen|was given|improved|will (?:be|see|return|follow))\b", 1.0),
+    _sign(NOTE, "titles of notes", r"^\W*(?:progress|discharge|(?:genetic )?counsel?ling|consult(?:ation)?|office visit|clinic|emergency (?:department|room)|tumou?r board|nursing|operative|admission|follow-?up|telephone) (?:note|summary|report|letter)\b", 1.5),
     _sign(NOTE, "letters", r"^\s*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5),
     _sign(OTHER, "result rows with reference ranges", rf"(?<![\d.]){_NUMBER}\s*[HL*]?\s+(?:[A-Za-z%/^µμ0-9³]*\s+)?(?:{_NUMBER}\s*[-–]\s*{_NUMBER}|[<>]\s*{_NUMBER})", 1.2),
     _sign(OTHER, "routine analytes with values", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
@@ -90,14 +94,17 @@ SIGNS = (
 CAP = 4
 """A sign counts at most so often: one repeated form cannot decide."""
 
-CARRIES = 2.0
-"""From this strength on the text carries a label."""
-
 LEAD = 2.5
 """So much stronger another type must be to speak against a label ..."""
 
 MARGIN = 1.8
 """... and so many times."""
+
+LEAST = 1.6
+"""A report of which the text has less than this is not there."""
+
+FEW_WORDS = 30
+"""Of so little text nothing is missed."""
 
 
 class Example(NamedTuple):
@@ -156,11 +163,6 @@ def forms_of(pages: Iterable[Page]) -> Forms:
     return Forms([_counts(page.text) for page in pages])
 
 
-def carries(kind: DocumentType, pages: Iterable[Page]) -> bool:
-    """Whether the pages have the form of that type."""
-    return forms_of(pages)[kind] >= CARRIES
-
-
 def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """V2's question: segments whose text has the form of another type than the one claimed as PRIMARY."""
     for segment, kind in primary_types(answer):
@@ -168,6 +170,8 @@ def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iter
         forms = forms_of(pages)
         other = forms.against(kind)
         if other is None:
+            if kind in REPORT_TYPES and forms[kind] < LEAST:
+                yield from _nothing_of(kind, segment, pages)
             continue
         sign, page, quote = forms.example(other, pages)
         what = "routine lab values" if "analytes" in sign.name else sign.name
@@ -182,6 +186,23 @@ def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iter
             quote=quote,
             suggested_fix=f"Check whether the segment is {other.value}",
         )
+
+
+def _nothing_of(kind: DocumentType, segment: Segment, pages: Sequence[Page]) -> Iterator[Finding]:
+    """A report of which the text has no form, although it says a lot."""
+    if sum(len(page.text.split()) for page in pages) < FEW_WORDS:
+        return
+    page = next(page for page in pages if page.text.strip())
+    yield Finding(
+        reasoning=f"Nothing in the text has the form of {kind.value}.",
+        severity=MAJOR,
+        message=f"Segment {segment.segment_index} text has none of the forms of {kind.value}, which it is called",
+        segment_index=segment.segment_index,
+        document_type=kind.value,
+        page=page.page_num,
+        quote=next(line for line in page.text.splitlines() if line.strip())[:80],
+        suggested_fix="Check what the segment is",
+    )
 
 
 _GENERIC = re.compile(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from evalkit.classification.corroboration import carries, forms_of, stands_in_furniture
+from evalkit.classification.corroboration import forms_of, stands_in_furniture
 from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, primary_types, read_findings
 from evalkit.classification.schema import (
     REPORT_TYPES,
@@ -36,8 +36,10 @@ from evalkit.llm.model import Answer, Question
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 GENOMIC, NOTE = DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE
 
-QUOTING = 3.0
-"""From this strength of a note's forms on a quoted report does not make it one."""
+RESULT = 2.0
+"""From this strength of a report's forms on a page is no mere order."""
+QUOTING = 2.5
+"""From this strength of a note's forms on, if it is at least half of the report's, a quoted report makes no report."""
 
 _REPORTED = re.compile(
     r"\b(?:reads?|read as|reports?|result|scan|x-?ray|biopsy|pathology|imaging|sequencing|review(?:ed)?|admission)\b[^.\n]{0,60}[:,]\s*[\"“]"
@@ -324,7 +326,7 @@ def _order_as_report(form: OrderForm, answer: ClassificationOutput, bundle: Docu
             continue
         for page in bundle.between(segment.start_page, segment.end_page):
             said = [words for word in form.words if (words := _said(page, word))]
-            if len(said) >= form.at_least and not carries(kind, [page]):
+            if len(said) >= form.at_least and _is_order(kind, page):
                 found = ", ".join(said[:4])
                 values = {"found": found, "type": kind.value, "level": PresenceLevel.PRIMARY, "page": page.page_num}
                 usual = f"Page {page.page_num} looks like an order ({found}) but is claimed as {kind.value}"
@@ -338,6 +340,12 @@ def _order_as_report(form: OrderForm, answer: ClassificationOutput, bundle: Docu
                     quote=said[0],
                     suggested_fix=form.remedied("Reclassify the page as 'Other'", **values),
                 )
+
+
+def _is_order(kind: DocumentType, page: Page) -> bool:
+    """Whether the page has nothing of the report that it orders, or more of a form."""
+    forms = forms_of([page])
+    return forms[kind] < max(RESULT, forms[DocumentType.OTHER])
 
 
 def _method_as_result(row: Boilerplate, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
@@ -371,7 +379,7 @@ def _quoted_as_report(answer: ClassificationOutput, bundle: DocumentBundle) -> I
             continue
         pages = list(bundle.between(segment.start_page, segment.end_page))
         forms = forms_of(pages)
-        if forms[NOTE] < QUOTING or forms[NOTE] < forms[kind]:
+        if forms[NOTE] < max(QUOTING, forms[kind] / 2):
             continue
         page, quote = next(
             ((page, found.group()) for page in pages if (found := _REPORTED.search(page.text))), (None, "")
