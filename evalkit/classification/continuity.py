@@ -41,7 +41,7 @@ class Sign:
 
 
 def _any(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
 _COUNT = _any(r"\bpage[ ]?(\d{1,3}) ?(?:of|/) ?(\d{1,3})\b")
@@ -68,6 +68,8 @@ _CLOSING = _any(
 )
 _CONTINUED = _any(r"\b(?:continued|cont'd|contd)\b")
 _WHO: tuple[Kind, ...] = ("mrn", "date_of_birth", "patient")
+_LONGEST = 80
+"""Characters of a title, and of what is quoted from a line."""
 _LONG_LINE = 20
 """Letters of a running line that tells documents apart."""
 _ALIKE = 80.0
@@ -232,7 +234,7 @@ def _by_head(before: Sequence[Page], page: Page) -> Iterator[Sign]:
         yield Sign(2.0, "has a title", title)
     opening = next((line for line in head[:4] if _OPENING.match(line)), None)
     if opening:
-        yield Sign(1.5, "begins as documents begin", opening[:80])
+        yield Sign(1.5, "begins as documents begin", opening[:_LONGEST])
     if any(_CONTINUED.search(line) for line in _lines(page.text)[:_HEAD]):
         yield Sign(-3.0, "says that it is continued")
 
@@ -247,8 +249,7 @@ def _plain(line: str) -> str:
 
 def _is_title(line: str) -> bool:
     """Short, and written like a title: capitals, or a capital at each longer word."""
-    found = _TITLE.fullmatch(line)
-    if not found or len(line) > 80:
+    if len(line) > _LONGEST or not _TITLE.fullmatch(line):
         return False
     long = [word for word in line.split() if len(word) > 3 and word[0].isalpha()]
     return sum(word[0].isupper() for word in long) >= max(1, len(long) - 1)
@@ -262,7 +263,7 @@ def _by_end(last: Page, page: Page) -> Iterator[Sign]:
         yield Sign(1.0, "comes after a signature or greeting")
     first = next((block.text for block in page.visible_blocks if not block.furniture and block.text.strip()), page.text)
     if first.lstrip()[:1].islower() and tail and tail.rstrip()[-1:] not in ".:!?":
-        yield Sign(-3.0, "begins in the middle of a sentence", first.strip()[:80])
+        yield Sign(-3.0, "begins in the middle of a sentence", first.strip()[:_LONGEST])
 
 
 def _by_form(before: Sequence[Page], page: Page, contained: Container[DocumentType]) -> Iterator[Sign]:

@@ -216,7 +216,7 @@ _EMPTY = re.compile(
 )
 #: Words of which a finding, an order or a form is made; without any of them a line could stand in every document.
 _CLINICAL = re.compile(
-    r"\w+(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
+    r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
     r"|\b(?:carcin|cardi|pulmon|hepat|renal|gastr|neuro|cyst|lymph|node|nodul|lesion|mass|tumou?r|cancer|malign|benign|fractur"
     r"|stenos|effusion|dis[ck]|arter|vein|venous|aort|liver|spleen|kidney|lung|breast|prostat|colon|bowel|uter|ovar|thyroid|brain"
     r"|spin[ae]|bone|heart|chest|abdom|pelvi|skin|blood|pain|fever|nause|vomit|cough|dyspn|symptom|diagnos|treat|therap|surg"
