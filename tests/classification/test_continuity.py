@@ -12,7 +12,10 @@ from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
 from evalkit.documents.identifiers import identifiers
 
-STORY = "The patient reports pain and denies fever. Blood pressure 128/76. We discussed the plan with her."
+STORY = (
+    "The patient reports pain and denies fever. Blood pressure 128/76. We discussed the plan with her. "
+    "She takes tamoxifen 20 mg daily. She will return in two weeks."
+)
 PICTURES = (
     "CT without contrast, axial images. Liver is unremarkable. No acute fracture. There is a hypoechoic area. "
     "The lungs are clear. FDG 12 mCi uptake."
@@ -60,7 +63,7 @@ def test_a_document_begins(before: str, after: str) -> None:
             f"{STORY}\nSomatic Tumor Diagnostics, Medical Report Page 8 of 8",
             f"{STORY}\nSupplement Somatic Tumor Diagnostics, Medical Report Page 1 of 4",
         ),
-        (STORY, f"{STORY}\nsee page 1 of 4 of the guideline\n" + "\n".join([STORY] * 9)),
+        (STORY, "\n".join([STORY] * 6) + "\nsee page 1 of 4 of the guideline\n" + "\n".join([STORY] * 9)),
     ],
 )
 def test_a_document_goes_on(before: str, after: str) -> None:

@@ -109,10 +109,7 @@ def test_no_hidden_text_makes_a_verdict_milder(fault: int, text: str, number: in
     ]
     alone, hidden = decided(answer), decided(answer, bundle=clean.model_copy(update={"pages": tuple(pages)}))
     assert ORDER.index(hidden.verdict.decision) >= ORDER.index(alone.verdict.decision)
-    assert (
-        not {issue for issue in computed(alone)} - {issue for issue in computed(hidden)}
-        or hidden.attempts != alone.attempts
-    )
+    assert {code for code, *_ in computed(alone)} <= {code for code, *_ in computed(hidden)}
 
 
 @settings(max_examples=40)

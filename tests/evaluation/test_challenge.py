@@ -12,7 +12,6 @@ import pytest
 from builders import (
     GENOMIC,
     NOTE,
-    PRIMARY,
     CountingModel,
     answer,
     doc2_6,
@@ -44,6 +43,7 @@ from evalkit.evaluation.challenge import (
 )
 from evalkit.evaluation.faults import BY_ID, FAULTS, Clean, Draft
 from evalkit.llm.model import A, Answer, Model, Question
+from evalkit.settings import Settings
 
 NOTE_PAGE = (
     "PROGRESS NOTE\nChief complaint: headache.\nThe patient reports no fever and denies nausea.\n"
@@ -225,28 +225,16 @@ def test_a_verifier_that_sleeps_is_seen() -> None:
 
 
 def test_a_verifier_that_cannot_answer_has_caught_nothing() -> None:
-    class Fails(Silent):
+    class Tiring(Silent):
         """It answers about the clean document alone."""
 
-        def __init__(self) -> None:
-            self.seen: set[str] = set()
-
-        async def ask(self, question: Question[A]) -> Answer[A]:
-            self.seen.add(question.role)
-            return await super().ask(question) if len(self.seen) < 4 else Answer(question, None, failure="no")
-
-    model = Fails()
-    model.seen = set()
-    clean = packet()
-
-    class Turning(Silent):
         asked = 0
 
         async def ask(self, question: Question[A]) -> Answer[A]:
             self.asked += 1
             return await super().ask(question) if self.asked <= 3 else Answer(question, None, failure="it timed out")
 
-    made = plant([clean], "merged,label-all", model=Turning())
+    made = plant([packet()], "merged,label-all", model=Tiring())
     assert {case.decision for case in made.cases} == {"ESCALATE_TO_SME"}
     assert not any(case.caught for case in made.cases)
     assert all(case.unanswered and case.outcome == "missed" for case in made.cases)
@@ -321,12 +309,13 @@ def test_pdfs_count_if_they_are_accepted_or_their_answer_is_given(samples: Path,
     paths = [samples / "clinical_note.pdf", samples / "quest_cbc.pdf"]
     table = challenge(paths, kinds=["segment-count", "quote-invented"], limit=3)
     assert list(table["caught"]) == [3, 3]
-    right = json.loads((samples / "classifications" / "doc2_6.json").read_text())
-    (tmp_path / "doc2_6.json").write_text(json.dumps(right))
-    made = conduct([samples / "doc2_6.pdf", tmp_path / "gone"], classifications=tmp_path, kinds=["merged"], limit=3)
-    assert made.documents == 1
-    assert len(made.problems) == 1
-    assert "gone" in made.problems[0]
+    given = samples / "classifications" / "segment_count.json"
+    (tmp_path / given.name).write_text(given.read_text())
+    words = [samples / "segment_count.pdf", samples / "poor_scan.pdf", tmp_path / "gone"]
+    without_ocr = Settings.load(ocr="none")
+    made = conduct(words, classifications=tmp_path, kinds=["merged"], limit=3, settings=without_ocr)
+    assert (made.documents, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
+    assert sorted("gone" in problem for problem in made.problems) == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -343,5 +332,4 @@ def test_what_cannot_be_challenged_is_said(tmp_path: Path, words: dict, code: st
 
 def test_nothing_of_the_documents_is_told() -> None:
     told = json.dumps(plant([packet()], limit=2).to_json(), default=str)
-    assert PRIMARY not in told
     assert not any(word in told for word in ("c.5266dupC", "headache", "Acme Genomics"))
