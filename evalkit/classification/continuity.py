@@ -210,7 +210,9 @@ def _by_person(before: Sequence[Page], page: Page) -> Iterator[Sign]:
     shared = [kind for kind in _WHO if kind in here and kind in known]
     differing = [kind for kind in shared if differs(kind)]
     if differing and len(differing) == len(shared):
-        yield Sign(3.0, "is about another patient", here[differing[0]].value)
+        # A name alone is often misread: whatever stands in the place of one.
+        weight = 1.0 if differing == ["patient"] else 3.0
+        yield Sign(weight, "is about another patient", here[differing[0]].value)
     if "report_date" in here and "report_date" in known:
         if here["report_date"].normal == known["report_date"].normal:
             yield Sign(-1.0, "has the same date as the page before")
@@ -225,7 +227,7 @@ def _by_head(before: Sequence[Page], page: Page) -> Iterator[Sign]:
     head = [line for line in whole if _plain(line) not in known]
     # One that the page before has is a running head; one that only the document's first page has begins another.
     last = {_plain(line) for line in _lines(before[-1].text)[:_HEAD]}
-    address = next((line for line in whole[:5] if _ADDRESS.search(line) and _plain(line) not in last), None)
+    address = next((line for line in whole[:4] if _ADDRESS.search(line) and _plain(line) not in last), None)
     if address:
         is_dated = _has_date(page) and not _has_date(before[-1])
         yield Sign(3.0 if is_dated else 2.0, "has a letterhead of its own", address)
@@ -273,10 +275,10 @@ def _by_form(before: Sequence[Page], page: Page, contained: Container[DocumentTy
     if new is None or old is None or new is old or new in contained:
         return
     lead = min(here[new] - here[old], earlier[old] - earlier[new])
-    # Results are copied into notes page by page; nobody copies a note into results.
-    is_copied = (old, new) == (DocumentType.CLINICAL_NOTE, DocumentType.OTHER)
+    # Notes quote reports and results by the page; nobody copies a note into a report.
+    is_copied = old is DocumentType.CLINICAL_NOTE
     example = here.example(new, [page])
     if lead >= _NEAR and here[new] >= 3 * here[old] and not is_copied:
         yield Sign(3.0, f"has the form of {new.value}, other than the pages before", example.quote)
     elif lead >= _RATHER and here[new] >= 2 * here[old]:
-        yield Sign(1.5 if is_copied else 2.0, f"rather has the form of {new.value}", example.quote)
+        yield Sign(2.0, f"rather has the form of {new.value}", example.quote)

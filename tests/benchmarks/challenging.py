@@ -60,6 +60,8 @@ _GIVEN = ("Oswin", "Marit", "Ottilie", "Hollis", "Anneke", "Rosalind", "Lorcan",
 #: Characters of a page; a third of the packets is in large print, so that documents have many pages.
 _SIZES = ((2200, 3000), (900, 1400, 2200), (450, 600))
 
+_OTHER_PRINT = re.compile(r"\bpage ?\d+ ?(?:of|/) ?\d+", re.IGNORECASE)
+
 Span = tuple[int, int, str]
 """First and last page, true type."""
 
@@ -109,8 +111,8 @@ def layout(dice: random.Random, kind: str, patient: tuple[str, str, str, str], s
 
 
 def pieces(text: str, size: int) -> list[list[str]]:
-    """The lines of a text by page; long lines are divided behind a sentence."""
-    whole = [line.strip() for line in text.splitlines() if line.strip()]
+    """The lines of a text by page; long lines are divided behind a sentence, the page numbers of another print go."""
+    whole = [line.strip() for line in _OTHER_PRINT.sub("", text).splitlines() if line.strip()]
     rows = [part for line in whole for part in re.split(r"(?<=[.!?])\s+(?=[A-Z])", line)]
     pages: list[list[str]] = [[]]
     for row in rows:
@@ -186,20 +188,24 @@ def packets(seed: int, count: int) -> Iterator[tuple[DocumentBundle, list[Span]]
 
 
 def right_answer(bundle: DocumentBundle, spans: Sequence[Span]) -> Clean | None:
-    """The true classification, each document with what the embedded model quotes for it; None where that is nothing."""
+    """The true classification, each document with what the embedded model quotes for it; None where that is nothing.
+
+    Quotes that begin in mid-sentence are left out: what they turn is their fault, not that of who finds it.
+    """
     segments: list[Segment] = []
     for index, (start, end, kind) in enumerate(spans, 1):
         parts = classify(bundle, bundle.between(start, end)).segments
         said = [part for part in parts if part.dominant_type is DocumentType(kind)]
-        if not said:
-            return None
         evidence = tuple(
             quote
             for part in said
             for row in part.segment_composition
             if row.document_type == kind
             for quote in row.top_evidence
+            if not quote.snippet[:1].islower()
         )[:3]
+        if not evidence:
+            return None
         rows = [
             row.model_copy(update={"top_evidence": evidence} if row.document_type == kind else {})
             for row in said[0].segment_composition
