@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from evalkit.batch.runner import DocumentSummary, RunSummary
     from evalkit.classification.result import DocumentResult, UsageTotal
     from evalkit.evaluation.challenge import Challenge
-    from evalkit.evaluation.comparison import Comparison, Paired
+    from evalkit.evaluation.comparison import Comparison
+    from evalkit.evaluation.contrast import Overall, Paired
+    from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
 
@@ -449,6 +451,7 @@ def schema(
     from evalkit.classification.result import DocumentFailure, DocumentResult
     from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
+    from evalkit.evaluation.export import ExportedTruth
     from evalkit.issue import Issue
     from evalkit.review import GroundTruth, Review, SMEPacket
 
@@ -456,6 +459,7 @@ def schema(
         "bundle": DocumentBundle,
         "classification": ClassificationOutput,
         "draw": Draw,
+        "export": ExportedTruth,
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
         "issue": Issue,
@@ -619,6 +623,7 @@ def _print_challenge(made: Challenge) -> None:
 
 def _print_comparison(compared: Comparison) -> None:
     from evalkit.evaluation.comparison import records
+    from evalkit.evaluation.verifiers import LEVELS
 
     alone = f"{len(compared.only_a)} only in A, {len(compared.only_b)} only in B"
     typer.echo(f"A is {compared.a}, B is {compared.b}: {len(compared.documents)} documents in both, {alone}")
@@ -639,8 +644,11 @@ def _print_comparison(compared: Comparison) -> None:
         _print_table([_changes(one) for one in changed[:_MOST_ROWS]], columns)
     left_out = f", of which {_MOST_ROWS} are shown (--json has all)" * (len(changed) > _MOST_ROWS)
     typer.echo(f"{len(changed)} documents changed{left_out}")
-    for name, outcome in (("Type", compared.type), ("Segments exactly", compared.segments)):
-        typer.echo(f"{name}: {_paired(outcome)}")
+    known = (compared.type, compared.segments, compared.segments_merged)
+    names = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
+    for name, level, outcome in zip(names, LEVELS, known, strict=True):
+        typer.echo(f"{name}: {_overall(compared.overall[level], compared.drawn_by)}")
+        typer.echo(f"{name}, reviewed only: {_paired(outcome)}")
     _print_truths(compared)
     effort = [[one["measure"], *(_amount(one[side]) for side in "ab")] for one in records(compared.effort)]
     _print_table(effort, ("", "A", "B"))
@@ -680,14 +688,25 @@ def _codes(sign: str, counted: dict[str, int]) -> str:
     return ", ".join(f"{sign}{code}{f' ×{n}' if n > 1 else ''}" for code, n in sorted(counted.items()))
 
 
+def _overall(outcome: Overall, drawn_by: str) -> str:
+    return (
+        f"of all {outcome.population} documents in both, estimated from {outcome.documents} by the draws of {drawn_by}: "
+        f"A right {_interval(outcome.a, '.3f')}, B {_interval(outcome.b, '.3f')}; B − A {_interval(outcome.difference, '+.3f')}"
+    )
+
+
+def _interval(estimate: Estimate, form: str) -> str:
+    value = "not known" if estimate.value is None else format(estimate.value, form)
+    return f"{value} (95 % interval {estimate.low:{form}} to {estimate.high:{form}})"
+
+
 def _paired(outcome: Paired) -> str:
     if not outcome.documents:
         return "nobody knows the truth of any document in both"
-    estimate = outcome.difference
     return (
-        f"{outcome.documents} documents with a known truth (reviewed only): both right {outcome.both}, "
-        f"only A {outcome.only_a}, only B {outcome.only_b}, none {outcome.neither}; B − A {estimate.value:+.3f} "
-        f"(95 % interval {estimate.low:+.3f} to {estimate.high:+.3f}); "
+        f"{outcome.documents} documents with a known truth: both right {outcome.both}, "
+        f"only A {outcome.only_a}, only B {outcome.only_b}, none {outcome.neither}; "
+        f"B − A {_interval(outcome.difference, '+.3f')}; "
         + (f"exact McNemar p {outcome.p_value:.3g}; " if outcome.p_value is not None else "")
         + outcome.verdict
     )

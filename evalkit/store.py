@@ -22,9 +22,10 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from pydantic import BaseModel, ValidationError
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
@@ -82,6 +83,18 @@ def canonical(value: Any) -> bytes:
 def digest(value: Any) -> str:
     """SHA-256 (hex) of the canonical JSON."""
     return hashlib.sha256(canonical(value)).hexdigest()
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def shaped(model: type[M], stored: Mapping[str, Any], name: str, remedy: str) -> M:
+    """What a file holds, as its model. StoreError that names the file, with this remedy, where it has another shape."""
+    try:
+        return model.model_validate(stored)
+    except ValidationError:
+        # Without the cause: pydantic's message would quote the patient's document.
+        raise StoreError(f"{name} does not have the shape of its kind", code="STORE-TORN", remedy=remedy) from None
 
 
 class Files:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.result import DocumentResult
@@ -23,7 +23,7 @@ from evalkit.errors import ReviewConflict, ReviewRefused, StoreError
 from evalkit.review.corrections import Part
 from evalkit.review.lock import writing
 from evalkit.review.packet import ReviewStatus, SMEPacket
-from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name
+from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name, shaped
 
 SCHEMA_VERSION = 1
 
@@ -168,13 +168,7 @@ def newest_revision(files: Files, case_id: str) -> int:
 def read_review(files: Files, case_id: str, revision: int) -> Review:
     """One review. NotFound; StoreError if it cannot be read."""
     name = review_name(case_id, revision)
-    try:
-        return Review.model_validate(files.read(name, schema_version=SCHEMA_VERSION))
-    except ValidationError:
-        # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(
-            f"{name} does not have the shape of a review", code="STORE-TORN", remedy="Restore it from a backup."
-        ) from None
+    return shaped(Review, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
 
 
 def reviews(files: Files, case_id: str) -> list[Review]:

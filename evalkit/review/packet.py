@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
@@ -27,7 +27,7 @@ from evalkit.documents.bundle import DocumentBundle, packed
 from evalkit.errors import NotFound, StoreError
 from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
 from evalkit.review.lock import writing
-from evalkit.store import REVIEWS, Files, Index, bundle_name, digest, packet_name, result_name
+from evalkit.store import REVIEWS, Files, Index, bundle_name, digest, packet_name, result_name, shaped
 
 SCHEMA_VERSION = 1
 
@@ -274,27 +274,17 @@ def read_packet(files: Files, case_id: str) -> SMEPacket:
         raise missing
     name = packet_name(case_id)
     try:
-        return SMEPacket.model_validate(files.read(name, schema_version=SCHEMA_VERSION))
+        return shaped(SMEPacket, files.read(name, schema_version=SCHEMA_VERSION), name, "Run the document again.")
     except NotFound as error:
         raise missing from error
-    except ValidationError:
-        # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(
-            f"{name} does not have the shape of a packet", code="STORE-TORN", remedy="Run the document again."
-        ) from None
 
 
 def read_bundle(files: Files, packet: SMEPacket) -> DocumentBundle:
     """The document of a packet. NotFound where its file is gone; StoreError if it cannot be read."""
     name = packet.document_bundle_path
-    try:
-        with resting():
-            return DocumentBundle.model_validate(files.read(name, schema_version=BUNDLE_VERSION, each=packed))
-    except ValidationError:
-        # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(
-            f"{name} does not have the shape of a bundle", code="STORE-TORN", remedy="Run the document again."
-        ) from None
+    with resting():
+        stored = files.read(name, schema_version=BUNDLE_VERSION, each=packed)
+        return shaped(DocumentBundle, stored, name, "Run the document again.")
 
 
 def utc_now() -> datetime:

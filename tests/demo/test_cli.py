@@ -160,7 +160,7 @@ def test_export_of_a_dataset(finished: RunSummary, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["bundle", "classification", "failure", "ground_truth", "issue", "packet", "result", "review"]
+    "name", ["bundle", "classification", "export", "failure", "ground_truth", "issue", "packet", "result", "review"]
 )
 def test_schemas_are_json_schemas(name: str) -> None:
     schema = json.loads(evalkit_command("schema", name).stdout)
