@@ -224,7 +224,8 @@ _CLINICAL = re.compile(
     r"|weight|infect|wound|pregnan|fetal|infant|child|year-old|eye|ear\b|nose|throat|knee|hip\b|shoulder|foot|hand\b|head\b|neck"
     r"|alcohol|smok|tobacco|diabet|hypertens|insulin|seizure|stroke|depress|anxi|sleep|urin|stool|bladder|consent|authori[sz]"
     r"|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result|glucose|sodium|potassium"
-    r"|hemoglobin|platelet|cholesterol|creatinine|prescri|refill|pharmac|impression|finding|technique|contrast|history)",
+    r"|hemoglobin|platelet|cholesterol|creatinine|prescri|refill|pharmac|impression|finding|technique|contrast|history|patholog|radiolog|oncolog|genom|genetic|chromosom|DNA\b"
+    r"|RNA\b|laborator|imaging|progress note|consult|discharge|operati|anesthe|incision)",
     re.IGNORECASE,
 )
 _CONFIDENT = 0.7
@@ -237,9 +238,11 @@ def weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Itera
             if presence.document_type is not kind:
                 continue
             weak = [(one, why) for one in presence.top_evidence if (why := _weakness(one, kind, bundle))]
+            alone = len(weak) == len(presence.top_evidence)
+            if not alone:  # beside good evidence a dull line does no harm; only a reference was meant as more
+                weak = [(one, why) for one, why in weak if why == REFERENCE]
             if not weak:
                 continue
-            alone = len(weak) == len(presence.top_evidence)
             unsupported = alone and presence.confidence >= _CONFIDENT
             evidence, why = weak[0]
             words = " ".join(evidence.snippet.split())
@@ -256,8 +259,9 @@ def weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Itera
             )
 
 
+REFERENCE = "a generic reference"
 _WHY = {
-    "a generic reference": "only points elsewhere",
+    REFERENCE: "only points elsewhere",
     "the header or footer of the page": "says whose page it is, or who printed it",
     "a line that any document could have": "names nothing that is particular to the type",
 }
@@ -266,7 +270,7 @@ _WHY = {
 def _weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> str:
     """What the quote is instead of evidence; empty where it is some."""
     if is_generic(evidence):
-        return "a generic reference"
+        return REFERENCE
     if stands_in_furniture(evidence, bundle):
         return "the header or footer of the page"
     speaks = any(sign.pattern.search(evidence.snippet) for sign in SIGNS if sign.kind is kind)
