@@ -19,6 +19,7 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 if TYPE_CHECKING:
     from evalkit.batch.runner import DocumentSummary, RunSummary
     from evalkit.classification.result import DocumentResult, UsageTotal
+    from evalkit.evaluation.challenge import Challenge
     from evalkit.evaluation.comparison import Comparison
     from evalkit.evaluation.contrast import Overall, Paired
     from evalkit.evaluation.intervals import Estimate
@@ -432,6 +433,47 @@ def compare(
 
 
 @app.command()
+def challenge(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH…", help="Output folders with accepted documents; PDFs, and folders of them."),
+    ],
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.", show_default="embedded")] = None,
+    profile: Annotated[str | None, typer.Option(help="As for `run`.", show_default="full")] = None,
+    classifications: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder with {doc_id}.json: right answers for the PDFs.")
+    ] = None,
+    kinds: Annotated[
+        str | None, typer.Option(metavar="KIND,…", help="Only these: names, structural, quote, semantic.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Cases of each kind, at most.")] = 40,
+    seed: Annotated[int, typer.Option(help="The same seed plants the same faults.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Plant faults into right answers, one at a time, and count who catches them. Nothing is written.
+
+    Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
+    """
+    from evalkit.evaluation.challenge import conduct
+
+    made = conduct(
+        paths,
+        model=model,
+        profile=profile,
+        classifications=classifications,
+        kinds=filter(None, map(str.strip, (kinds or "").split(","))),
+        limit=limit,
+        seed=seed,
+    )
+    if as_json:
+        _print_json(made.to_json())
+    else:
+        _print_challenge(made)
+    for line in made.problems:
+        _complain(line)
+
+
+@app.command()
 def schema(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Without a name: which there are.")] = None,
 ) -> None:
@@ -605,6 +647,17 @@ def _print_report(made: Report, to: Path | None) -> None:
         rows = [[cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
         _print_table(rows, tuple(str(name) for name in table.frame.columns))
     typer.echo(f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html")
+
+
+def _print_challenge(made: Challenge) -> None:
+    from evalkit.evaluation.challenge import lines
+
+    head, rows, tail = lines(made)
+    _print_table(rows, head)
+    for line in tail:
+        typer.echo(line)
+    for agent, usage in made.by_agent.items():
+        typer.echo(f"{agent}: {_cost(usage)}")
 
 
 def _print_comparison(compared: Comparison) -> None:
