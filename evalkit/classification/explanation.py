@@ -98,7 +98,7 @@ def _places(pages: Sequence[Heard]) -> dict[str, tuple[int, ...]]:
     found: dict[str, dict[int, None]] = defaultdict(dict)
     for page in pages:
         for term in page.terms:
-            found[term.text].setdefault(page.reading.page.page_num)
+            found[term].setdefault(page.reading.page.page_num)
     return {term: tuple(numbers) for term, numbers in found.items()}
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from evalkit.classification.learned import LEXICON_KINDS, Learned, learned
@@ -43,10 +44,15 @@ class Heard:
     """A page: what the lexicon found, and its words."""
 
     reading: PageReading
-    terms: tuple[Term, ...]
-    """Only those that weigh anything, in order of appearance."""
+    terms: tuple[str, ...]
+    """Those that weigh anything, each once, in order of appearance."""
     known: Learned
     """By what they are weighed."""
+
+    @cached_property
+    def judgement(self) -> Judgement:
+        """What the page alone says of the types."""
+        return judge([self])
 
 
 @dataclass(frozen=True)
@@ -116,24 +122,33 @@ def hear(page: Page, words: Lexicon | None = None, known: Learned | None = None)
     """The page, read once for all that is asked of it."""
     known = learned() if known is None else known
     reading = read_page(page, words)
-    return Heard(reading, tuple(terms(page.text, reading.furniture, known.terms)), known)
+    return Heard(reading, tuple(_known_terms(page.text, reading.furniture, known)), known)
 
 
-def terms(text: str, furniture: Sequence[Span] = (), among: Container[str] | None = None) -> Iterator[Term]:
-    """Words of at least three letters, and pairs of neighbours of at least two letters each; nothing of the furniture.
-
-    ``among``: only these.
-    """
+def _known_terms(text: str, furniture: Sequence[Span], known: Learned) -> dict[str, None]:
+    """As :func:`terms`, without places, which are rarely asked for."""
+    found: dict[str, None] = {}
     cursor = 0
     for start, end in (*furniture, (len(text), len(text))):
-        before, before_start = "", 0
+        words = [word.lower() for word in _WORD.findall(text, cursor, start)]
+        found.update(dict.fromkeys(word for word in words if word in known.terms and len(word) >= _SHORTEST))
+        pairs = (f"{word} {after}" for word, after in pairwise(words) if after in known.pairs.get(word, ()))
+        found.update(dict.fromkeys(pairs))
+        cursor = end
+    return found
+
+
+def terms(text: str, furniture: Sequence[Span] = ()) -> Iterator[Term]:
+    """Words of at least three letters, and pairs of neighbours of at least two letters each; nothing of the furniture."""
+    cursor = 0
+    for start, end in (*furniture, (len(text), len(text))):
+        before: Term | None = None
         for match in _WORD.finditer(text, cursor, start):
-            word = match.group().lower()
-            if before and (among is None or f"{before} {word}" in among):
-                yield Term(f"{before} {word}", before_start, match.end())
-            before_start = match.start()
-            if len(word) >= _SHORTEST and (among is None or word in among):
-                yield Term(word, before_start, match.end())
+            word = Term(match.group().lower(), match.start(), match.end())
+            if before is not None:
+                yield Term(f"{before.text} {word.text}", before.start, word.end)
+            if len(word.text) >= _SHORTEST:
+                yield word
             before = word
         cursor = end
 
@@ -141,7 +156,7 @@ def terms(text: str, furniture: Sequence[Span] = (), among: Container[str] | Non
 def judge(pages: Sequence[Heard]) -> Judgement:
     """What these pages, at least one, say of the types as one document."""
     scores, kinds = lexicon_features([page.reading for page in pages])
-    found = dict.fromkeys(term.text for page in pages for term in page.terms)
+    found = dict.fromkeys(term for page in pages for term in page.terms)
     return Judgement(scores, kinds, tuple(found), pages[0].known)
 
 
@@ -182,7 +197,10 @@ def learned_cues(page: Heard, kind: DocumentType) -> Iterator[Cue]:
     """The places where learned terms spoke for the type, of those that speak for it more than for any other."""
     rows = page.known.terms
     at = list(DocumentType).index(kind)
-    for term in page.terms:
+    reading = page.reading
+    for term in terms(reading.page.text, reading.furniture):
+        if term.text not in rows:
+            continue
         row = rows[term.text]
         ahead = row[at] - max(weight for place, weight in enumerate(row) if place != at)
         if ahead > 0:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
@@ -64,6 +65,16 @@ class Learned:
     """What each sign at a join of two pages says for a new document, above 0, or against it."""
     page_types: float
     """How much a page's types count in where documents begin, 0 to 1."""
+
+    @cached_property
+    def pairs(self) -> dict[str, frozenset[str]]:
+        """First word → the second words of the terms that are pairs."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for term in self.terms:
+            first, space, second = term.partition(" ")
+            if space:
+                found[first].add(second)
+        return {first: frozenset(seconds) for first, seconds in found.items()}
 
 
 @cache

@@ -181,7 +181,7 @@ class _Verdict:
 
 
 def _verdict(pages: Sequence[Heard], joins: Iterable[Join]) -> _Verdict:
-    judgement = judge(pages)
+    judgement = pages[0].judgement if len(pages) == 1 else judge(pages)
     sources = [_Source(page, tuple(_passages(page.reading.page.text, page.reading.furniture))) for page in pages]
     numbers = {page.reading.page.page_num for page in pages}
     own = tuple(join for join in joins if join.page_num in numbers)

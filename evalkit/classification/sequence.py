@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from evalkit.classification.judging import Heard, judge
+from evalkit.classification.judging import Heard
 from evalkit.classification.lexicon import PageReading
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
@@ -31,7 +31,7 @@ _DOUBTFUL = 0.1
 _START = 3.0
 _LEAST_OPINION, _LITTLE = 0.002, 3.0
 _SHORT, _FULL, _TOO_FEW = 0.6, 0.82, 2
-_TYPE_SIZE, _MARGIN = 0.06, 0.015
+_TYPE_SIZE, _MARGIN, _SOME_WORDS = 0.06, 0.015, 8
 _STARTS = frozenset(
     {
         "title", "letterhead-organisation", "letterhead-address", "patient-block", "record-number", "opening-section",
@@ -139,7 +139,7 @@ def is_thin(reading: PageReading) -> bool:
 
 def opinion(page: Heard) -> tuple[float, ...]:
     """How much better each type explains the page than the average of all: logarithms, less where it says little."""
-    judgement = judge([page])
+    judgement = page.judgement
     said = math.fsum(judgement.scores.values())
     heeded = said / (said + _LITTLE)
     chances = (max(judgement.probabilities[kind], _LEAST_OPINION) for kind in DocumentType)
@@ -330,7 +330,7 @@ def _stamps(readings: Sequence[PageReading]) -> AbstractSet[str]:
 
 def _type_size(page: Page) -> float:
     """The usual height of its words, in ten-thousandths of the page; 0 without any."""
-    heights = sorted(word[5] - word[3] for word in page.words)
+    heights = sorted(word[5] - word[3] for word in page.words[::_SOME_WORDS])
     return heights[len(heights) // 2] if heights else 0.0
 
 
