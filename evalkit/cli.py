@@ -18,12 +18,14 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from evalkit.batch.runner import DocumentSummary, RunSummary
-    from evalkit.classification.result import DocumentResult, UsageTotal
+    from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
+    from evalkit.evaluation.challenge import Challenge
     from evalkit.evaluation.comparison import Comparison
     from evalkit.evaluation.contrast import Overall, Paired
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
+    from evalkit.store import Files
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -155,12 +157,15 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
 @app.command()
 def show(
     doc_id: Annotated[str, typer.Argument(metavar="DOC_ID", help="As the run's summary names it.")],
+    why: Annotated[
+        bool, typer.Option("--why", help="What speaks for and against each type, by the built-in model.")
+    ] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """One document's decision and issues.
 
-    Example: evalkit show doc2_6
+    Example: evalkit show doc2_6 --why
     """
     from evalkit.classification.result import DocumentFailure
     from evalkit.issue import by_severity
@@ -168,9 +173,10 @@ def show(
     from evalkit.review.seeded import shown_result
     from evalkit.store import Files
 
-    result = shown_result(Files(_existing(output)), doc_id)
+    files = Files(_existing(output))
+    result = shown_result(files, doc_id)
     if as_json:
-        _print_json(result.model_dump(mode="json"))
+        _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
         return
     if isinstance(result, DocumentFailure):
         typer.echo(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
@@ -180,6 +186,25 @@ def show(
         typer.echo(line)
     for issue in by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
+    if why and result.classification:
+        from evalkit.classification.explanation import lines
+        from evalkit.review.seeded import shown_document
+        from evalkit.review.stored import read_bundle
+
+        typer.echo("\nWhat speaks on its pages, by the built-in model:")
+        for line in lines(read_bundle(files, shown_document(files, doc_id)), result.classification):
+            typer.echo(line)
+
+
+def _reasons(files: Files, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
+    from evalkit.classification.explanation import why
+    from evalkit.classification.result import DocumentFailure
+    from evalkit.review.seeded import shown_document
+    from evalkit.review.stored import read_bundle
+
+    if isinstance(result, DocumentFailure) or result.classification is None:
+        return {"why": None}
+    return {"why": why(read_bundle(files, shown_document(files, result.doc_id)), result.classification).to_json()}
 
 
 class ExportFormat(StrEnum):
@@ -432,6 +457,47 @@ def compare(
 
 
 @app.command()
+def challenge(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH…", help="Output folders with accepted documents; PDFs, and folders of them."),
+    ],
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.", show_default="embedded")] = None,
+    profile: Annotated[str | None, typer.Option(help="As for `run`.", show_default="full")] = None,
+    classifications: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder with {doc_id}.json: right answers for the PDFs.")
+    ] = None,
+    kinds: Annotated[
+        str | None, typer.Option(metavar="KIND,…", help="Only these: names, structural, quote, semantic.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Cases of each kind, at most.")] = 40,
+    seed: Annotated[int, typer.Option(help="The same seed plants the same faults.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Plant faults into right answers, one at a time, and count who catches them. Nothing is written.
+
+    Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
+    """
+    from evalkit.evaluation.challenge import conduct
+
+    made = conduct(
+        paths,
+        model=model,
+        profile=profile,
+        classifications=classifications,
+        kinds=filter(None, map(str.strip, (kinds or "").split(","))),
+        limit=limit,
+        seed=seed,
+    )
+    if as_json:
+        _print_json(made.to_json())
+    else:
+        _print_challenge(made)
+    for line in made.problems:
+        _complain(line)
+
+
+@app.command()
 def schema(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Without a name: which there are.")] = None,
 ) -> None:
@@ -605,6 +671,17 @@ def _print_report(made: Report, to: Path | None) -> None:
         rows = [[cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
         _print_table(rows, tuple(str(name) for name in table.frame.columns))
     typer.echo(f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html")
+
+
+def _print_challenge(made: Challenge) -> None:
+    from evalkit.evaluation.challenge import lines
+
+    head, rows, tail = lines(made)
+    _print_table(rows, head)
+    for line in tail:
+        typer.echo(line)
+    for agent, usage in made.by_agent.items():
+        typer.echo(f"{agent}: {_cost(usage)}")
 
 
 def _print_comparison(compared: Comparison) -> None:

@@ -27,11 +27,13 @@ from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
+from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
 from evalkit.classification.result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.schema import type_definitions
-from evalkit.classification.v3_traps import shipped_traps
+from evalkit.classification.traps import traps_of
+from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v5_arbiter import Decision, count
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, EvalkitError, StoreError, UsageError
@@ -190,7 +192,7 @@ def run(
     Raises:
         UsageError: nothing could be begun.
     """
-    return _in_a_thread(
+    return in_a_thread(
         arun(
             paths,
             output=output,
@@ -226,7 +228,7 @@ async def arun(
     given = settings or _settings(output, model, workers, reader, profile)
     folder = Path(settings.output if settings and output is None else output or given.output)
     files = Files(folder)
-    how = _how(given)
+    how = how_of(given)
     with files.run_lock():
         index = Index(folder)
         try:
@@ -275,7 +277,7 @@ def evaluate(
 
     ``classification`` is an answer of another system, to be verified instead of asking.
     """
-    return _in_a_thread(
+    return in_a_thread(
         aevaluate(path, classification=classification, model=model, reader=reader, profile=profile, settings=settings)
     )
 
@@ -293,12 +295,12 @@ async def aevaluate(
     given = settings or _settings(None, model, None, reader, profile)
     started = _now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
-    how = _how(given)
+    how = how_of(given)
     with Readers(1, how) as readers:
         bundle = await readers.read(where, doc_id=stem_of(path), timestamp=started)
     supplied = None if classification is None else checked(classification)
     async with Asking(given) as asking:
-        outcome = await _orchestrator(given, asking).evaluate(bundle, supplied)
+        outcome = await orchestrator(given, asking).evaluate(bundle, supplied)
     print_ = fingerprint(bundle.sha256, given, how.reader, supplied)
     return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": _now()})
 
@@ -315,7 +317,7 @@ def _settings(
     )
 
 
-def _how(settings: Settings) -> How:
+def how_of(settings: Settings) -> How:
     """What reads. UsageError where it cannot: an engine that is missing, a processor that cannot be asked."""
     how = How(settings.read_seconds, settings.ocr, settings.ocr_seconds, _documentai(settings))
     _ = how.reader  # a reader that is missing is one error, not one for every document
@@ -348,26 +350,30 @@ def document_ai(settings: Settings) -> DocumentAi:
     )
 
 
-def _orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
+def orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
+    """What decides about documents as the settings say, asking these models."""
     return RetryOrchestrator(
         asking.model,
         lossless_repair=settings.lossless_repair,
         on_agent_failure=settings.on_agent_failure,
         profile=settings.profile,
         window=settings.window_characters if asking.is_remote else None,
+        v3=V3TrapDetector(traps_of(settings.traps_file)),
     )
 
 
 @cache
-def versions() -> dict[str, Any]:
-    """Of everything that makes a result: code, tables, prompts."""
+def versions(traps_file: str | None = None) -> dict[str, Any]:
+    """Of everything that makes a result: code, tables, prompts. UsageError for a site's traps that cannot be read."""
+    traps = traps_of(traps_file)
     return {
         "evalkit": version("evalkit"),
         "grounding": grounding_version(),
         "types": type_definitions()["version"],
         "lexicon": lexicon().version,
-        "traps": shipped_traps().version,
-        "tables_sha256": digest([type_definitions(), shipped_traps().model_dump(mode="json")]),
+        "weights": learned().version,
+        "traps": traps.version,
+        "tables_sha256": digest([type_definitions(), traps.model_dump(mode="json")]),
         "prompts": prompt_versions(),
     }
 
@@ -385,7 +391,7 @@ def fingerprint(sha256: str, settings: Settings, reader: str, supplied: Any) -> 
             "own_servers": [settings.openai_base_url, settings.ollama_base_url],
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
-            "versions": versions(),
+            "versions": versions(settings.traps_file),
             "supplied": None if supplied is None else digest(_json_of(supplied)),
         }
     )
@@ -417,7 +423,8 @@ def _result(
         usage=outcome.usage,
         model=settings.models.default,
         reader=bundle.reader,
-        versions=versions() | ({"models": settings.models.by_role} if settings.models.by_role else {}),
+        versions=versions(settings.traps_file)
+        | ({"models": settings.models.by_role} if settings.models.by_role else {}),
         times=times,
     )
 
@@ -446,7 +453,7 @@ class _Batch:
         self._fresh = fresh
         self._how = how
         self._asking = asking
-        self._orchestrator = _orchestrator(settings, asking)
+        self._orchestrator = orchestrator(settings, asking)
         self._audit = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
@@ -673,7 +680,7 @@ def _failure_summary(source: Source, error: EvalkitError | Failure, *, resumed: 
     )
 
 
-def _in_a_thread(work: Coroutine[Any, Any, T]) -> T:
+def in_a_thread(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on an event loop of its own, in a thread of its own: Jupyter's loop is running already."""
     loop = asyncio.new_event_loop()
     task = loop.create_task(work)

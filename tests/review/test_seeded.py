@@ -85,6 +85,12 @@ def test_looking_it_up_by_name_tells_what_the_screen_tells(desk: Desk, build: ty
     ]
 
 
+def test_why_is_told_of_it_as_of_any_other(desk: Desk, seeded: Any) -> None:
+    for option in ([], ["--json"]):
+        told = CliRunner().invoke(app, ["show", seeded.packet.case_id, "--why", "--output", str(desk.root), *option])
+        assert told.exit_code == 0, told.output
+
+
 def test_its_pages_are_looked_for_where_those_of_its_document_are(desk: Desk, build: type[Build], seeded: Any) -> None:
     escalated(desk, build, "plain")
     codes = []
