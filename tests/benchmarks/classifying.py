@@ -16,7 +16,8 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -79,7 +80,8 @@ def examples() -> list[Example]:
     return [*grouped, *(replace(one, source="invented") for one in learning.read_examples([INVENTED]))]
 
 
-class Judged(NamedTuple):
+@dataclass(frozen=True)
+class Judged:
     """Every variant, by models that had not seen its group, and its source."""
 
     some: Material
@@ -88,7 +90,7 @@ class Judged(NamedTuple):
     fits: Mapping[int, Fit]
     folds: Mapping[str, int]
 
-    @property
+    @cached_property
     def whole(self) -> Flags:
         return np.array([one.name == "whole" for one in self.some.variants])
 
@@ -96,7 +98,7 @@ class Judged(NamedTuple):
     def sources(self) -> list[str]:
         return [one.example.source for one in self.some.variants]
 
-    @property
+    @cached_property
     def believed(self) -> Calibration:
         """Temperature and threshold, from texts of sources that had not been seen."""
         return learning.calibration(self.by_source, self.some)
@@ -368,11 +370,11 @@ def as_bundle(text: str, name: str) -> DocumentBundle:
 def decisions(judged_: Judged, joins: Mapping[str, float]) -> dict[str, list[Decided]]:
     """Whole, misread and quoting texts, classified by models that had not seen their group, verified and decided."""
     made: dict[str, list[Decided]] = {}
+    known = {fold: judged_.known(fold, joins) for fold in judged_.fits}
     for variant in judged_.some.variants:
         if variant.name in {"whole", "misread"} or variant.name.startswith("quotes"):
-            known = judged_.known(judged_.folds[variant.example.group], joins)
             bundle = as_bundle(variant.text, variant.example.id)
-            outcome = decided(bundle, classify(bundle, known=known))
+            outcome = decided(bundle, classify(bundle, known=known[judged_.folds[variant.example.group]]))
             name = "notes that quote a report" if variant.name.startswith("quotes") else f"{variant.name} texts"
             made.setdefault(name, []).append(Decided(variant.example.id, variant.example.kind.value, outcome))
     return made
