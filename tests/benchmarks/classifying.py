@@ -49,6 +49,7 @@ from evalkit.issue import IssueSeverity
 
 TEXTS = ROOT.parent / "shared" / "data" / "clinical_text.jsonl"
 INVENTED = ROOT / "tests" / "classification" / "invented.toml"
+UNSEEN = ROOT / "tests" / "classification" / "unseen.toml"
 WEIGHTS = ROOT / "evalkit" / "classification" / FILE
 PACKETS, BINS, LEVEL = 40, 5, 0.95
 """Packets a fold; bins of equal mass; of the bounds."""
@@ -172,6 +173,19 @@ def text_table(judged_: Judged) -> Table:
         if name != "whole":
             row(name, names == name)
     return table
+
+
+def unseen_line() -> str:
+    """Of the documents that were written when everything was fixed: what the shipped model makes of them."""
+    some = learning.read_examples([UNSEEN])
+    said_ = [spans(classify(as_bundle(one.text, one.id))) for one in some]
+    types = [answer[0][2] for answer in said_]
+    right = sum(kind == one.kind for kind, one in zip(types, some, strict=True))
+    wrong = sum(kind not in {None, one.kind.value} for kind, one in zip(types, some, strict=True))
+    votes = sum(keyword_vote(one.text) is one.kind for one in some)
+    return (
+        f"unseen.toml: {right} of {len(some)} right, {wrong} wrong, the others cannot be told; five expressions {votes}"
+    )
 
 
 def confusion_table(judged_: Judged) -> Table:
@@ -410,6 +424,7 @@ def main() -> None:
     console = Console(width=150)
     some = examples()
     judged_ = judged(some)
+    console.print(unseen_line())
     console.print(text_table(judged_), confusion_table(judged_), confidence_table(judged_, chosen.plot))
     drawn_ = drawn(judged_, some)
     joins = drawn_.joins()
