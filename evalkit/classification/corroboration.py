@@ -37,57 +37,79 @@ class Sign:
     kind: DocumentType
     name: str
     """As the expert reads it, in the plural."""
+    needs: tuple[str, ...]
+    """Of these small letters every place has some, so that most pages need not be searched; none: search all."""
     pattern: re.Pattern[str]
     weight: float
+    in_small: re.Pattern[str] | None
+    """The same for small letters, where the case does not matter: searched several times as fast. None: it matters."""
+
+    def count(self, text: str, lowered: str) -> int:
+        """How often it is in the text, at most ``CAP`` times; ``lowered``: the text in small letters."""
+        if self.needs and not any(one in lowered for one in self.needs):
+            return 0
+        found = self.in_small.finditer(lowered) if self.in_small else self.pattern.finditer(text)
+        return sum(1 for _ in islice(found, CAP))
 
 
-def _sign(kind: DocumentType, name: str, pattern: str, weight: float = 1.0, flags: int = re.IGNORECASE) -> Sign:
-    return Sign(kind, name, re.compile(pattern, flags | re.MULTILINE), weight)
+def _sign(
+    kind: DocumentType, name: str, needs: str, pattern: str, weight: float = 1.0, flags: int = re.IGNORECASE
+) -> Sign:
+    exact = re.compile(pattern, flags | re.MULTILINE)
+    small = re.sub(r"\\.|[A-Z]", lambda match: match[0] if match[0][0] == "\\" else match[0].lower(), pattern)
+    in_small = re.compile(small, re.MULTILINE) if flags else None
+    return Sign(kind, name, tuple(filter(None, needs.split(", "))), exact, weight, in_small)
+
+
+def _lowered(text: str) -> str:
+    """ASCII letters made small, so that nothing moves."""
+    return text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
 
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
 
 # fmt: off
 SIGNS = (
-    _sign(GENOMIC, "variants in HGVS notation", r"\b[cgmnp]\.\(?(?:\d+|[A-Z][a-z]{2}\d+|[A-Z]\d+)[\w>_*+=()-]*", 2.0, 0),
-    _sign(GENOMIC, "variants by amino acids", r"\b(?:[ACDEFGHIKLMNPQRSTVWY]\d{2,4}(?:[ACDEFGHIKLMNPQRSTVWY*]|fs|del|dup|ins))\b", 1.5, 0),
-    _sign(GENOMIC, "reference sequences", r"\b(?:NM|NP|NC|NG|ENST|LRG)_?\d{3,}(?:\.\d+)?\b|\brs\d{4,}\b", 2.0, 0),
-    _sign(GENOMIC, "allele fractions or zygosity", r"\b(?:heterozygous|homozygous|hemizygous|VAF|allele (?:fraction|frequency))\b", 1.5),
-    _sign(GENOMIC, "variant classifications", r"\b(?:likely )?pathogenic\b|\bvariants? of (?:uncertain|unknown) (?:clinical )?significance\b|\bVUS\b", 1.0),
-    _sign(GENOMIC, "sequencing measures", r"\b(?:read depth|mean coverage|\d+x coverage|mutations?/m(?:ega)?b|tumou?r mutational burden|microsatellite|copy number)\b", 1.5),
-    _sign(GENOMIC, "karyotypes or loci", r"\b4[5-7],X[XY]\b|\b(?:\d{1,2}|X)[pq]\d{1,2}(?:\.\d+)?\b|\bchr(?:\d{1,2}|X|Y)\b", 1.5, 0),
-    _sign(PATHOLOGY, "measurements in three dimensions", rf"{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*cm", 0.5),
-    _sign(PATHOLOGY, "block or cassette codes", r"\b(?:cassettes?|blocks?|submitted (?:entirely|in toto|in [A-Z0-9])|representative sections?|serially sectioned|in formalin)\b", 2.0),
-    _sign(PATHOLOGY, "stages or grades read from tissue", r"\bp?T[0-4][a-c]?,?\s*p?N[0-3X]|\bgleason\b|\bnottingham\b|\bhistologic(?:al)? (?:grade|type)\b", 1.5),
-    _sign(PATHOLOGY, "margins and invasion", r"\bmargins?\b[^.\n]{0,40}\b(?:negative|positive|free|uninvolved|involved)\b|\b(?:lympho)?vascular invasion\b|\bperineural invasion\b", 1.5),
-    _sign(PATHOLOGY, "stains", r"\b(?:H&E|hematoxylin|immunohistochem\w+|immunostain\w*|cytokeratin|Ki-?67|p63|CK\d+)\b", 1.0),
-    _sign(PATHOLOGY, "descriptions of cells", r"\b(?:nuclei|nuclear|mitos[ei]s|mitotic|stroma|glandular|epithelium|lymphocytes|cytoplasm)\b", 0.7),
-    _sign(RADIOLOGY, "techniques of imaging", r"\b(?:axial|sagittal|coronal)\b|\b(?:with|without) (?:intravenous |iv )?contrast\b|\bAP (?:and|&) lateral\b|\b[2-5] views?\b|\bT[12][- ]weighted\b|\btransducer\b|\btransvaginal\b", 1.5),
-    _sign(RADIOLOGY, "doses of tracer or ray", rf"{_NUMBER}\s*(?:mCi|MBq|mGy|mSv|kVp)\b", 2.0, 0),
-    _sign(RADIOLOGY, "densities and signals", r"\b(?:attenuation|hyper-?intens\w+|hypo-?intens\w+|echogenic\w*|hypoechoic|radiolucen\w+|opacit(?:y|ies)|enhancement|signal intensity|uptake)\b", 1.2),
-    _sign(RADIOLOGY, "normal organs listed", r"\b(?:liver|spleen|kidneys?|pancreas|heart|lungs?|ventricles|aorta|gallbladder|mediastin\w+)\b[^.\n]{0,60}\b(?:normal|unremarkable|clear|within normal limits|patent)\b", 1.0),
-    _sign(RADIOLOGY, "absent findings of imaging", r"\bno (?:evidence of |acute |focal )*(?:fracture|pneumothorax|effusion|hemorrhage|infiltrate|mass effect|midline shift|consolidation|hydronephrosis|adenopathy)", 1.0),
-    _sign(RADIOLOGY, "kinds of pictures", r"\b(?:radiographs?|radiographic|sono(?:gram|graphic)\w*|gray-?scale|doppler|fluoroscop\w+|tomogra\w+|projections?|scout|barium|urogram|angiogram|SPECT|gated|survey film|(?:axial|stress|resting|spot|delayed|multiplanar) images?)\b", 0.8),
-    _sign(RADIOLOGY, "what pictures show", r"\b(?:is|are|was|were) (?:well |again |not |also |clearly )?(?:visuali[sz]ed|imaged|demonstrated)\b|\b(?:visuali[sz]ed|imaged) (?:portions?|lungs?|osseous|bones)\b|\b(?:stable|unchanged) (?:from|since|compared)\b|\bnormal (?:in )?(?:size|caliber|contour|course)\b", 0.8),
-    _sign(RADIOLOGY, "findings of imaging", r"\bdis[ck] (?:desiccation|herniation|protrusion|spaces?|bulg\w+|height)\b|\b(?:neural|foraminal) (?:foramin\w+|stenosis|compromise)\b|\bthecal sac\b|\bcanal stenosis\b|\b(?:phlebolith|osteophyt|atelectasis|spondylosis|hydronephrosis)\w*|\bcalcifications?\b|\bfree fluid\b|\bgestational (?:age|sac)\b|\bfetal heart\b|\bamniotic fluid\b|\b(?:BPD|crown-rump)\b|\bplacenta\b|\bpeak systolic\b|\bejection fraction\b|\bperfusion\b", 1.0),
-    _sign(RADIOLOGY, "headings of an examination by pictures", r"^\s*(?:TECHNIQUE|COMPARISON|REASON FOR (?:THE )?EXAM\w*|CLINICAL INDICATION)\s*:|\bEXAM(?:INATION)?\s*:\s*(?:\w+[ -]){0,4}(?:CT|MRI?|x-?ray|ultrasound|scan|spine|chest|abdomen|enema|swallow|radiograph\w*|mammogra\w+)\b", 1.2),
-    _sign(NOTE, "vital signs", r"\b(?:BP|blood pressure)\b\W{0,4}(?:is |of |was )?\d{2,3}/\d{2,3}|\b(?:pulse|heart rate|temperature|respirations)\b\W{0,3}(?:is |of |was )?\d{2,3}", 1.5),
-    _sign(NOTE, "doses", rf"\b{_NUMBER}\s*(?:mg|mcg|units?)\b[^.\n]{{0,25}}\b(?:daily|bid|tid|qid|q\.?d\.?|b\.i\.d|p\.?o\.?|qhs|nightly|twice|every|once|as needed|prn)\b", 1.2),
-    _sign(NOTE, "a patient's story", r"\b(?:patient|he|she|mother|father)\s+(?:\w+\s+)?(?:denies|reports?|states?|presents?|presented|complains?|notes|was seen|returns|admits|is here)\b", 1.2),
-    _sign(NOTE, "ages in words", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7),
-    _sign(NOTE, "what the writer does next", r"\b(?:I|we)\s+(?:\w+\s+)?(?:discussed|recommend\w*|examined|reviewed|will|have|believe|advised|explained|think|saw|appreciate|ask|asked|told|plan)\b", 1.0),
-    _sign(NOTE, "follow-up plans", r"\bfollow[- ]?up\b[^.\n]{0,40}\b(?:in|with|week|month|day)|\b(?:plan|assessment)\s*:", 1.0),
-    _sign(NOTE, "histories and examinations", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
-    _sign(NOTE, "steps of an operation", r"\b(?:prepped and draped|incision|anesthesia|estimated blood loss|was (?:closed|sutured|irrigated|intubated|extubated))\b", 1.2),
-    _sign(NOTE, "what people ask, feel and are told", r"\b(?:she|he|they|(?:the )?patient|mother|father|family|wife|husband|daughter|son) (?:asked|asks|wishes|wants|wanted|agrees|agreed|understands|feels|felt|would like|was told|was advised|was seen|was given|improved|will (?:be|see|return|follow))\b", 1.0),
-    _sign(NOTE, "titles of notes", r"^\W*(?:progress|discharge|(?:genetic )?counsel?ling|consult(?:ation)?|office visit|clinic|emergency (?:department|room)|tumou?r board|nursing|operative|admission|follow-?up|telephone) (?:note|summary|report|letter)\b", 1.5),
-    _sign(NOTE, "letters", r"^\s*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5),
-    _sign(OTHER, "result rows with reference ranges", rf"(?<![\d.]){_NUMBER}\s*[HL*]?\s+(?:[A-Za-z%/^µμ0-9³]*\s+)?(?:{_NUMBER}\s*[-–]\s*{_NUMBER}|[<>]\s*{_NUMBER})", 1.2),
-    _sign(OTHER, "routine analytes with values", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
-    _sign(OTHER, "lines to fill in", r"_{4,}|\.{8,}|☐|□|❑|\[\s?\]|\(\s{1,3}\)", 1.2),
-    _sign(OTHER, "consent and release wording", r"\bI (?:hereby |also |further )?(?:authorize|consent|understand|agree|acknowledge|request)\b|\bsignature of\b|\brevoke\b|\blegal (?:guardian|representative)\b", 1.5),
-    _sign(OTHER, "prescription wording", r"\b(?:refills?|dispense|disp)\b\W{0,3}#?\d+|^\s*sig\s*:|\bRx\b", 1.5),
-    _sign(OTHER, "fax and billing wording", r"\bnumber of pages\b|\bpages? including\b|\bconfidentiality notice\b|\bpolicy (?:number|holder)\b|\bsubscriber\b|^\s*(?:to|from|attn)\s*:", 1.0),
+    _sign(GENOMIC, "variants in HGVS notation", "", r"\b[cgmnp]\.\(?(?:\d+|[A-Z][a-z]{2}\d+|[A-Z]\d+)[\w>_*+=()-]*", 2.0, 0),
+    _sign(GENOMIC, "variants by amino acids", "", r"\b(?:[ACDEFGHIKLMNPQRSTVWY]\d{2,4}(?:[ACDEFGHIKLMNPQRSTVWY*]|fs|del|dup|ins))\b", 1.5, 0),
+    _sign(GENOMIC, "reference sequences", "nm, np, nc, ng, enst, lrg, rs", r"\b(?:NM|NP|NC|NG|ENST|LRG)_?\d{3,}(?:\.\d+)?\b|\brs\d{4,}\b", 2.0, 0),
+    _sign(GENOMIC, "allele fractions or zygosity", "zygous, vaf, allele", r"\b(?:heterozygous|homozygous|hemizygous|VAF|allele (?:fraction|frequency))\b", 1.5),
+    _sign(GENOMIC, "variant classifications", "pathogenic, significance, vus", r"\b(?:likely )?pathogenic\b|\bvariants? of (?:uncertain|unknown) (?:clinical )?significance\b|\bVUS\b", 1.0),
+    _sign(GENOMIC, "sequencing measures", "read depth, coverage, mutation, mut, tumor mut, tumour mut, microsatellite, copy number", r"\b(?:read depth|mean coverage|\d+x coverage|mutations?/m(?:ega)?b|tumou?r mutational burden|microsatellite|copy number)\b", 1.5),
+    _sign(GENOMIC, "karyotypes or loci", "", r"\b4[5-7],X[XY]\b|\b(?:\d{1,2}|X)[pq]\d{1,2}(?:\.\d+)?\b|\bchr(?:\d{1,2}|X|Y)\b", 1.5, 0),
+    _sign(PATHOLOGY, "measurements in three dimensions", "cm", rf"{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*cm", 0.5),
+    _sign(PATHOLOGY, "block or cassette codes", "cassette, block, submitted, representative, sectioned, formalin", r"\b(?:cassettes?|blocks?|submitted (?:entirely|in toto|in [A-Z0-9])|representative sections?|serially sectioned|in formalin)\b", 2.0),
+    _sign(PATHOLOGY, "stages or grades read from tissue", "t0, t1, t2, t3, t4, gleason, nottingham, histologic", r"\bp?T[0-4][a-c]?,?\s*p?N[0-3X]|\bgleason\b|\bnottingham\b|\bhistologic(?:al)? (?:grade|type)\b", 1.5),
+    _sign(PATHOLOGY, "margins and invasion", "margin, invasion", r"\bmargins?\b[^.\n]{0,40}\b(?:negative|positive|free|uninvolved|involved)\b|\b(?:lympho)?vascular invasion\b|\bperineural invasion\b", 1.5),
+    _sign(PATHOLOGY, "stains", "h&e, hematoxylin, immuno, cytokeratin, ki-67, ki67, p63, ck", r"\b(?:H&E|hematoxylin|immunohistochem\w+|immunostain\w*|cytokeratin|Ki-?67|p63|CK\d+)\b", 1.0),
+    _sign(PATHOLOGY, "descriptions of cells", "nucle, mitos, mitotic, stroma, glandular, epithelium, lymphocytes, cytoplasm", r"\b(?:nuclei|nuclear|mitos[ei]s|mitotic|stroma|glandular|epithelium|lymphocytes|cytoplasm)\b", 0.7),
+    _sign(RADIOLOGY, "techniques of imaging", "axial, sagittal, coronal, contrast, lateral, view, weighted, transducer, transvaginal", r"\b(?:axial|sagittal|coronal)\b|\b(?:with|without) (?:intravenous |iv )?contrast\b|\bAP (?:and|&) lateral\b|\b[2-5] views?\b|\bT[12][- ]weighted\b|\btransducer\b|\btransvaginal\b", 1.5),
+    _sign(RADIOLOGY, "doses of tracer or ray", "mci, mbq, mgy, msv, kvp", rf"{_NUMBER}\s*(?:mCi|MBq|mGy|mSv|kVp)\b", 2.0, 0),
+    _sign(RADIOLOGY, "densities and signals", "attenuation, intens, echogenic, hypoechoic, radiolucen, opacit, enhancement, uptake", r"\b(?:attenuation|hyper-?intens\w+|hypo-?intens\w+|echogenic\w*|hypoechoic|radiolucen\w+|opacit(?:y|ies)|enhancement|signal intensity|uptake)\b", 1.2),
+    _sign(RADIOLOGY, "normal organs listed", "normal, unremarkable, clear, patent", r"\b(?:liver|spleen|kidneys?|pancreas|heart|lungs?|ventricles|aorta|gallbladder|mediastin\w+)\b[^.\n]{0,60}\b(?:normal|unremarkable|clear|within normal limits|patent)\b", 1.0),
+    _sign(RADIOLOGY, "absent findings of imaging", "no ", r"\bno (?:evidence of |acute |focal )*(?:fracture|pneumothorax|effusion|hemorrhage|infiltrate|mass effect|midline shift|consolidation|hydronephrosis|adenopathy)", 1.0),
+    _sign(RADIOLOGY, "kinds of pictures", "radiograph, sono, grayscale, gray-scale, doppler, fluoroscop, tomogra, projection, scout, barium, urogram, angiogram, spect, gated, survey film, image", r"\b(?:radiographs?|radiographic|sono(?:gram|graphic)\w*|gray-?scale|doppler|fluoroscop\w+|tomogra\w+|projections?|scout|barium|urogram|angiogram|SPECT|gated|survey film|(?:axial|stress|resting|spot|delayed|multiplanar) images?)\b", 0.8),
+    _sign(RADIOLOGY, "what pictures show", "visuali, imaged, demonstrated, stable, unchanged, normal", r"\b(?:is|are|was|were) (?:well |again |not |also |clearly )?(?:visuali[sz]ed|imaged|demonstrated)\b|\b(?:visuali[sz]ed|imaged) (?:portions?|lungs?|osseous|bones)\b|\b(?:stable|unchanged) (?:from|since|compared)\b|\bnormal (?:in )?(?:size|caliber|contour|course)\b", 0.8),
+    _sign(RADIOLOGY, "findings of imaging", "dis, foramin, sac, stenosis, phlebolith, osteophyt, atelectasis, spondylosis, hydronephrosis, calcification, free fluid, gestational, fetal heart, amniotic, bpd, crown-rump, placenta, systolic, ejection, perfusion", r"\bdis[ck] (?:desiccation|herniation|protrusion|spaces?|bulg\w+|height)\b|\b(?:neural|foraminal) (?:foramin\w+|stenosis|compromise)\b|\bthecal sac\b|\bcanal stenosis\b|\b(?:phlebolith|osteophyt|atelectasis|spondylosis|hydronephrosis)\w*|\bcalcifications?\b|\bfree fluid\b|\bgestational (?:age|sac)\b|\bfetal heart\b|\bamniotic fluid\b|\b(?:BPD|crown-rump)\b|\bplacenta\b|\bpeak systolic\b|\bejection fraction\b|\bperfusion\b", 1.0),
+    _sign(RADIOLOGY, "headings of an examination by pictures", "technique, comparison, reason for, indication, exam", r"^\s*(?:TECHNIQUE|COMPARISON|REASON FOR (?:THE )?EXAM\w*|CLINICAL INDICATION)\s*:|\bEXAM(?:INATION)?\s*:\s*(?:\w+[ -]){0,4}(?:CT|MRI?|x-?ray|ultrasound|scan|spine|chest|abdomen|enema|swallow|radiograph\w*|mammogra\w+)\b", 1.2),
+    _sign(NOTE, "vital signs", "bp, blood pressure, pulse, heart rate, temperature, respirations", r"\b(?:BP|blood pressure)\b\W{0,4}(?:is |of |was )?\d{2,3}/\d{2,3}|\b(?:pulse|heart rate|temperature|respirations)\b\W{0,3}(?:is |of |was )?\d{2,3}", 1.5),
+    _sign(NOTE, "doses", "mg, mcg, unit", rf"\b{_NUMBER}\s*(?:mg|mcg|units?)\b[^.\n]{{0,25}}\b(?:daily|bid|tid|qid|q\.?d\.?|b\.i\.d|p\.?o\.?|qhs|nightly|twice|every|once|as needed|prn)\b", 1.2),
+    _sign(NOTE, "a patient's story", "patient, he, mother, father", r"\b(?:patient|he|she|mother|father)\s+(?:\w+\s+)?(?:denies|reports?|states?|presents?|presented|complains?|notes|was seen|returns|admits|comes|came|spoke|is here)\b", 1.2),
+    _sign(NOTE, "ages in words", "old", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7),
+    _sign(NOTE, "what the writer does next", "discussed, recommend, examined, reviewed, will, have, believe, advised, explained, think, saw, appreciate, ask, told, plan", r"\b(?:I|we)\s+(?:\w+\s+)?(?:discussed|recommend\w*|examined|reviewed|will|have|believe|advised|explained|think|saw|appreciate|ask|asked|told|plan)\b", 1.0),
+    _sign(NOTE, "follow-up plans", "follow, plan, assessment", r"\bfollow[- ]?up\b[^.\n]{0,40}\b(?:in|with|week|month|day)|\b(?:plan|assessment)\s*:", 1.0),
+    _sign(NOTE, "histories and examinations", "systems, history, physical, complaint", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
+    _sign(NOTE, "steps of an operation", "prepped, incision, anesthesia, blood loss, was ", r"\b(?:prepped and draped|incision|anesthesia|estimated blood loss|was (?:closed|sutured|irrigated|intubated|extubated))\b", 1.2),
+    _sign(NOTE, "what people ask, feel and are told", "ask, wish, want, agree, understand, fe, would like, was , improved, will", r"\b(?:she|he|they|(?:the )?patient|mother|father|family|wife|husband|daughter|son) (?:asked|asks|wishes|wants|wanted|agrees|agreed|understands|feels|felt|would like|was told|was advised|was seen|was given|improved|will (?:be|see|return|follow))\b", 1.0),
+    _sign(NOTE, "titles of notes", "note, summary, report, letter", r"^\W*(?:progress|discharge|(?:genetic )?counsel?ling|consult(?:ation)?|office visit|clinic|emergency (?:department|room)|tumou?r board|nursing|operative|admission|follow-?up|telephone) (?:note|summary|report|letter)\b", 1.5),
+    _sign(NOTE, "parts of a progress note", "subjective, objective, assessment, plan, disposition, course", r"^\s*(?:SUBJECTIVE|OBJECTIVE|ASSESSMENT|PLAN|DISPOSITION|HOSPITAL COURSE)\s*[:.]", 1.0),
+    _sign(NOTE, "letters", "dear, sincerely, thank you", r"^\s*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5),
+    _sign(OTHER, "result rows with reference ranges", "", rf"(?<![\d.]){_NUMBER}\s*[HL*]?\s+(?:[A-Za-z%/^µμ0-9³]*\s+)?(?:{_NUMBER}\s*[-–]\s*{_NUMBER}|[<>]\s*{_NUMBER})", 1.2),
+    _sign(OTHER, "routine analytes with values", "wbc, rbc, emoglobin, ematocrit, plt, platelet, mcv, glucose, sodium, potassium, chloride, creatinine, bun, alt, ast, cholesterol, tsh, hba1c, calcium, albumin, bilirubin", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
+    _sign(OTHER, "lines to fill in", "____, ........, ☐, □, ❑, [, (", r"_{4,}|\.{8,}|☐|□|❑|\[\s?\]|\(\s{1,3}\)", 1.2),
+    _sign(OTHER, "consent and release wording", "i , signature, revoke, guardian, representative", r"\bI (?:hereby |also |further )?(?:authorize|consent|understand|agree|acknowledge|request)\b|\bsignature of\b|\brevoke\b|\blegal (?:guardian|representative)\b", 1.5),
+    _sign(OTHER, "prescription wording", "refill, disp, sig, rx", r"\b(?:refills?|dispense|disp)\b\W{0,3}#?\d+|^\s*sig\s*:|\bRx\b", 1.5),
+    _sign(OTHER, "fax and billing wording", "pages, confidentiality, policy, subscriber, to, from, attn", r"\bnumber of pages\b|\bpages? including\b|\bconfidentiality notice\b|\bpolicy (?:number|holder)\b|\bsubscriber\b|^\s*(?:to|from|attn)\s*:", 1.0),
 )
 # fmt: on
 
@@ -155,7 +177,13 @@ class Forms:
 
 @lru_cache(maxsize=1024)  # several checks ask about the same pages
 def _counts(text: str) -> tuple[int, ...]:
-    return tuple(sum(1 for _ in islice(sign.pattern.finditer(text), CAP)) for sign in SIGNS)
+    lowered = _lowered(text)
+    return tuple(sign.count(text, lowered) for sign in SIGNS)
+
+
+def forms_of_text(text: str) -> Forms:
+    """The forms of a piece of text."""
+    return Forms([_counts(text)])
 
 
 def forms_of(pages: Iterable[Page]) -> Forms:
@@ -208,7 +236,7 @@ def _nothing_of(kind: DocumentType, segment: Segment, pages: Sequence[Page]) -> 
 _GENERIC = re.compile(
     r"\b(?:see|refer to|please (?:see|find|note|refer)|as (?:noted|above|described|discussed)|attached|enclosed|overleaf|"
     r"report (?:to )?follows?|results? (?:are |is )?(?:attached|enclosed|pending|available|below|on request)|on request|"
-    r"see (?:page|next|over)|(?:separate|next|following) (?:sheet|page)|for details)\b",
+    r"see (?:page|next|over)|(?:sent|mailed|reported) separately|(?:to|will) follow|accompanying|hereto|(?:separate|next|following) (?:sheet|page)|for details)\b",
     re.IGNORECASE,
 )
 _EMPTY = re.compile(

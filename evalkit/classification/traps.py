@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.errors import UsageError
@@ -190,6 +190,20 @@ class AddressedToModel(_Named):
 
     looked_at = "page"
     scopes = ("page",)
+
+    needs: tuple[str, ...] = ()
+    """Of these small letters a text must have some; none: whatever the text."""
+
+    @field_validator("needs")
+    @classmethod
+    def _are_small(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not one or one != one.lower() for one in needs):
+            raise ValueError("they are compared with small letters")
+        return needs
+
+    def may_be_in(self, lowered: str) -> bool:
+        """Whether it is worth looking for it in a text of which these are the small letters."""
+        return not self.needs or any(one in lowered for one in self.needs)
 
 
 class OrderForm(Trap):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from evalkit.classification.corroboration import forms_of, stands_in_furniture
+from evalkit.classification.corroboration import forms_of, forms_of_text, stands_in_furniture
 from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, primary_types, read_findings
 from evalkit.classification.schema import (
     REPORT_TYPES,
@@ -42,11 +42,11 @@ QUOTING = 2.5
 """From this strength of a note's forms on, if it is at least half of the report's, a quoted report makes no report."""
 
 _REPORTED = re.compile(
-    r"\b(?:reads?|read as|reports?|result|scan|x-?ray|biopsy|pathology|imaging|sequencing|review(?:ed)?|admission)\b[^.\n]{0,60}[:,]\s*[\"“]"
-    r"|\b(?:pathology|imaging|radiology|CT|MRI|sequencing|biopsy|x-?ray|ultrasound)\b[^.\n]{0,40}"
+    r"\b(?:pathology|imaging|radiology|CT|MRI|sequencing|biopsy|x-?ray|ultrasound)\b[^.\n]{0,40}"
     r"\b(?:showed|shows|found|described|revealed|demonstrated|was read|reads)\b",
     re.IGNORECASE,
 )
+_IN_QUOTES = re.compile(r"[\"“]([^\"”]{15,600})[\"”]")
 
 
 class V3TrapDetector:
@@ -207,9 +207,10 @@ def _instruction_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
     """Words for a machine, seen or hidden: what the models said of this document may be what it told them to say."""
     for page in bundle.pages:
         hidden = "\n".join(block.text for block in page.blocks if block.hidden)
+        shown, unseen = _lowered(page.text), hidden.lower()
         for row in traps.addressed_to_model:
-            seen = row.search(page.text)
-            if seen is None and not row.matches(hidden):
+            seen = row.search(page.text) if row.may_be_in(shown) else None
+            if seen is None and not (row.may_be_in(unseen) and row.matches(hidden)):
                 continue
             yield Issue.of(
                 "V3",
@@ -372,6 +373,16 @@ def _method_as_result(row: Boilerplate, answer: ClassificationOutput, bundle: Do
         )
 
 
+def _reported(kind: DocumentType, pages: Iterable[Page]) -> Iterator[tuple[Page, str]]:
+    """Where a report is told: words of its form in quotation marks, or somebody who says what it showed."""
+    for page in pages:
+        for quoted in _IN_QUOTES.finditer(page.text):
+            if forms_of_text(quoted[1])[kind]:
+                yield page, quoted[1].strip()
+        if found := _REPORTED.search(page.text):
+            yield page, found.group()
+
+
 def _quoted_as_report(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """A report quoted in a note or letter, claimed as the report."""
     for segment, kind in primary_types(answer):
@@ -381,9 +392,7 @@ def _quoted_as_report(answer: ClassificationOutput, bundle: DocumentBundle) -> I
         forms = forms_of(pages)
         if forms[NOTE] < max(QUOTING, forms[kind] / 2):
             continue
-        page, quote = next(
-            ((page, found.group()) for page in pages if (found := _REPORTED.search(page.text))), (None, "")
-        )
+        page, quote = next(_reported(kind, pages), (None, ""))
         if page:
             yield Finding(
                 reasoning="Somebody tells a patient's story and quotes a report; the report itself is elsewhere.",
