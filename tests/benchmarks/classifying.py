@@ -229,7 +229,7 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
             f"{believed.temperature:.2f}",
         )
         if plot and name.startswith("all"):
-            figure = plots.reliability(reliability(sure.tolist(), right.tolist(), bins=BINS * 2, equal_mass=True))
+            figure = plots.reliability(reliability(sure.tolist(), right.tolist(), bins=2 * BINS))
             figure.savefig(plot, dpi=110, metadata={"Software": None})
     return table
 
