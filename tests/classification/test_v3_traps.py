@@ -34,10 +34,11 @@ from builders import (
 
 from evalkit.classification.findings import Findings
 from evalkit.classification.trap_examples import wrong_examples
-from evalkit.classification.traps import Trap, Traps, read_traps, shipped_traps, traps_of
+from evalkit.classification.traps import AddressedToModel, Trap, Traps, read_traps, shipped_traps, traps_of
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.errors import UsageError
+from evalkit.evaluation.faults import texts as texts_of_faults
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer
 
@@ -329,6 +330,15 @@ def test_a_wrong_row_is_named(right: str, wrong: str, named: str) -> None:
         read_traps(TABLE.replace(right, wrong, 1))
     assert refused.value.code == "TRAPS"
     assert refused.value.remedy
+
+
+@pytest.mark.parametrize("row", shipped_traps().rows, ids=lambda row: row.id)
+def test_what_a_pattern_needs_is_in_all_that_it_finds(row: Trap) -> None:
+    """Only for speed: what the text has not, the pattern could not find."""
+    wanted: list[str] = texts_of_faults()["instructions"]
+    for text in [*(one.page or one.hidden for one in row.fires), *wanted]:
+        if isinstance(row, AddressedToModel) and row.matches(text):
+            assert row.may_be_in(text.lower()), text
 
 
 @pytest.mark.parametrize("row", shipped_traps().rows, ids=lambda row: row.id)
