@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from builders import (
     read,
     segment,
 )
+from servers.gemini import GeminiServer
 
 from evalkit.batch import RunSummary
 from evalkit.classification.orchestrator import RetryOrchestrator
@@ -321,7 +323,8 @@ def test_pdfs_count_if_they_are_accepted_or_their_answer_is_given(samples: Path,
     without_ocr = Settings.load(ocr="none")
     made = conduct(words, classifications=tmp_path, kinds=["merged"], limit=3, settings=without_ocr)
     assert (made.documents, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
-    assert sorted("gone" in problem for problem in made.problems) == [False, True]
+    assert made.left_out == ("poor_scan",)
+    assert ["gone" in problem for problem in made.problems] == [True]
 
 
 @pytest.mark.parametrize(
@@ -334,6 +337,31 @@ def test_what_cannot_be_challenged_is_said(tmp_path: Path, words: dict, code: st
         conduct([tmp_path], **words)
     assert refused.value.remedy
     assert code in (None, refused.value.code)
+
+
+def test_a_language_model_is_asked_and_its_costs_are_told(
+    finished: RunSummary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One document is asked about far more often than its limit of calls lets a run; the run's own limit holds."""
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    with GeminiServer(lambda call: '{"findings": []}') as server:
+        words = {"models": {"default": "gemini:gemini-2.5-flash"}, "gemini_base_url": server.url}
+        asked = Settings.load(**words)
+        made = conduct([finished.output], kinds=["label-all"], limit=20, settings=asked)
+        limited = Settings.load(**words, limits={"calls_per_run": 10})
+        few = conduct([finished.output], kinds=["label-all"], limit=20, settings=limited)
+        calls = len(server.calls)
+    assert made.model == "gemini:gemini-2.5-flash"
+    assert (len(made.cases), made.alarms) == (20, ())
+    assert not any(issue.startswith("V2") for case in made.cases for issue in case.codes)  # it never finds anything
+    assert set(made.by_agent) == {"V2", "V3", "V4"}
+    assert all(Decimal(usage.cost_usd or 0) > 0 for usage in made.by_agent.values())
+    spent = sum(usage.calls for usage in (*made.by_agent.values(), *few.by_agent.values()))
+    assert spent == calls
+    assert sum(usage.calls for usage in few.by_agent.values()) <= 10
+    assert not any(case.caught for case in few.cases)
+    assert few.alarms == ()
+    assert few.documents + len(few.problems) == made.documents
 
 
 def test_nothing_of_the_documents_is_told() -> None:
