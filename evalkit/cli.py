@@ -18,13 +18,14 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from evalkit.batch.runner import DocumentSummary, RunSummary
-    from evalkit.classification.result import DocumentResult, UsageTotal
+    from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
     from evalkit.evaluation.challenge import Challenge
     from evalkit.evaluation.comparison import Comparison
     from evalkit.evaluation.contrast import Overall, Paired
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
+    from evalkit.store import Files
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -156,12 +157,15 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
 @app.command()
 def show(
     doc_id: Annotated[str, typer.Argument(metavar="DOC_ID", help="As the run's summary names it.")],
+    why: Annotated[
+        bool, typer.Option("--why", help="What speaks for and against each type, by the built-in model.")
+    ] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """One document's decision and issues.
 
-    Example: evalkit show doc2_6
+    Example: evalkit show doc2_6 --why
     """
     from evalkit.classification.result import DocumentFailure
     from evalkit.issue import by_severity
@@ -169,9 +173,10 @@ def show(
     from evalkit.review.stored import read_result
     from evalkit.store import Files
 
-    result = read_result(Files(_existing(output)), doc_id)
+    files = Files(_existing(output))
+    result = read_result(files, doc_id)
     if as_json:
-        _print_json(result.model_dump(mode="json"))
+        _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
         return
     if isinstance(result, DocumentFailure):
         typer.echo(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
@@ -181,6 +186,23 @@ def show(
         typer.echo(line)
     for issue in by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
+    if why and result.classification:
+        from evalkit.classification.explanation import lines
+        from evalkit.review.stored import read_bundle
+
+        typer.echo("\nWhat speaks on its pages, by the built-in model:")
+        for line in lines(read_bundle(files, doc_id), result.classification):
+            typer.echo(line)
+
+
+def _reasons(files: Files, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
+    from evalkit.classification.explanation import why
+    from evalkit.classification.result import DocumentFailure
+    from evalkit.review.stored import read_bundle
+
+    if isinstance(result, DocumentFailure) or result.classification is None:
+        return {"why": None}
+    return {"why": why(read_bundle(files, result.doc_id), result.classification).to_json()}
 
 
 class ExportFormat(StrEnum):
@@ -336,14 +358,23 @@ class SampleBy(StrEnum):
 
 @app.command()
 def sample(
-    number: Annotated[int, typer.Argument(metavar="N", min=1, help="How many accepted documents.")],
+    number: Annotated[int, typer.Argument(metavar="N", min=1, help="How many documents.")],
     by: Annotated[
-        SampleBy, typer.Option("--by", help="Spread evenly over production's labels, the agent's types, or decisions.")
-    ] = SampleBy.type,
+        SampleBy | None,
+        typer.Option(
+            "--by",
+            help="Spread evenly over production's labels, the agent's types, or decisions.",
+            show_default="type",
+        ),
+    ] = None,
+    seeded: Annotated[
+        bool,
+        typer.Option("--seeded", help="Instead, cases with a planted fault, to measure how often experts notice it."),
+    ] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put accepted documents into the queue, each drawn with a known probability.
+    """Put accepted documents into the queue, each drawn with a known probability; or decided ones with a planted fault.
 
     Example: evalkit sample 50 --by production
     """
@@ -354,6 +385,16 @@ def sample(
 
     folder = _existing(output)
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if seeded:
+        if by is not None:
+            raise UsageError(
+                "--by says nothing about cases with a planted fault",
+                code="SAMPLE-BY",
+                remedy="Give --seeded or --by, not both.",
+            )
+        _sample_seeded(folder, number, seed=Settings.load().audit_seed, drawn_at=now, as_json=as_json)
+        return
+    by = by or SampleBy.type
     made = draw(folder, number, by.value, seed=Settings.load().audit_seed, drawn_at=now)
     if as_json:
         _print_json(made.model_dump(mode="json"))
@@ -364,6 +405,24 @@ def sample(
     ]
     _print_table(rows, (by.value, "accepted", "drawn now", "highest probability"))
     typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: evalkit queue")
+
+
+def _sample_seeded(folder: Path, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
+    from evalkit.evaluation.seeding import sample_seeded
+    from evalkit.review.seeded import described
+
+    made = sample_seeded(folder, number, seed=seed, drawn_at=drawn_at)
+    rows = [[one.packet.case_id, one.doc_id, one.fault.kind, described(one.fault)] for one in made.cases]
+    if as_json:
+        cases = [dict(zip(("case_id", "doc_id", "kind", "fault"), row, strict=True)) for row in rows]
+        _print_json({"cases": cases, "nobody": list(made.nobody)})
+        return
+    _print_table(rows, ("case", "document", "kind", "planted fault"))
+    fewer = f"; no fault can be planted in any other document yet ({number} were asked for)" * (len(rows) < number)
+    typer.echo(f"{len(rows)} cases with a planted fault wait in the queue among the others{fewer}")
+    typer.echo("Your experts should know that such cases exist; which they are, the screen tells after each answer.")
+    for case_id in made.nobody:
+        _complain(f"{case_id}: nobody may take it, because everybody in the roster knows its document")
 
 
 @app.command()
@@ -455,6 +514,7 @@ def schema(
     from evalkit.evaluation.export import ExportedTruth
     from evalkit.issue import Issue
     from evalkit.review import GroundTruth, Review, SMEPacket
+    from evalkit.review.seeded import Seeded
 
     models: dict[str, type[BaseModel]] = {
         "bundle": DocumentBundle,
@@ -468,6 +528,7 @@ def schema(
         "production": StoredProduction,
         "result": DocumentResult,
         "review": Review,
+        "seeded": Seeded,
     }
     if name is None:
         typer.echo("\n".join(models))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.schema import type_definitions
 from evalkit.classification.trap_examples import wrong_examples
@@ -114,7 +115,7 @@ def _data() -> Check:
     try:
         found = (
             f"{len(prompt_names())} prompts, types {type_definitions()['version']}, "
-            f"lexicon {lexicon().version}, traps {shipped_traps().version}"
+            f"lexicon {lexicon().version}, weights {learned().version}, traps {shipped_traps().version}"
         )
         return Check("prompts and tables", bool(prompt_names()), found, "Install evalkit again.")
     except EvalkitError as error:

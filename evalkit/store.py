@@ -37,6 +37,7 @@ RESULTS = "results"
 PACKETS = "sme_packets"
 REVIEWS = "reviews"
 GROUND_TRUTH = "ground_truth"
+SEEDED = "seeded"
 DRAWS = "draws"
 PRODUCTION = "production.json"
 
@@ -68,6 +69,11 @@ def review_name(case_id: str, revision: int) -> str:
 def ground_truth_name(case_id: str) -> str:
     """Where a case's ground truth lies."""
     return f"{GROUND_TRUTH}/gt_{case_id}.json"
+
+
+def seeded_name(case_id: str) -> str:
+    """Where it stands what was planted in a seeded case."""
+    return f"{SEEDED}/{case_id}.json"
 
 
 def draw_name(number: int) -> str:
@@ -317,6 +323,8 @@ _cases = sa.Table(
     sa.Column("source", sa.String, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("barred", sa.String, nullable=False, server_default=""),
+    # Of a seeded case the document whose pages it shows; else empty.
+    sa.Column("shows", sa.String, nullable=False, server_default=""),
     sa.Index("ix_cases_worst", "review_status", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
 )
 
@@ -572,17 +580,20 @@ class CaseList:
             found = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
         return {row[0]: row[1] for row in found}
 
-    def groups(self, statuses: Sequence[str], at: Moments, *, search: str = "") -> list[dict[str, Any]]:
+    def groups(
+        self, statuses: Sequence[str], at: Moments, *, search: str = "", reader: str | None = None
+    ) -> list[dict[str, Any]]:
         """How many cases (``count``) there are of each combination of ``severity`` (of the worst open issue, or none),
         ``dominant_type`` (or ``cannot tell``), ``agents`` (joined by commas), ``review_reason``, ``source``, ``kind``
         and ``age`` (day, week, older). What a blind case must not tell yet is empty.
 
-        ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands.
+        ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
+        ``reader`` must not read yet, because a seeded case about the same document may come to them, is left out.
         """
         facets = [facet.label(name) for name, facet in _FACETS.items()]
         query = (
             sa.select(*facets, sa.func.count().label("count"))
-            .where(*_listed(statuses, search))
+            .where(*_listed(statuses, search, reader))
             .group_by(*_FACETS.values())
         )
         return self._rows(query, at)
@@ -593,6 +604,7 @@ class CaseList:
         at: Moments,
         *,
         search: str = "",
+        reader: str | None = None,
         facets: Mapping[str, str],
         order: str,
         limit: int,
@@ -621,7 +633,7 @@ class CaseList:
             )
             .outerjoin(_claims, sa.and_(claim.case_id == _cases.c.case_id, claim.expires_at > at.now))
             .outerjoin(_deferrals, _deferrals.c.case_id == _cases.c.case_id)
-            .where(*_listed(statuses, search), *(_has(name, value) for name, value in facets.items()))
+            .where(*_listed(statuses, search, reader), *(_has(name, value) for name, value in facets.items()))
             .order_by(sa.case((status == "completed", 2), (status == "deferred", 1), else_=0), *_ORDERS[order])
             .limit(limit)
             .offset(offset)
@@ -668,8 +680,13 @@ class CaseList:
             return [dict(row) for row in connection.execute(query, ages).mappings()]
 
 
-def _listed(statuses: Sequence[str], search: str) -> Iterator[sa.ColumnElement[bool]]:
+def _listed(statuses: Sequence[str], search: str, reader: str | None) -> Iterator[sa.ColumnElement[bool]]:
     yield _cases.c.review_status.in_(statuses)
+    if reader is not None:
+        seeded = _cases.alias("seeded").c
+        waits = sa.and_(seeded.shows != "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
+        answers = sa.select(seeded.shows).where(waits)
+        yield sa.or_(_cases.c.review_status != "completed", _cases.c.doc_id.not_in(answers))
     if search:
         wanted = folded(search)
         yield sa.or_(*(sa.func.instr(text, wanted) > 0 for text in (_FILE_NAME, sa.func.folded(_cases.c.case_id))))

@@ -27,6 +27,7 @@ from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
+from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
 from evalkit.classification.result import DocumentFailure, DocumentResult, Failure
@@ -42,6 +43,7 @@ from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
 from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver
 from evalkit.review.packet import SMEPacketGenerator, is_frozen, publish, withdraw
+from evalkit.review.seeded import seeded_cases
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
 from evalkit.store import RESULTS, Files, Index, bundle_name, digest, result_name
@@ -233,7 +235,8 @@ async def arun(
             if not index.documents() and files.names(RESULTS):  # it only indexes: lost, it is made again
                 rebuild(files, index)
             known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
-            found = find(paths, {sha256: row["doc_id"] for sha256, row in known.items()})
+            doc_ids = {sha256: row["doc_id"] for sha256, row in known.items()}
+            found = find(paths, doc_ids, reserved=(case_id for case_id, _ in seeded_cases(files)))
             labels, idle_rows = None, []
             if production is not None:
                 given_labels = read_production(Path(production))
@@ -368,6 +371,7 @@ def versions(traps_file: str | None = None) -> dict[str, Any]:
         "grounding": grounding_version(),
         "types": type_definitions()["version"],
         "lexicon": lexicon().version,
+        "weights": learned().version,
         "traps": traps.version,
         "tables_sha256": digest([type_definitions(), traps.model_dump(mode="json")]),
         "prompts": prompt_versions(),

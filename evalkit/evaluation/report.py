@@ -24,6 +24,7 @@ from matplotlib.figure import Figure
 from evalkit.errors import UsageError
 from evalkit.evaluation import (
     acceptance,
+    attention,
     doctypes,
     estimates,
     experts,
@@ -400,7 +401,7 @@ def _offered(offered: acceptance.Offer) -> str:
 
 def _experts(study: Study) -> Section | None:
     people = experts.by_reviewer(study)
-    if people.empty:
+    if people.empty and not study.seeded:
         return None
     agreed = experts.agreement(study)
     rows = [
@@ -423,7 +424,22 @@ def _experts(study: Study) -> Section | None:
             Table("Second opinions, each blind to the first", pd.DataFrame(rows, columns=["measure", "value"])),
             Table("The pairs", agreed.pairs),
             Table("Validated, and found wrong by others", experts.validated_wrongly(study)),
+            *_attention(study),
         ),
+    )
+
+
+def _attention(study: Study) -> Sequence[Table]:
+    if not study.seeded:
+        return ()
+    return (
+        Table(
+            "Faults planted on purpose: how many were noticed (exact 95 % intervals)",
+            attention.attention(study.seeded),
+            "Noticed: the planted part was corrected; validated: the wrong answer was, as it was shown. What was said in "
+            "these cases counts nowhere else.",
+        ),
+        Table("The cases with a planted fault", attention.listed(study.seeded)),
     )
 
 

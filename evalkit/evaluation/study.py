@@ -20,6 +20,7 @@ from evalkit.batch.draws import draws, read_draws
 from evalkit.batch.labels import GivenLabels, Span, read_production, read_truth, spans, stored_production
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
+from evalkit.evaluation import attention
 from evalkit.issue import Issue
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
 from evalkit.review.ground_truth import is_simulated, revisions
@@ -194,6 +195,8 @@ class Study:
     """A sentence for each damaged file."""
     remarks: tuple[str, ...] = ()
     """A sentence for each label that could not be used as it is."""
+    seeded: tuple[attention.SeededCase, ...] = ()
+    """The cases whose shown answer is wrong on purpose: none of their reviews is an answer about a document."""
 
     @property
     def reviewed(self) -> list[Document]:
@@ -284,7 +287,10 @@ def read_study(
     reading.labels(truth, production)
     documents = [reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results()]
     reading.name_unmatched(documents)
-    return Study(folder, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)))
+    seeded = tuple(attention.read(reading.files, reading.problems))
+    return Study(
+        folder, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)), seeded
+    )
 
 
 def answered(documents: Iterable[Document]) -> list[Document]:
@@ -464,7 +470,9 @@ class _Reading:
         for case_id in (doc_id, f"{doc_id}{SECOND}", f"{doc_id}{ADJUDICATION}"):
             if case_id in self._reviewed:
                 for number in revisions(self.files, case_id):
-                    yield case_id, number, self._json(review_name(case_id, number))
+                    review = self._json(review_name(case_id, number))
+                    if review.get("seeded") is not True:  # it says nothing about a document
+                        yield case_id, number, review
 
     def _drawn_with(self, doc_id: str, drawn: Mapping[str, Any] | None) -> float | None:
         """With which an accepted document is drawn: its packet's or record's, or that of a later draw."""

@@ -114,6 +114,19 @@ class SMEPacket(_Frozen):
         return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND)
 
     @property
+    def shown_doc_id(self) -> str:
+        """The document whose pages it shows; for all but seeded cases the same as ``doc_id``."""
+        return PurePath(self.document_bundle_path).stem
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the shown answer is wrong on purpose: such a case shows another document's pages under its own name.
+
+        That stands in the packet itself, so that no loss of another file could make a planted answer true.
+        """
+        return self.shown_doc_id != self.doc_id
+
+    @property
     def open_issues(self) -> list[Issue]:
         """The issues that the arbiter counted, worst first."""
         return [issue for issue in self.issues if issue.status == "open"]
@@ -246,6 +259,7 @@ def case_row(packet: SMEPacket, status: ReviewStatus, barred: Iterable[str] = ()
         "dominant_type": packet.classification.dominant_type_overall or "" if packet.classification else "",
         "agents": ",".join(sorted({issue.agent for issue in packet.open_issues})),
         "is_blind": packet.is_asked_blind,
+        "shows": packet.shown_doc_id if packet.is_seeded else "",
     }
 
 
@@ -324,7 +338,7 @@ def publish(files: Files, index: Index, packet: SMEPacket, *, clock: Callable[[]
             files.write(name, new)
         else:
             mirror_status(files, packet.case_id, status)
-        index.put_case({**case_row(packet, status), "source": source(files, packet.doc_id)})
+        index.put_case({**case_row(packet, status), "source": source(files, packet.shown_doc_id)})
         return is_new
 
 

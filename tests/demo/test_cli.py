@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import evalkit
 from evalkit.batch import RunSummary
 from evalkit.doctor import examine
+from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
 
 
@@ -64,6 +66,8 @@ def test_every_command_has_help_with_an_example() -> None:
         ["export", "--format", "xml"],
         ["export", "--format", "folder"],
         ["export", "--split", "1.5"],
+        ["sample", "1", "--seeded"],
+        ["sample", "1", "--seeded", "--by", "type"],
         ["challenge"],
         ["challenge", "gone.pdf"],
         ["challenge", "output", "--kinds", "nonsense"],
@@ -166,6 +170,19 @@ def test_schemas_are_json_schemas(name: str) -> None:
     schema = json.loads(evalkit_command("schema", name).stdout)
     assert schema["type"] == "object"
     assert schema["properties"]
+
+
+def test_seeded_cases_are_named_to_whoever_draws_them(finished: RunSummary, tmp_path: Path) -> None:
+    output = shutil.copytree(finished.output, tmp_path / "output")
+    expert = SMEReviewHelper(output, "dr_first")
+    expert.save_review("altered_quotes", agrees=True)
+    expert.close()
+    shown = evalkit_command("sample", "3", "--seeded", "--json", "--output", output)
+    (case,) = json.loads(shown.stdout)["cases"]
+    assert (case["doc_id"], case["kind"]) == ("altered_quotes", "type")
+    assert case["case_id"] in evalkit_command("queue", "--output", output).stdout
+    again = evalkit_command("sample", "3", "--seeded", "--output", output)
+    assert (again.returncode, again.stdout) == (2, ""), "a document serves once"
 
 
 def test_schema_without_a_name_lists_them() -> None:
