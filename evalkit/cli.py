@@ -495,6 +495,7 @@ def challenge(
         _print_challenge(made)
     for line in made.problems:
         _complain(line)
+    raise typer.Exit(1 if made.problems else 0)
 
 
 @app.command()
