@@ -82,6 +82,14 @@ class Field(_Data):
     """The number that the form prints into the box, before the label: ``1``, ``12a``."""
     labels: tuple[str, ...] = ()
     """The words printed beside or above it; the usual ones first."""
+    more_labels: tuple[str, ...] = ()
+    """Of reports: words that are looked for after an attempt that did not find it; too common to be the first."""
+    reader: Literal["label", "section", "histology", "institution", "whole_text"] = "label"
+    """Of reports: how a text is read that has no format of its own."""
+    many: bool = False
+    """Of reports: it has any number of values, each a field of its own: ``ihcMarkers.ER``, ``measurements.1``."""
+    mentions: _Pattern | None = None
+    """Of reports: a document without such words does not have the field; with them, somebody has to find it."""
     hints: tuple[str, ...] = ()
     """What to look for after an attempt that did not find it."""
 
