@@ -14,9 +14,12 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal, get_args
 
+from evalkit.extraction import clinical_formats
+
 Format = Literal[
-    "text", "ssn", "ein", "tin", "currency", "date", "percentage", "measurement", "number", "checkbox", "pattern"
-]
+    "text", "ssn", "ein", "tin", "currency", "date", "percentage", "measurement", "number", "checkbox", "pattern",
+    "grade", "margin", "marker", "stage", "msi", "tmb", "variant", "gene", "lab",
+]  # fmt: skip
 """``pattern`` is the field's own regular expression; ``tin`` an SSN or an EIN."""
 
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
@@ -28,7 +31,8 @@ _CURRENCY = re.compile(
 )
 _PERCENTAGE = re.compile(r"(\d+(?:\.\d+)?|\.\d+)%?")
 _NUMBER = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?<=\d)")
-_UNIT = r"(?:mm|cm|m|in|µm|um|mg|g|kg|ml|mL|cc|HU)"
+# A unit ends where its letters do: of "mm", half is a metre.
+_UNIT = r"(?:(?i:mm|cm)|m|in|µm|um|mg|g|kg|ml|mL|cc|HU)(?![A-Za-z])"
 _SIZE = r"\d+(?:\.\d+)?"
 _MEASUREMENT = re.compile(
     rf"(?P<first>{_SIZE})(?:\s*{_UNIT})?(?P<more>(?:\s*[x×X*]\s*{_SIZE}(?:\s*{_UNIT})?)*)\s*(?P<unit>{_UNIT})"
@@ -125,6 +129,8 @@ def is_measurement(text: str) -> bool:
 
     >>> is_measurement("1.2 cm"), is_measurement("3 x 2 x 1.5 mm"), is_measurement("1.2"), is_measurement("cm")
     (True, True, False, False)
+    >>> normalise("6 mm", "measurement"), normalise("2.5 CM", "measurement"), normalise("3 mm x 2 cm", "measurement")
+    ('6 mm', '2.5 cm', '3 mm x 2 cm')
     """
     return _measurement(text) is not None
 
@@ -229,11 +235,12 @@ def _measurement(text: str) -> str | None:
     found = _MEASUREMENT.fullmatch(text)
     if found is None:
         return None
-    units = set(re.findall(_UNIT, text))
+    units = {unit.lower() for unit in re.findall(_UNIT, text)}
     if len(units) > 1:
         return " ".join(text.split())
     sizes = re.findall(_SIZE, found["first"] + found["more"])
-    return f"{' x '.join(sizes)} {found['unit']}"
+    unit = found["unit"]
+    return f"{' x '.join(sizes)} {unit.lower() if unit.lower() in ('mm', 'cm') else unit}"
 
 
 def _date(text: str) -> str | None:
@@ -268,6 +275,7 @@ _NORMAL: Mapping[str, Callable[[str], str | None]] = {
     "measurement": _measurement,
     "number": _number,
     "checkbox": _checkbox,
+    **clinical_formats.NORMAL,
 }
 _PROBLEMS: Mapping[str, str] = {
     "text": "is empty",
@@ -281,6 +289,7 @@ _PROBLEMS: Mapping[str, str] = {
     "number": "is not a number",
     "checkbox": "is not a ticked box",
     "pattern": "doesn't match expected format",
+    **clinical_formats.PROBLEMS,
 }
 
 #: The formats that a template may name.

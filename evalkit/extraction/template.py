@@ -84,6 +84,14 @@ class Field(_Data):
     """The words printed beside or above it; the usual ones first."""
     part: Literal["", "name", "address"] = ""
     """Of a box that holds name and address: which of the two it is."""
+    more_labels: tuple[str, ...] = ()
+    """Of reports: words that are looked for after an attempt that did not find it; too common to be the first."""
+    reader: Literal["label", "section", "histology", "institution", "whole_text"] = "label"
+    """Of reports: how a text is read that has no format of its own."""
+    many: bool = False
+    """Of reports: it has any number of values, each a field of its own: ``ihcMarkers.ER``, ``measurements.1``."""
+    mentions: _Pattern | None = None
+    """Of reports: a document without such words does not have the field; with them, somebody has to find it."""
     hints: tuple[str, ...] = ()
     """What to look for after an attempt that did not find it."""
 

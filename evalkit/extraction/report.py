@@ -1,0 +1,200 @@
+"""A clinical report as its lines, the cells of its tables, and the parts that its headings divide it into."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+from evalkit.documents.bundle import Page
+
+Group = Literal["history", "method", "other", ""]
+"""What a part is about: what was known before, how the examination was made, or the findings; ``""`` before any heading."""
+
+_CONTINUED = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
+_SIGNED = re.compile(
+    r"(?i)^(?:\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
+)
+
+
+class Cell(NamedTuple):
+    """A cell of a table's row. ``start`` and ``end`` are characters of ``Page.text``."""
+
+    start: int
+    end: int
+    text: str
+    header: str
+    """What the table's first row says above it."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A heading, a paragraph or the row of a table; of a paragraph with headings inside, what stands between two."""
+
+    page: Page
+    start: int
+    """Characters of ``Page.text``."""
+    end: int
+    kind: Literal["heading", "text", "row"]
+    part: str
+    """The name of the part it belongs to, in small letters; empty before the first heading."""
+    group: Group
+    header: tuple[str, ...] = ()
+    """Of a row, the cells of the table's first row."""
+
+    @cached_property
+    def text(self) -> str:
+        """As the page has it."""
+        return self.page.text[self.start : self.end]
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """Of a row; empty for any other line."""
+        if self.kind != "row":
+            return ()
+        cells, at = [], self.start
+        for number, text in enumerate(self.text.split("\t")):
+            inner = at + len(text) - len(text.lstrip())
+            header = self.header[number] if number < len(self.header) else ""
+            cells.append(Cell(inner, inner + len(text.strip()), text.strip(), header))
+            at += len(text) + 1
+        return tuple(cells)
+
+
+class Part(NamedTuple):
+    """What stands below a heading, up to the next one; page by page where it goes on."""
+
+    name: str
+    spans: tuple[tuple[Page, int, int], ...]
+
+
+class Report:
+    """The readable pages of one report."""
+
+    def __init__(self, pages: Sequence[Page]) -> None:
+        self.pages = tuple(pages)
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        """In reading order, without headers and footers of pages."""
+        return tuple(_lines(self.pages))
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """In reading order; one that is continued on the next page is one part."""
+        parts: list[Part] = []
+        for line in self.lines:
+            span = line.page, line.start, line.end
+            if not line.part or line.kind == "heading":
+                continue
+            if parts and parts[-1].name == line.part:
+                last = parts[-1].spans[-1]
+                joined = (*parts[-1].spans[:-1], (last[0], last[1], line.end)) if last[0] is line.page else (*parts[-1].spans, span)
+                parts[-1] = Part(line.part, joined)
+            else:
+                parts.append(Part(line.part, (span,)))
+        return tuple(parts)
+
+    @cached_property
+    def told(self) -> tuple[Line, ...]:
+        """The lines that may tell a finding: not the history, not the method."""
+        return tuple(line for line in self.lines if line.group not in ("history", "method"))
+
+
+@cache
+def lexicon() -> dict[str, Any]:
+    """``clinical.toml``."""
+    return tomllib.loads((files("evalkit.extraction") / "clinical.toml").read_text("utf-8"))
+
+
+@cache
+def _groups() -> dict[str, Group]:
+    return {name: group for group in ("other", "method", "history") for name in lexicon()["sections"][group]}
+
+
+@cache
+def _names() -> str:
+    return "|".join(re.escape(name) for name in sorted(_groups(), key=len, reverse=True))
+
+
+@cache
+def _whole() -> re.Pattern[str]:
+    """A heading of its own: the name alone, or with what it is about."""
+    return re.compile(rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_names()}){_CONTINUED}\s*[:.]?\s*$")
+
+
+@cache
+def _opening() -> re.Pattern[str]:
+    """A name at the beginning of a line that its text follows."""
+    return re.compile(rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_names()}){_CONTINUED}\s*(?::|\.(?=\s+[A-Z])|\s[-–]\s)\s*")
+
+
+@cache
+def _inside() -> re.Pattern[str]:
+    """A name in capitals within a paragraph."""
+    return re.compile(rf"(?<=[.:;)\s])(?P<name>{_names().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])")
+
+
+def _lines(pages: Sequence[Page]) -> Iterator[Line]:
+    part, group = "", ""  # type: tuple[str, Group] | Any
+    for page in pages:
+        at = 0
+        for block in page.visible_blocks:
+            start, at = at, at + len(block.text) + 1
+            if block.furniture:
+                continue
+            if block.type == "table":
+                yield from _rows(page, block.text, start, part, group)
+                continue
+            if block.type == "heading" and not _opening().match(block.text):
+                # A heading that nobody knows is the title of something: what it is about is not known either.
+                if known := _whole().match(block.text):
+                    part = known["name"].lower()
+                    group = _groups()[part]
+                elif group in ("history", "method"):
+                    part, group = "", ""
+                yield Line(page, start, start + len(block.text), "heading", part, group)
+                continue
+            for first, last in _cut(block.text):
+                text = block.text[first:last]
+                if known := _whole().match(text):
+                    part = known["name"].lower()
+                    group = _groups()[part]
+                    yield Line(page, start + first, start + last, "heading", part, group)
+                    continue
+                inner = first
+                if known := _opening().match(text):
+                    part = known["name"].lower()
+                    group = _groups()[part]
+                    yield Line(page, start + first, start + first + known.end(), "heading", part, group)
+                    inner = first + known.end()
+                elif part and _SIGNED.match(text):
+                    part, group = "", ""
+                if block.text[inner:last].strip():
+                    yield Line(page, start + inner, start + last, "text", part, group)
+
+
+def _cut(text: str) -> Iterator[tuple[int, int]]:
+    """The lines of a block, each cut before the headings that stand within it."""
+    at = 0
+    for line in text.split("\n"):
+        cuts = [0, *(match.start() for match in _inside().finditer(line)), len(line)]
+        yield from ((at + first, at + last) for first, last in pairwise(cuts) if line[first:last].strip())
+        at += len(line) + 1
+
+
+def _rows(page: Page, text: str, start: int, part: str, group: Group) -> Iterator[Line]:
+    rows = text.split("\n")
+    first = tuple(cell.strip() for cell in rows[0].split("\t"))
+    # The first row is a header where no cell of it is a value: a number, or a label with its answer.
+    is_header = len(rows) > 1 and not any(re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)", cell) for cell in first)
+    at = start
+    for number, row in enumerate(rows):
+        if not (is_header and number == 0):
+            yield Line(page, at, at + len(row), "row", part, group, first if is_header else ())
+        at += len(row) + 1
