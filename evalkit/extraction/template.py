@@ -82,6 +82,8 @@ class Field(_Data):
     """The number that the form prints into the box, before the label: ``1``, ``12a``."""
     labels: tuple[str, ...] = ()
     """The words printed beside or above it; the usual ones first."""
+    part: Literal["", "name", "address"] = ""
+    """Of a box that holds name and address: which of the two it is."""
     more_labels: tuple[str, ...] = ()
     """Of reports: words that are looked for after an attempt that did not find it; too common to be the first."""
     reader: Literal["label", "section", "histology", "institution", "whole_text"] = "label"
@@ -123,6 +125,8 @@ class FieldTemplate(_Data):
     """At least so many required fields are filled in."""
     signs: tuple[str, ...] = ()
     """Words that only such a document prints; the first are its title."""
+    printed: tuple[str, ...] = ()
+    """Other words that the form itself prints: no entry is made of them."""
     fields: tuple[Field, ...] = Checked(alias="field", min_length=1)
 
     @model_validator(mode="after")

@@ -1,0 +1,291 @@
+"""What is entered in the box of a label.
+
+A box reaches from its label to the labels around it: its right border is where the next label of the same height begins,
+its lower border where a label below begins. Borders themselves are not needed, so that scans are read as well as files.
+What is entered is then picked by the field's format, from the row that is nearest to the label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from evalkit.extraction.labels import Label
+from evalkit.extraction.sheet import Sheet, Word, in_rows
+from evalkit.extraction.template import Field
+
+#: An entry is not further below its label than this, in heights of the label's line.
+_DEPTH = 7.0
+#: Of name and address blocks, which have several lines.
+_BLOCK_DEPTH = 14.0
+#: Words of one entry are not further apart than this, in their own height.
+_GAP = 2.2
+#: A code and its amount stand in two columns of one box.
+_CODE_GAP = 7.0
+#: Printed words of so many letters are a passage: no entry goes on into it.
+_PASSAGE = 20
+_LONGEST_RUN = 6
+#: A letter in an amount is a digit that was misread.
+_DIGITS = str.maketrans("OoQDIl|iSsBZzGg", "000011115582269")
+_DIGITS_OF = re.compile(r"\d")
+_DOLLAR = re.compile(r"^[$S§8]$")
+_HOUSE = re.compile(r"(?:\d|p\.? ?o\.? ?box|rural|rr \d)", re.IGNORECASE)
+_CITY = re.compile(r"[A-Z]{2}\.? +\d{5}(?:-\d{4})?\b")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands in a box, for one field."""
+
+    rows: tuple[tuple[Word, ...], ...]
+    """The entry's words; several rows where it has several lines."""
+    value: str
+    """As it is read; of several lines joined by commas."""
+    is_valid: bool
+    """Whether it is in the field's format."""
+    is_repaired: bool = False
+    """Whether signs were read otherwise than the engine did."""
+    is_doubtful: bool = False
+    """Whether the box holds another one like it."""
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """All of them."""
+        return tuple(word for row in self.rows for word in row)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The room of a label's entry."""
+
+    label: Label
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    is_bounded: bool = True
+    """Whether something tells where it ends on the right."""
+    ruled: int = 0
+    """Number of the ruled cell that the label stands in; 0: in none."""
+    foreign: frozenset[int] = frozenset()
+    """Ruled cells of other labels."""
+
+    def rows(self, sheet: Sheet, taken: set[int]) -> Iterator[list[list[Word]]]:
+        """The words in it that are nobody else's, by rows: within the borders, then also beyond them."""
+        words = [word for word in sheet.within(self.x0, self.y0, self.x1, self.y1) if word.at not in taken]
+        if self.ruled:
+            low, high = self.label.y0 - 0.4 * self.label.height, self.y1
+            own = [
+                word
+                for word in sheet.words
+                if word.cell == self.ruled and word.at not in taken and low <= word.y <= high and word.x < self.x1
+            ]
+            yield in_rows(own)
+        yield in_rows(word for word in words if not word.cell or word.cell not in self.foreign)
+
+
+def cell_of(label: Label, labels: Sequence[Label], sheet: Sheet, *, is_block: bool, stretch: float = 1.0) -> Cell:
+    """The cell of a label among all the labels of its form; ``stretch`` reaches further down."""
+    high = label.height
+    edge = max((word.x1 for word in sheet.words), default=1.0) + high
+    depth = (_BLOCK_DEPTH if is_block else _DEPTH) * stretch * max(high, 0.8 * sheet.line_height)
+    others = [one for one in labels if one is not label]
+    bounds = [one for one in others if one.slot is not None or one.length >= _PASSAGE]
+    left = label.x0 - (0.5 if label.is_numbered else 1.0) * high
+    beside = [one.x0 for one in bounds if one.x0 > label.x1 and one.y0 < label.y1 + 1.5 * high and one.y1 > label.y0]
+    reach = min(beside, default=edge)
+    lower = [
+        one.y0
+        for one in others
+        if one.y0 > label.y1 - 0.3 * high
+        and one.x0 < reach - high
+        and one.x1 > left
+        and (one.slot is not None or abs(one.x0 - label.x0) < 4 * high)
+    ]
+    bottom = min([*lower, label.y1 + depth])
+    right = min(
+        (one.x0 for one in bounds if one.x0 > label.x0 + high and one.y1 > label.y0 and (one.y0 + one.y1) / 2 < bottom),
+        default=edge,
+    )
+    ruled = label.words[-1].cell
+    foreign = frozenset(word.cell for one in others if one.slot for word in one.words if word.cell != ruled)
+    is_bounded = bool(beside) or ruled > 0
+    x1 = min(right, reach) - 0.2 * high
+    return Cell(label, left, label.y0 - 0.4 * high, x1, bottom + 0.2 * high, is_bounded, ruled, foreign)
+
+
+def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int], *, is_loose: bool) -> Entry | None:
+    """What the cell holds for the field; None where it is empty.
+
+    ``is_loose`` reads letters in amounts and numbers as the digits that they are taken for.
+    """
+    best: Entry | None = None
+    for rows in cell.rows(sheet, taken):
+        read = _text(field, cell, rows) if field.format == "text" else _formatted(field, cell, rows, is_loose=is_loose)
+        if read and read.is_valid:
+            return read
+        best = best or read
+    return best
+
+
+# Entries in a format
+
+
+def _formatted(field: Field, cell: Cell, rows: Sequence[Sequence[Word]], *, is_loose: bool) -> Entry | None:
+    label = cell.label
+    # What stands on the label's own line is read last: it is seldom an entry, often the rest of a label.
+    below = [row for row in rows if _middle(row) > label.y1 - 0.2 * label.height]
+    level = [row for row in rows if _middle(row) <= label.y1 - 0.2 * label.height]
+    repairs = (False, True) if is_loose or any(word.sureness < 1 for row in rows for word in row) else (False,)
+    for is_repaired in repairs:
+        for row in (*below, *level):
+            found = list(_runs(field, row, is_repaired=is_repaired))
+            if found:
+                best = min(found, key=lambda one: _distance(one[0], label))
+                rivals = [one for one in found if not {w.at for w in one[0]} & {w.at for w in best[0]}]
+                return Entry((best[0],), best[1], is_valid=True, is_repaired=is_repaired, is_doubtful=bool(rivals))
+            if field.format == "currency" and row in below and _is_print(row):
+                return None  # words between label and entry: whose entry it is cannot be told
+    return _attempt(field, below)
+
+
+def _runs(field: Field, row: Sequence[Word], *, is_repaired: bool) -> Iterator[tuple[tuple[Word, ...], str]]:
+    """The runs of words in a row that are a value of the field, the longest ones, no two of which overlap."""
+    at = 0
+    while at < len(row):
+        for size in range(min(_LONGEST_RUN, len(row) - at), 0, -1):
+            run = tuple(row[at : at + size])
+            gap = _GAP if field.format != "pattern" else _CODE_GAP
+            if any(after.x0 - before.x1 > gap * before.height for before, after in pairwise(run)):
+                continue
+            if value := _read(field, run, is_repaired=is_repaired):
+                yield run, value
+                at += size
+                break
+        else:
+            at += 1
+
+
+def _read(field: Field, run: Sequence[Word], *, is_repaired: bool) -> str | None:
+    """The run as a value of the field; None where it is none."""
+    bare = [word for word in run if not _DOLLAR.match(word.text) or len(run) == 1]
+    text = " ".join(word.text for word in bare).strip(" .,;:'")
+    if field.format == "currency":
+        return _amount(field, run, text, is_repaired=is_repaired)
+    if field.format == "checkbox":
+        return field.normal(text) if len(run) == 1 else None
+    if is_repaired and field.format in ("ssn", "ein", "tin", "number"):
+        text = text.translate(_DIGITS)
+    if field.format in ("ssn", "ein", "tin"):
+        text = re.sub(r"\s*-\s*", "-", text)
+        text = text if "-" in text else text.replace(" ", "")
+    return field.normal(text)
+
+
+def _amount(field: Field, run: Sequence[Word], text: str, *, is_repaired: bool) -> str | None:
+    if run[-1].text in ("$", "§") or (len(run) > 1 and not _DOLLAR.match(run[0].text) and "(" not in run[0].text):
+        # 1 234.50: an engine divides amounts behind a comma or point only.
+        if not all(before.text.endswith((",", ".", "$", "-")) or after.text.startswith((",", ".")) for before, after in pairwise(run)):
+            return None
+        text = text.replace(" ", "")
+    if not is_repaired:
+        return text if field.normal(text) and _DIGITS_OF.search(text) else None
+    mended = text.translate(_DIGITS) if sum(map(str.isdigit, text)) >= 2 else text
+    mended = re.sub(r"[^\d.,()$-]", "", mended) if sum(map(str.isdigit, mended)) >= 3 else mended
+    # 23,677,70 and 23.677.70: the last of several signs divides the cents.
+    if found := re.fullmatch(r"(.*\d)[.,](\d\d)", mended):
+        mended = re.sub(r"[.,](?=\d)", "", found[1]) + "." + found[2]
+    return mended if field.normal(mended) else None
+
+
+def _distance(run: Sequence[Word], label: Label) -> float:
+    x0, x1 = run[0].x0, run[-1].x1
+    return max(label.x0 - x1, x0 - label.x1, 0.0)
+
+
+def _middle(row: Sequence[Word]) -> float:
+    return sum(word.y for word in row) / len(row)
+
+
+def _is_print(row: Sequence[Word]) -> bool:
+    return sum(len(word.key) > 2 and word.key.isalpha() for word in row) >= 2
+
+
+def _attempt(field: Field, rows: Sequence[Sequence[Word]]) -> Entry | None:
+    """Something was entered, though not in the format: a dash for an amount, a number with a digit too few."""
+    for row in rows:
+        words = [word for word in row if not any(map(str.isalpha, word.text))]
+        text = " ".join(word.text for word in words)
+        digits = sum(map(str.isdigit, text))
+        if field.format == "currency" and "$" in text and (digits or re.search(r"\$\s*[-–—]", text)):
+            return Entry((tuple(words),), text, is_valid=False)
+        if field.format in ("ssn", "ein", "tin") and digits >= 4:
+            return Entry((tuple(words),), text, is_valid=False)
+    return None
+
+
+# Entries of words
+
+
+def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | None:
+    label = cell.label
+    kept = []
+    for row in rows:
+        if _middle(row) <= label.y1 - 0.2 * label.height and label.x1 > row[0].x0:
+            row = [word for word in row if word.x0 > label.x1 - 0.5 * label.height]
+        words = tuple(word for word in _beneath(row, cell) if _is_entry(word))
+        if words:
+            kept.append(words)
+    kept = _connected(kept, label)
+    if not kept:
+        return None
+    lines = [" ".join(word.text for word in row) for row in kept]
+    if field.part:
+        first = _address_begins(lines)
+        chosen = range(first) if field.part == "name" else range(first, len(lines))
+        kept, lines = [kept[at] for at in chosen], [lines[at] for at in chosen]
+    if not kept or (field.part == "name" and not any(len(word.key) > 1 for row in kept for word in row)):
+        return None
+    return Entry(tuple(kept), ", ".join(line.strip(" ,;") for line in lines), is_valid=True)
+
+
+def _beneath(row: Sequence[Word], cell: Cell) -> Sequence[Word]:
+    """Of a row in a box that may end anywhere: the words up to the first wide gap, if they begin below the label."""
+    if cell.is_bounded:
+        return row
+    for at, (before, after) in enumerate(pairwise(row), 1):
+        if after.x0 - before.x1 > 3 * before.height:
+            row = row[:at]
+            break
+    return row if row and row[0].x0 < cell.label.x1 else ()
+
+
+def _is_entry(word: Word) -> bool:
+    return bool(word.key) and not (len(word.key) == 1 and word.sureness < 0.5)
+
+
+def _connected(rows: Sequence[tuple[Word, ...]], label: Label) -> list[tuple[Word, ...]]:
+    """The rows of one entry: those after a wide gap in the middle of it belong to something else."""
+    kept: list[tuple[Word, ...]] = []
+    for row in rows:
+        if kept:
+            high = max(word.height for word in kept[-1])
+            if _middle(row) - _middle(kept[-1]) > 6 * high:
+                break
+        kept.append(row)
+    return kept if kept and _middle(kept[0]) - label.y1 < _DEPTH * 1.2 * label.height else []
+
+
+def _address_begins(lines: Sequence[str]) -> int:
+    """The line with which the address begins; the name has one line at least."""
+    for at, line in enumerate(lines[1:], 1):
+        if _HOUSE.match(line) or _CITY.search(line):
+            return at
+    return 1 if len(lines) > 1 else len(lines)
+
+
+def words_of(entries: Iterable[Entry]) -> set[int]:
+    """The numbers of their words."""
+    return {word.at for one in entries for word in one.words}
