@@ -104,8 +104,10 @@ def speaks_of(field: Field, report: Report) -> Line | None:
     if field.mentions is None:
         return None
     pattern, untold = re.compile(field.mentions), _untold()
-    is_section = field.reader == "section"
-    for line in report.lines if is_section else report.told:
+    if field.reader == "section":
+        names = {*field.labels, *field.more_labels}
+        return next((line for line in report.lines if line.part in names), None)
+    for line in report.told:
         text = f"{line.text}\n"
         if (found := pattern.search(text)) and not untold.search(text, found.start(), min(found.end() + 60, len(text))):
             return line
@@ -398,7 +400,7 @@ def _variants(_field: Field, report: Report, again: bool) -> Iterator[Found]:
 def _named(text: str) -> set[str]:
     """The changes in a text; an unknown effect only with its gene, as many variants have it."""
     normal = variant(text) or ""
-    return {change for change in HGVS.findall(text) if change != "p.?"} or {normal}
+    return {change.strip(")") for change in HGVS.findall(text) if change != "p.?"} or {normal}
 
 
 Change = tuple[Page, int, int, float]

@@ -209,12 +209,14 @@ def variant(text: str) -> str | None:
 
     >>> variant("BRCA2\tNM_000059.4\tc.5946delT\tp.Ser1982Argfs*22"), variant("BRAF V600E"), variant("EGFR exon 19 deletion")
     ('BRCA2 c.5946delT p.Ser1982Argfs*22', 'BRAF V600E', 'EGFR exon 19 deletion')
+    >>> variant("KRAS c.35G>A (p.Gly12Asp)"), variant("KRAS p.(Gly12Asp)")
+    ('KRAS c.35G>A p.Gly12Asp', 'KRAS p.(Gly12Asp)')
     >>> variant("EML4-ALK fusion"), variant("No pathogenic variants were detected"), variant("TP53"), variant("c.35G>A")
     ('EML4::ALK fusion', 'none detected', None, 'c.35G>A')
     """
     if fusion := _FUSION.search(text):
         return f"{fusion['first']}::{fusion['second']} fusion"
-    changes = list(dict.fromkeys(match.group() for match in HGVS.finditer(text)))
+    changes = list(dict.fromkeys(_closed(match.group()) for match in HGVS.finditer(text)))
     gene = next(
         (match.group() for match in re.finditer(rf"(?<![\w.]){GENE}(?![\w.])", text) if is_gene(match.group())), None
     )
@@ -223,6 +225,11 @@ def variant(text: str) -> str | None:
     if changes:
         return " ".join(filter(None, (gene, *changes)))
     return "none detected" if _NONE_FOUND.search(text) else None
+
+
+def _closed(change: str) -> str:
+    """Without a bracket that was opened before it: ``c.35G>A (p.Gly12Asp)``."""
+    return change if "(" in change else change.rstrip(")")
 
 
 _NO_GENES = frozenset(

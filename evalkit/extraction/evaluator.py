@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import median
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical import read, speaks_of
+from evalkit.extraction.clinical import SURE, Found, read, speaks_of
 from evalkit.extraction.clinical_rules import ACCURACY, CONSISTENCY, VALIDITY, Fields, base, short, values_of
 from evalkit.extraction.report import Report
 from evalkit.extraction.schema import FieldStatus, FieldValue
@@ -34,6 +35,8 @@ MISSING: Mapping[Need, float] = {Need.REQUIRED: 0.0, Need.IMPORTANT: 0.5, Need.O
 """The score of a field that is not there, in the breakdown."""
 INVALID, INVALID_FLOOR = 0.1, 0.3
 INCONSISTENT, INCONSISTENT_FLOOR = 0.15, 0.5
+MOST_NAMED = 10
+"""So many items are named in one sentence."""
 DOUBTFUL, CRITICAL = 0.8, 0.5
 """Below the first a field's score is an issue, below the second a critical one."""
 
@@ -102,6 +105,16 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What a look at the report itself shows, whatever an extractor says."""
+
+    spoken: frozenset[str]
+    """The fields that it speaks of: where no value of them was found, one is missing."""
+    items: Mapping[str, tuple[Found, ...]]
+    """The values of each field of many values, as far as the embedded model can read them."""
+
+
+@dataclass(frozen=True)
 class Attempt:
     """What an extractor made of one report."""
 
@@ -116,20 +129,40 @@ class Attempt:
     reasoning: str = ""
     failure: str | None = None
     """Why the extractor could not answer."""
-    spoken: frozenset[str] | None = field(default=None)
-    """Fields that the report speaks of; None: look."""
+    seen: Seen | None = None
+    """None: the report has not been looked at yet."""
 
-    def mentioned(self) -> frozenset[str]:
-        """The fields that the report speaks of, whatever the extractor found."""
-        return self.spoken if self.spoken is not None else mentioned(self.template, self.report)
+    @cached_property
+    def shown(self) -> Seen:
+        """What the report itself shows."""
+        return self.seen or look(self.template, self.report)
 
 
 # ------------------------------------------------------------------------------------------------- what is there
 
 
-def mentioned(template: FieldTemplate, report: Report) -> frozenset[str]:
-    """The fields that the report speaks of: where a value of them is missing, it was not found."""
-    return frozenset(one.name for one in template.scored if speaks_of(one, report) is not None)
+def look(template: FieldTemplate, report: Report) -> Seen:
+    """Look at a report once, for all attempts at it."""
+    spoken = frozenset(one.name for one in template.scored if speaks_of(one, report) is not None)
+    # Stains have names, which another look finds wherever they stand; of anything else it finds too much.
+    items = {
+        one.name: tuple(read(one, report, again=one.format == "marker"))
+        for one in template.scored
+        if one.many and one.name in spoken
+    }
+    return Seen(spoken, items)
+
+
+def unfound(one: Field, fields: Fields, items: Sequence[Found]) -> tuple[str, ...]:
+    """The items of a field of many values that the report shows and the extraction lacks.
+
+    Stains are told apart by their names; other values by themselves, as their names can be given in many ways.
+    """
+    held = [(name.partition(".")[2].lower(), value.value) for name, value in values_of(fields, one.name).items()]
+    if one.format == "marker":
+        return tuple(found.item for found in items if found.item.lower() not in {item for item, _ in held})
+    values = {value for _, value in held}
+    return tuple(found.item for found in items if one.normal(found.text) not in values)
 
 
 def absent(template: FieldTemplate, fields: Fields, spoken: Iterable[str]) -> frozenset[str]:
@@ -148,11 +181,15 @@ def absent(template: FieldTemplate, fields: Fields, spoken: Iterable[str]) -> fr
 
 
 def completeness(
-    template: FieldTemplate, fields: Fields, spoken: Iterable[str]
+    template: FieldTemplate,
+    fields: Fields,
+    spoken: Iterable[str],
+    items: Mapping[str, Sequence[Found]] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """The weighted share of the fields that are there, of those that the document has; 0 where it has none.
 
-    Required fields weigh 1, important ones 0.7, optional ones 0.3; what is absent is out of the denominator.
+    Required fields weigh 1, important ones 0.7, optional ones 0.3; what is absent is out of the denominator. A field of
+    many values counts by the share of them that was found, as far as ``items`` tells how many there are.
     """
     gone = absent(template, fields, spoken)
     total = got = 0.0
@@ -160,10 +197,13 @@ def completeness(
     for one in template.scored:
         if one.name in gone:
             continue
-        is_there = bool(values_of(fields, one.name))
-        scores.append(FieldScore(one.name, is_there, 1.0 if is_there else MISSING[one.need]))
+        held = len(values_of(fields, one.name))
+        lost = unfound(one, fields, (items or {}).get(one.name, ())) if held else ()
+        share = held / (held + len(lost)) if held else 0.0
+        said = (f"{', '.join(lost[:MOST_NAMED])} of {one.name} not extracted",) if lost else ()
+        scores.append(FieldScore(one.name, held > 0, share if held else MISSING[one.need], said))
         total += NEEDED[one.need]
-        got += NEEDED[one.need] if is_there else 0.0
+        got += NEEDED[one.need] * share
     return (got / total if total else 0.0), tuple(scores)
 
 
@@ -300,7 +340,10 @@ def feedback_of(
     severity: Mapping[Need, Severity] = {Need.REQUIRED: "critical", Need.IMPORTANT: "major", Need.OPTIONAL: "minor"}
     for one in present:
         found = template.field(one.field)
-        if one.present or found is None:
+        if found is None:
+            continue
+        if one.present:
+            issues += [EvaluationIssue("major", one.field, said) for said in one.issues]
             continue
         missing += [one.field] if found.need is not Need.OPTIONAL else []
         what = found.need.value.capitalize()
@@ -385,7 +428,7 @@ def _otherwise(one: Field, value: FieldValue, report: Report) -> str | None:
     """Another value that a first look finds beside the field's labels."""
     for found in read(one, report):
         normal = one.normal(found.text)
-        if normal is not None and normal != value.value:
+        if found.confidence >= SURE and normal is not None and normal != value.value:
             return normal
     return None
 
@@ -410,7 +453,7 @@ class ExtractionEvaluator:
 
     def check_completeness(self, attempt: Attempt) -> tuple[float, tuple[FieldScore, ...]]:
         """See :func:`completeness`."""
-        return completeness(attempt.template, attempt.fields, attempt.mentioned())
+        return completeness(attempt.template, attempt.fields, attempt.shown.spoken, attempt.shown.items)
 
     def check_clinical_validity(self, attempt: Attempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
         """See :func:`clinical_validity`."""
@@ -418,7 +461,7 @@ class ExtractionEvaluator:
 
     def check_consistency(self, attempt: Attempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
         """See :func:`consistency`."""
-        return consistency(attempt.fields, absent(attempt.template, attempt.fields, attempt.mentioned()))
+        return consistency(attempt.fields, absent(attempt.template, attempt.fields, attempt.shown.spoken))
 
     def questions(self, attempt: Attempt) -> list[AccuracyQuestion]:
         """What a judge is asked: one question, or as many as windows of the report with values in them."""

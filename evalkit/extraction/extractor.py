@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.extraction.clinical import SURE, Found, read
 from evalkit.extraction.clinical_rules import base
-from evalkit.extraction.evaluator import Attempt, EvaluationFeedback, mentioned, windows
+from evalkit.extraction.evaluator import Attempt, EvaluationFeedback, Seen, look, windows
 from evalkit.extraction.optimizer import ExtractionOptimizer
 from evalkit.extraction.report import Report
 from evalkit.extraction.schema import NOT_PRESENT, FieldStatus, FieldValue
@@ -127,7 +127,7 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
     def offline(self) -> ClaimedFields:
         """What ``clinical.py`` reads; where there is feedback, the fields that it names are looked for once more."""
         again = self._again
-        focus = frozenset(again.feedback.priority_fields) if again else frozenset()
+        focus = frozenset(base(issue.field) for issue in again.feedback.issues) if again else frozenset()
         wrong = _wrong_values(again) if again else {}
         claims: list[ClaimedField] = []
         for field in self._template.fields:
@@ -203,8 +203,12 @@ class ClinicalExtractor:
         template: FieldTemplate,
         again: Again | None = None,
         report: Report | None = None,
+        seen: Seen | None = None,
     ) -> Attempt:
-        """One attempt; its ``failure`` is set where the model gave no usable answer."""
+        """One attempt; its ``failure`` is set where the model gave no usable answer.
+
+        ``report`` and ``seen`` are the pages as they were read and looked at for an earlier attempt.
+        """
         report = report or Report([bundle.page(number) for number in pages])
         parts = windows(bundle, pages, self._window)
         asked = [ClinicalQuestion(bundle, part, template, again, report if len(parts) == 1 else None) for part in parts]
@@ -222,7 +226,7 @@ class ClinicalExtractor:
             unproven=unproven,
             reasoning=" ".join(answer.reasoning for answer in told).strip(),
             failure=(failed.failure or "no answer") if failed else None,
-            spoken=mentioned(template, report),
+            seen=seen or look(template, report),
         )
 
 

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_rules import base
+from evalkit.extraction.clinical_rules import base, values_of
 from evalkit.extraction.evaluator import (
     Attempt,
     Evaluation,
@@ -24,12 +24,13 @@ from evalkit.extraction.evaluator import (
     EvaluationScore,
     ExtractionEvaluator,
     Severity,
+    look,
 )
 from evalkit.extraction.extractor import Again, ClinicalExtractor
 from evalkit.extraction.optimizer import PROFILES, ExtractionOptimizer, ReliabilityLoopConfig
 from evalkit.extraction.report import Report
 from evalkit.extraction.schema import Extraction, FieldValue, IterationRecord
-from evalkit.extraction.template import FieldTemplate
+from evalkit.extraction.template import FieldTemplate, Need
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model
@@ -90,11 +91,19 @@ class ReliabilityLoopResult:
 
     @property
     def decision(self) -> Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]:
-        """Accepted where the threshold is met and only minor issues are open: one wrong value of many hardly lowers a score."""
-        if self.best is None or not self.met_threshold or self.best.attempt.unproven:
+        """Accepted where the threshold is met and only minor issues are open: one wrong value of many hardly lowers a score.
+
+        A report of which no required field is there is never accepted: nothing says that it is such a report.
+        """
+        if self.best is None or not self.met_threshold or self.best.attempt.unproven or lacks_all(self.best.attempt):
             return "ESCALATE_TO_SME"
         is_clean = all(issue.severity == "minor" for issue in self.best.feedback.issues)
         return "AUTO_ACCEPT" if is_clean else "ESCALATE_TO_SME"
+
+
+def lacks_all(attempt: Attempt) -> bool:
+    """Whether none of the required fields is there."""
+    return not any(values_of(attempt.fields, field.name) for field in attempt.template.of(Need.REQUIRED))
 
 
 class ReliabilityLoop:
@@ -128,12 +137,13 @@ class ReliabilityLoop:
         began = self._clock()
         deadline = asyncio.get_running_loop().time() + self.config.timeout_seconds
         report = Report([bundle.page(number) for number in pages])
+        seen = look(template, report)
         history: list[Iteration] = []
         again: Again | None = None
         while True:
             number = len(history) + 1
             # As much time as is left, for each call: one that hangs would else hold a document for ever.
-            attempt = await _until(deadline, self._extractor.attempt(bundle, pages, template, again, report))
+            attempt = await _until(deadline, self._extractor.attempt(bundle, pages, template, again, report, seen))
             evaluation = None
             if attempt is not None and attempt.failure is None:
                 evaluation = await _until(deadline, self._evaluator.evaluate(attempt))
@@ -233,6 +243,8 @@ def extraction_of(
     gone = {_key(issue): issue for issue in earlier if _key(issue) not in known}
     repaired = [issue.model_copy(update={"status": "repaired"}) for issue in gone.values()]
     stopped = [] if result.met_threshold else [_unmet(result, template)]
+    if result.best and lacks_all(result.best.attempt):
+        stopped.append(_empty(template))
     issues = _numbered([*more, *stopped, *open_now, *repaired], start)
     ids = {_key(issue): issue.issue_id for issue in issues}
     fields = _whole(template, result.final_data)
@@ -315,6 +327,17 @@ def _unmet(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:
         severity = IssueSeverity.BLOCKER if score < 0.8 else IssueSeverity.MAJOR
         said = f"The best of {result.iterations} attempts scores {score * 100:.1f} %, which is not enough: {result.stopped_reason}"
     return Issue.of("evaluator", "EXTRACTION-THRESHOLD", severity, said, document_type=template.document_type)
+
+
+def _empty(template: FieldTemplate) -> Issue:
+    names = ", ".join(field.name for field in template.of(Need.REQUIRED))
+    return Issue.of(
+        "evaluator",
+        "EXTRACTION-NONE",
+        IssueSeverity.MAJOR,
+        f"None of the required fields ({names}) is in the document: is it a {template.display_name.lower()}?",
+        document_type=template.document_type,
+    )
 
 
 def _key(issue: Issue) -> tuple[str, str, str]:

@@ -18,7 +18,7 @@ Group = Literal["history", "method", "other", ""]
 
 _CONTINUED = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
 _SIGNED = re.compile(
-    r"(?i)^(?:\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
+    r"(?i)^(?:\W*(?:page \d+|end of (?:the )?report|this (?:report|document|test|study) (?:was|has|is)\b).*|\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
 )
 
 
@@ -141,7 +141,9 @@ def _opening() -> re.Pattern[str]:
 @cache
 def _inside() -> re.Pattern[str]:
     """A name in capitals within a paragraph."""
-    return re.compile(rf"(?<=[.:;)\s])(?P<name>{_names().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])")
+    return re.compile(
+        rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?P<name>{_names().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])"
+    )
 
 
 def _lines(pages: Sequence[Page]) -> Iterator[Line]:
@@ -213,10 +215,15 @@ def _cut(text: str) -> Iterator[tuple[int, int]]:
 def _rows(page: Page, text: str, start: int, part: str, group: Group) -> Iterator[Line]:
     rows = text.split("\n")
     first = tuple(cell.strip() for cell in rows[0].split("\t"))
-    # The first row is a header where no cell of it is a value: a number, or a label with its answer.
-    is_header = len(rows) > 1 and not any(re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)", cell) for cell in first)
+    is_header = len(rows) > 1 and _is_header(first)
     at = start
     for number, row in enumerate(rows):
         if not (is_header and number == 0):
             yield Line(page, at, at + len(row), "row", part, group, first if is_header else ())
         at += len(row) + 1
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Whether a table's first row says what its columns are: no value in it, and a word that only such rows have."""
+    has_value = any(re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)", cell) for cell in cells)
+    return not has_value and any(cell.lower() in lexicon()["tables"]["header"] for cell in cells)
