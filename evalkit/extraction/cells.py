@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from evalkit.extraction.formats import misread
 from evalkit.extraction.labels import Label
 from evalkit.extraction.sheet import Sheet, Word, in_rows
 from evalkit.extraction.template import Field
@@ -27,9 +28,7 @@ _CODE_GAP = 7.0
 #: Printed words of so many letters are a passage: no entry goes on into it.
 _PASSAGE = 20
 _LONGEST_RUN = 6
-#: A letter in an amount is a digit that was misread.
-_DIGITS = str.maketrans("OoQDIl|iSsBZzGg", "000011115582269")
-_DIGITS_OF = re.compile(r"\d")
+_DIGIT = re.compile(r"\d")
 _DOLLAR = re.compile(r"^[$S§8]$")
 _HOUSE = re.compile(r"(?:\d|p\.? ?o\.? ?box|rural|rr \d)", re.IGNORECASE)
 _CITY = re.compile(r"[A-Z]{2}\.? +\d{5}(?:-\d{4})?\b")
@@ -141,7 +140,7 @@ def _formatted(field: Field, cell: Cell, rows: Sequence[Sequence[Word]], *, is_l
     repairs = (False, True) if is_loose or any(word.sureness < 1 for row in rows for word in row) else (False,)
     for is_repaired in repairs:
         for row in (*below, *level):
-            found = list(_runs(field, row, is_repaired=is_repaired))
+            found = [one for one in _runs(field, row, is_repaired=is_repaired) if not _is_in_a_sentence(one[0], row)]
             if found:
                 best = min(found, key=lambda one: _distance(one[0], label))
                 rivals = [one for one in found if not {w.at for w in one[0]} & {w.at for w in best[0]}]
@@ -170,34 +169,35 @@ def _runs(field: Field, row: Sequence[Word], *, is_repaired: bool) -> Iterator[t
 
 def _read(field: Field, run: Sequence[Word], *, is_repaired: bool) -> str | None:
     """The run as a value of the field; None where it is none."""
-    bare = [word for word in run if not _DOLLAR.match(word.text) or len(run) == 1]
-    text = " ".join(word.text for word in bare).strip(" .,;:'")
-    if field.format == "currency":
-        return _amount(field, run, text, is_repaired=is_repaired)
+    text = " ".join(word.text for word in run if not _DOLLAR.match(word.text) or len(run) == 1).strip(" .,;:'")
     if field.format == "checkbox":
         return field.normal(text) if len(run) == 1 else None
-    if is_repaired and field.format in ("ssn", "ein", "tin", "number"):
-        text = text.translate(_DIGITS)
-    if field.format in ("ssn", "ein", "tin"):
+    if field.format == "currency" and not _is_one_amount(run):
+        return None
+    if is_repaired:
+        text = misread(text, field.format)
+    elif field.format in ("ssn", "ein", "tin"):
         text = re.sub(r"\s*-\s*", "-", text)
         text = text if "-" in text else text.replace(" ", "")
-    return field.normal(text)
+    elif field.format == "currency":
+        text = re.sub(r"(?<=[.,])\s+|\s+(?=[.,])", "", text)
+    return text if field.normal(text) and (field.format != "currency" or _DIGIT.search(text)) else None
 
 
-def _amount(field: Field, run: Sequence[Word], text: str, *, is_repaired: bool) -> str | None:
-    if run[-1].text in ("$", "§") or (len(run) > 1 and not _DOLLAR.match(run[0].text) and "(" not in run[0].text):
-        # 1 234.50: an engine divides amounts behind a comma or point only.
-        if not all(before.text.endswith((",", ".", "$", "-")) or after.text.startswith((",", ".")) for before, after in pairwise(run)):
-            return None
-        text = text.replace(" ", "")
-    if not is_repaired:
-        return text if field.normal(text) and _DIGITS_OF.search(text) else None
-    mended = text.translate(_DIGITS) if sum(map(str.isdigit, text)) >= 2 else text
-    mended = re.sub(r"[^\d.,()$-]", "", mended) if sum(map(str.isdigit, mended)) >= 3 else mended
-    # 23,677,70 and 23.677.70: the last of several signs divides the cents.
-    if found := re.fullmatch(r"(.*\d)[.,](\d\d)", mended):
-        mended = re.sub(r"[.,](?=\d)", "", found[1]) + "." + found[2]
-    return mended if field.normal(mended) else None
+def _is_one_amount(run: Sequence[Word]) -> bool:
+    """Whether the words are one amount: an engine divides amounts behind a comma, point, bracket or dollar sign only."""
+    if len(run) > 1 and run[-1].text in ("$", "§"):
+        return False
+    return all(before.text[-1:] in ",.$(-§S" or after.text[:1] in ",.)" for before, after in pairwise(run))
+
+
+def _is_in_a_sentence(run: Sequence[Word], row: Sequence[Word]) -> bool:
+    """Whether words stand close on both sides: a number within a passage that is printed beside the form."""
+    before = [word for word in row if word.x1 <= run[0].x0 and run[0].x0 - word.x1 < 1.5 * word.height]
+    after = [word for word in row if word.x0 >= run[-1].x1 and word.x0 - run[-1].x1 < 1.5 * word.height]
+    return any(word.key.isalpha() and len(word.key) > 1 for word in before) and any(
+        word.key.isalpha() and len(word.key) > 1 for word in after
+    )
 
 
 def _distance(run: Sequence[Word], label: Label) -> float:

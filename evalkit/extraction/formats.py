@@ -50,6 +50,10 @@ _ISO = re.compile(r"(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?:T[\d:.]
 _AMERICAN = re.compile(r"(?P<m>\d{1,2})[-/.](?P<d>\d{1,2})[-/.](?P<y>\d{4}|\d{2})")
 _MONTH_FIRST = re.compile(r"(?P<m>[A-Za-z]+)\.? (?P<d>\d{1,2})(?:st|nd|rd|th)?,? (?P<y>\d{4})")
 _DAY_FIRST = re.compile(r"(?P<d>\d{1,2})(?:st|nd|rd|th)?[ -](?P<m>[A-Za-z]+)\.?,?[ -](?P<y>\d{4}|\d{2})")
+#: What engines take for one another: letters that stand among digits.
+_MISREAD = str.maketrans("OoQDIl|iSsBZzGg", "000011115582269")
+_NUMERIC = frozenset(("ssn", "ein", "tin", "currency", "number"))
+_DIGITS_AT_LEAST = 3
 _CHECKED = frozenset(("x", "✓", "✔", "☑", "☒", "■", "yes", "on", "true", "1"))
 
 
@@ -167,6 +171,28 @@ def normalise(text: str, form: Format, pattern: str | None = None) -> str | None
     if form == "pattern":
         return plain if plain and re.fullmatch(pattern or ".*", plain) else None
     return _NORMAL[form](plain)
+
+
+def misread(text: str, form: Format) -> str:
+    """A number as it may have been printed where an engine read letters for its digits, or comma and point for another.
+
+    Only what looks like a number already is read so; every other format is left as it is.
+
+    >>> misread("24,4l0.OO", "currency"), misread("23,677,70", "currency"), misread("1, 513.42", "currency")
+    ('24,410.00', '23677.70', '1,513.42')
+    >>> misread("S54-O3-0876", "ssn"), misread("Oslo", "currency"), misread("SSO", "text")
+    ('554-03-0876', 'Oslo', 'SSO')
+    """
+    if form not in _NUMERIC or sum(map(str.isdigit, text)) < _DIGITS_AT_LEAST:
+        return text
+    digits = text.strip().translate(_MISREAD)
+    if form != "currency":
+        return re.sub(r"\s+", "", digits)
+    amount = re.sub(r"\s*([.,])\s*", r"\1", re.sub(r"[^\d.,()$\s-]", "", digits)).strip(" .,")
+    cents = re.fullmatch(r"(.*\d)[.,](\d\d)", amount)
+    if cents and not is_currency(amount):
+        return f"{re.sub(r'[.,](?=[0-9])', '', cents[1])}.{cents[2]}"
+    return amount
 
 
 def problem(text: str, form: Format) -> str:

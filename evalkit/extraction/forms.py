@@ -10,16 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import pairwise
 
 from evalkit.documents.bundle import Page
-from evalkit.extraction import cells
 from evalkit.extraction.cells import Entry, cell_of, entry
 from evalkit.extraction.labels import Label, find_labels, find_text, slots, words_of
 from evalkit.extraction.sheet import Sheet, Word, key_of
-from evalkit.extraction.template import Field, FieldTemplate, Need, templates
+from evalkit.extraction.template import Field, FieldTemplate, templates
 
 GENERIC = "OTHER"
+#: Fields that the form itself prints: where they alone are found, nobody has filled it in.
+OWN_PRINT = frozenset(("tax_year", "document_title"))
 
 #: A form of a type has this share of its title words and labels at least.
 _ENOUGH = 0.3
@@ -31,6 +33,7 @@ _YEAR = re.compile(r"20\d\d")
 _MONTH = re.compile(
     r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?|rev\.?|revised|\(rev\.?", re.IGNORECASE
 )
+_OFFICIAL = re.compile(r"OMB No\.|Department of the Treasury|Internal Revenue Service|\(Rev\. ", re.IGNORECASE)
 _INSTRUCTIONS = re.compile(r"\binstructions? (?:for|to)\b|\bnotice to (?:employee|recipient)\b", re.IGNORECASE)
 
 
@@ -77,13 +80,15 @@ def continues(page: Page, form: FieldTemplate) -> bool:
     return bool(_INSTRUCTIONS.search(text)) or not page.text.strip() or key_of(form.name) in key_of(text)
 
 
-def read_form(sheet: Sheet, template: FieldTemplate, *, is_loose: bool, only: Iterable[str] = ()) -> dict[str, Reading]:
+def read_form(
+    sheet: Sheet, template: FieldTemplate, *, is_loose: bool, only: Iterable[str] | None = None, reach: float = 1.0
+) -> dict[str, Reading]:
     """What is entered in the fields of the template.
 
     ``is_loose`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost,
-    letters in amounts as digits, boxes that reach further down. ``only`` names the fields that are asked for.
+    letters in amounts as digits. ``reach`` lets boxes end further down. ``only`` names the fields that are asked for.
     """
-    wanted = set(only) or {field.name for field in template.fields}
+    wanted = {field.name for field in template.fields} if only is None else set(only)
     labels = find_labels(sheet, template, is_loose=is_loose)
     taken = words_of(labels)
     found: dict[str, Reading] = {}
@@ -92,7 +97,7 @@ def read_form(sheet: Sheet, template: FieldTemplate, *, is_loose: bool, only: It
     for label in _once(labels):
         assert label.slot is not None  # noqa: S101 - _once gives labels of boxes only
         is_block = any(field.part for field in label.slot.fields) or label.slot.fields[0].format == "text"
-        cell = cell_of(label, labels, sheet, is_block=is_block, stretch=1.6 if is_loose else 1.0)
+        cell = cell_of(label, labels, sheet, is_block=is_block, stretch=reach)
         for field in label.slot.fields:
             if field.name in wanted and (read := entry(field, cell, sheet, taken, is_loose=is_loose)):
                 found[field.name] = Reading(read, _confidence(read, label))
@@ -101,26 +106,37 @@ def read_form(sheet: Sheet, template: FieldTemplate, *, is_loose: bool, only: It
     return _undisputed(found)
 
 
-def read_anything(sheet: Sheet, template: FieldTemplate) -> dict[str, Reading]:
-    """The generic template's fields: title, year, issuer, recipient, the largest amount that stands for itself."""
-    found = {
-        name: one for name, one in read_form(sheet, template, is_loose=False).items() if name != "tax_year"
-    }
-    rows = [row for row in sheet.rows if row]
-    if rows and template.field("document_title"):
-        upper = [row for row in rows if row[0].y < rows[0][0].y + 0.35] or rows[:1]
-        title = max(upper[:12], key=lambda row: (round(sorted(w.height for w in row)[len(row) // 2], 3), -row[0].y))
-        words = tuple(word for word in title if word.key)
-        if words:
-            found["document_title"] = Reading(_plain_entry(words), 0.6)
+def read_anything(page: Page, template: FieldTemplate) -> dict[str, Reading]:
+    """The generic template's fields: title, year, issuer, recipient, the largest amount that stands for itself.
+
+    Of an official form that no template knows, what is print and what was entered cannot be told apart: only amounts
+    with cents count there.
+    """
+    sheet = Sheet.of(page)
+    is_official = bool(_OFFICIAL.search(page.text))
+    found: dict[str, Reading] = {}
+    if not is_official:
+        known = read_form(sheet, template, is_loose=False)
+        found = {name: one for name, one in known.items() if name in ("issuer_name", "recipient_name")}
+    if title := _title(sheet):
+        found["document_title"] = Reading(_plain_entry(title), 0.6)
     if year := _year(sheet, template, set(), is_loose=False):
         found["tax_year"] = year
     field = template.field("any_amounts")
-    amounts = [run for row in rows if not _is_prose(row) for run in _amounts(field, row)] if field else []
-    if amounts:
-        best = max(amounts, key=lambda one: abs(float(one.value.replace(",", "").replace("$", "").strip("()-") or 0)))
-        found["any_amounts"] = Reading(best, 0.6)
+    amounts = [
+        one for row in sheet.rows if not _is_prose(row) for one in _amounts(field, row, cents=is_official)
+    ] if field else []
+    if field and amounts:
+        largest = max(amounts, key=lambda one: abs(Decimal(field.normal(one.value) or 0)))
+        found["any_amounts"] = Reading(largest, 0.6)
     return found
+
+
+def _title(sheet: Sheet) -> tuple[Word, ...]:
+    """The largest print of the upper third."""
+    rows = [tuple(word for word in row if word.key) for row in sheet.rows]
+    rows = [row for row in rows if row and row[0].y < sheet.rows[0][0].y + 0.35]
+    return max(rows[:15], key=lambda row: round(sorted(w.height for w in row)[len(row) // 2], 3), default=())
 
 
 # Which form it is
@@ -334,26 +350,16 @@ def _is_prose(row: Sequence[Word]) -> bool:
     return len(words) > 9 and sum(word.text.islower() for word in words) > 0.6 * len(words)
 
 
-def _amounts(field: Field, row: Sequence[Word]) -> Iterator[Entry]:
-    """Amounts with a dollar sign or cents."""
-    for word in row:
-        text = word.text.strip(";:")
-        if field.normal(text) and ("$" in text or re.search(r"\d\.\d\d\b", text)):
-            yield _plain_entry((word,), text)
-        elif field.normal(text) and (left := next((one for one in row if one.at == word.at - 1), None)) and left.text == "$":
+def _amounts(field: Field, row: Sequence[Word], *, cents: bool) -> Iterator[Entry]:
+    """Amounts with cents, and where ``cents`` are not asked for also those with a dollar sign."""
+    for before, word in pairwise((None, *row)):
+        text = word.text.strip(";:") if word else ""
+        if word is None or field.normal(text) is None:
+            continue
+        dollars = "$" in text or (before is not None and before.text == "$")
+        if re.search(r"\d\.\d\d\b", text) or (dollars and not cents):
             yield _plain_entry((word,), text)
 
 
 def _plain_entry(words: tuple[Word, ...], text: str | None = None) -> Entry:
     return Entry((words,), text or " ".join(word.text for word in words), is_valid=True)
-
-
-def has_entries(read: dict[str, Reading], template: FieldTemplate) -> bool:
-    """Whether anything is entered: the printed year and title are the form's own words."""
-    own = {"tax_year", "document_title"}
-    return any(name not in own for name in read) and bool(
-        {field.name for field in template.of(Need.REQUIRED, Need.OPTIONAL, Need.IMPORTANT, Need.EXTRA)} & set(read)
-    )
-
-
-__all__ = ["GENERIC", "Form", "Reading", "cells", "continues", "forms_on", "has_entries", "read_anything", "read_form"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.extraction.formats import Format
+from evalkit.extraction.formats import Format, misread
 from evalkit.extraction.schema import NOT_PRESENT, FieldStatus, FieldValue
 from evalkit.extraction.template import Field
 from evalkit.grounding.locate import Locator, boxes_of, occurrences
@@ -40,6 +40,8 @@ class Claim:
     is_ambiguous: bool = False
     span: tuple[int, int] | None = None
     """Characters of the page's text, where the extractor knows the very place."""
+    rows: tuple[tuple[int, int], ...] = ()
+    """As ``span``, of an entry of several lines, between which the page's text may have others."""
 
 
 @dataclass(frozen=True)
@@ -60,33 +62,59 @@ def proven(
     if claim.value is None or not claim.value.strip():
         status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.NOT_PRESENT
         return Proven(NOT_PRESENT.model_copy(update={"status": status, "confidence": claim.confidence}))
+    status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.FOUND
+    if lines := _lines(claim, field, bundle, pages):
+        return Proven(_made(field, claim, lines, status))
     place = next(_places(claim, field, bundle, locator, pages), None)
     if place is None:
         return _not_there(claim, field, locator, pages, agent)
-    page, start, end = place
-    status = FieldStatus.AMBIGUOUS if claim.is_ambiguous else FieldStatus.FOUND
-    return Proven(_at(field, claim.value, page, start, end, status, claim.confidence))
+    return Proven(_made(field, claim, [place], status))
 
 
-def value_at(field: Field, page: Page, start: int, end: int, confidence: float) -> FieldValue:
-    """The value that the words ``start..end`` of the page's text are."""
-    return _at(field, page.text[start:end], page, start, end, FieldStatus.FOUND, confidence)
-
-
-def _at(
-    field: Field, value: str, page: Page, start: int, end: int, status: FieldStatus, confidence: float
-) -> FieldValue:
-    raw = page.text[start:end]
+def _made(field: Field, claim: Claim, places: Sequence[tuple[Page, int, int]], status: FieldStatus) -> FieldValue:
+    value, (first, start, end) = claim.value or "", places[0]
+    raw = "\n".join(page.text[start:end] for page, start, end in places)
     normal = field.normal(raw) if field.format not in _PLAIN else None
     return FieldValue(
         status=status,
         value=normal or field.normal(value) or " ".join(value.split()),
         raw=raw,
-        page=page.page_num,
-        quote=_passage(page, start, end),
-        boxes=boxes_of(page, start, end),
-        confidence=confidence,
+        page=first.page_num,
+        quote=_passage(first, start, end),
+        boxes=tuple(box for page, start, end in places for box in boxes_of(page, start, end)),
+        confidence=claim.confidence,
     )
+
+
+def _lines(
+    claim: Claim, field: Field, bundle: DocumentBundle, pages: Sequence[int]
+) -> list[tuple[Page, int, int]] | None:
+    """The lines of an entry that has several, such as an address; None where they are not on one of the pages."""
+    value = claim.value or ""
+    if claim.rows and claim.page in pages:
+        page = bundle.page(claim.page or 0)
+        if _letters(" ".join(page.text[slice(*row)] for row in claim.rows)) == _letters(value):
+            return [(page, *row) for row in claim.rows]
+        return None
+    parts = [part for part in re.split(r"[,\n]\s*", value) if part.strip()]
+    if field.format != "text" or len(parts) < 2:
+        return None
+    for number in sorted(pages, key=lambda number: (number != claim.page, number)):
+        page, found = bundle.page(number), []
+        for part in parts:
+            # The lines of an entry stand below one another: each is looked for behind the one before.
+            after = found[-1][2] if found else 0
+            place = next(written(part, field, page.text, after, len(page.text)), None)
+            if place is None:
+                break
+            found.append((page, *place))
+        else:
+            return found
+    return None
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", canonical_text(text))
 
 
 def _places(
@@ -96,21 +124,34 @@ def _places(
     value, first = claim.value or "", _first(claim, pages)
     if claim.span and claim.page == first:
         page = bundle.page(first)
-        if _same(page.text[slice(*claim.span)], value, field):
+        if _same(page.text[slice(*claim.span)], value, field, is_recognised=page.status is PageStatus.OCR):
             yield page, *claim.span
     if claim.raw:
         near = locator.locate(claim.raw, first)
         if near.is_found or near.verdict in (QuoteVerdict.WRONG_PAGE, QuoteVerdict.UNCERTAIN):
             for page, start, end in near.parts:
                 if page.page_num in pages:
-                    yield from ((page, *span) for span in written(value, field, page.text, start, end))
+                    yield from ((page, *span) for span in _written(value, field, page, start, end))
     for number in sorted(pages, key=lambda number: (number != first, number)):
         page = bundle.page(number)
-        yield from ((page, *span) for span in written(value, field, page.text, 0, len(page.text)))
+        yield from ((page, *span) for span in _written(value, field, page, 0, len(page.text)))
+    if field.format == "text":  # a line break or a comma more or less
+        near = locator.locate(value, first)
+        if near.is_found and near.page in pages:
+            yield near.parts[0]
 
 
-def written(value: str, field: Field, text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where the value stands in ``text[start:end]``: in its own words, else in any writing of the same normal form."""
+def _written(value: str, field: Field, page: Page, start: int, end: int) -> Iterator[tuple[int, int]]:
+    return written(value, field, page.text, start, end, is_recognised=page.status is PageStatus.OCR)
+
+
+def written(
+    value: str, field: Field, text: str, start: int, end: int, *, is_recognised: bool = False
+) -> Iterator[tuple[int, int]]:
+    """Where the value stands in ``text[start:end]``: in its own words, else in any writing of the same normal form.
+
+    On a recognised page, an amount or number may have letters that were misread for digits.
+    """
     if not (wanted := canonical_text(value)):
         return
     for first, last in occurrences(wanted, text[start:end]):
@@ -122,7 +163,7 @@ def written(value: str, field: Field, text: str, start: int, end: int) -> Iterat
         for _, last in islice(words, at, at + _MOST_WORDS):
             run = text[start + first : start + last]
             bare = run.rstrip(".,;:")
-            if field.normal(bare) == normal:
+            if normal in (field.normal(bare), field.normal(misread(bare, field.format)) if is_recognised else None):
                 yield start + first, start + first + len(bare)
                 break
 
@@ -132,11 +173,14 @@ def _first(claim: Claim, pages: Sequence[int]) -> int:
     return claim.page if claim.page is not None and claim.page in pages else (pages[0] if pages else 0)
 
 
-def _same(text: str, value: str, field: Field) -> bool:
-    if canonical_text(text) == canonical_text(value):
+def _same(text: str, value: str, field: Field, *, is_recognised: bool) -> bool:
+    wanted = canonical_text(value)
+    if canonical_text(text) == wanted or canonical_text("".join(text.split())) == wanted:
         return True
-    normal = field.normal(text)
-    return field.format not in _PLAIN and normal is not None and normal == (field.normal(value) or value)
+    if field.format in _PLAIN:
+        return field.format == "pattern" and field.normal(" ".join(text.split())) == value
+    kept = field.normal(value) or value
+    return kept == field.normal(text) or (is_recognised and kept == field.normal(misread(text, field.format)))
 
 
 def _not_there(claim: Claim, field: Field, locator: Locator, pages: Sequence[int], agent: Agent) -> Proven:
