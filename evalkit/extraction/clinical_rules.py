@@ -6,9 +6,10 @@ Each rule is a row. Source: specification 002, section 3.3.1; contract ruling 16
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from evalkit.extraction.clinical_formats import HGVS, grade, marker, stripped_grade
 from evalkit.extraction.report import lexicon
@@ -35,100 +36,110 @@ def values_of(fields: Fields, name: str) -> dict[str, FieldValue]:
 # ------------------------------------------------------------------------------------------------- accuracy
 
 
+class Place(NamedTuple):
+    """Where a value's own words stand in the passage around it."""
+
+    name: str
+    """The field's whole name."""
+    words: str
+    before: str
+    """What stands before them in the passage."""
+    behind: str
+    """What follows, up to the end of the clause or row."""
+    quote: str
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class AccuracyRule:
     """A way in which a value that stands on the page may still not be what the page says."""
 
     name: str
     fields: tuple[str, ...]
-    """Names of the template's fields; empty: all."""
-    wrong: Callable[[str, FieldValue], str | None]
-    """By the field's whole name and its value: what is wrong, in a sentence, or None."""
+    """Names of the template's fields."""
+    wrong: Callable[[Place], str | None]
+    """What is wrong, in a sentence, or None. Words that stand twice in the passage are wrong if both places are."""
     score: float
 
-
-def _leaves_out_share(_name: str, value: FieldValue) -> str | None:
-    """ER "positive" where the line says "ER: positive (95 %)"."""
-    said = marker(value.raw or "") or ""
-    behind = _clause_behind(value)
-    share = re.match(r"[\s,;:(\t]*(?:\w+[\s,]+){0,2}?\(?\s*(?P<share>[<>]?\s*\d+(?:\.\d+)?\s*(?:%|percent))", behind)
-    if "%" not in said and share:
-        return f'Extracted as "{short(value.raw)}" but the source goes on with "{share["share"].strip()}": include the percentage'
-    return None
-
-
-def _leaves_out_distance(_name: str, value: FieldValue) -> str | None:
-    """Margins "clear" where the source says "clear (0.3 cm)"."""
-    behind = re.match(
-        r"[\s,;:(]*(?:\w+[\s,]+){0,3}?\(?\s*(?P<size>[<>]?\s*\d+(?:\.\d+)?\s*(?:mm|cm))\b", _clause_behind(value)
-    )
-    if not re.search(r"\d", value.raw or "") and behind:
-        return f'Extracted as "{short(value.raw)}" but the source goes on with "{behind["size"].strip()}": include the distance'
-    return None
-
-
-def _is_denied(_name: str, value: FieldValue) -> str | None:
-    """A value whose clause denies it: "carcinoma" of "negative for carcinoma"."""
-    for start, end in _within(value):
-        denied = left_out(value.quote or "", start, end)
-        if denied is None:
+    def broken(self, name: str, value: FieldValue) -> str | None:
+        """What is wrong with the value, if anything is."""
+        if base(name) not in self.fields:
             return None
-        return f'The source denies or doubts "{short(value.raw)}": {denied}'
+        said = [self.wrong(place) for place in places(name, value)]
+        return said[0] if said and all(said) else None
+
+
+def places(name: str, value: FieldValue) -> list[Place]:
+    """Every place of the value in its passage."""
+    quote = value.quote or ""
+    found = occurrences(canonical_text(value.raw), quote) if value.raw else ()
+    return [
+        Place(name, short(value.raw), quote[:start], _CLAUSE.split(quote[end:], maxsplit=1)[0], quote, start, end)
+        for start, end in found
+    ]
+
+
+def _leaves_out_share(place: Place) -> str | None:
+    """ER "positive" where the line says "ER: positive (95 %)"."""
+    share = _SHARE_BEHIND.match(place.behind)
+    if share and "%" not in (marker(place.words) or ""):
+        said = share["share"].strip()
+        return f'Extracted as "{place.words}" but the source goes on with "{said}": include the percentage'
     return None
 
 
-def _is_birthday(_name: str, value: FieldValue) -> str | None:
+def _leaves_out_distance(place: Place) -> str | None:
+    """Margins "clear" where the source says "clear (0.3 cm)"."""
+    size = _SIZE_BEHIND.match(place.behind)
+    if size and not re.search(r"\d", place.words):
+        said = size["size"].strip()
+        return f'Extracted as "{place.words}" but the source goes on with "{said}": include the distance'
+    return None
+
+
+def _is_denied(place: Place) -> str | None:
+    """A value whose clause denies it: "carcinoma" of "negative for carcinoma"."""
+    denied = left_out(place.quote, place.start, place.end)
+    return f'The source denies or doubts "{place.words}": {denied}' if denied else None
+
+
+def _is_birthday(place: Place) -> str | None:
     """The date of a report that is the patient's."""
-    for start, _ in _within(value):
-        before = (value.quote or "")[max(start - 24, 0) : start]
-        if re.search(r"(?i)\b(?:birth|dob|born)\b[^\d]*$", before):
-            return f'"{short(value.raw)}" is a date of birth in the source'
-        return None
-    return None
+    is_birth = re.search(r"(?i)\b(?:birth|dob|born)\b[^\d]*$", place.before[-24:])
+    return f'"{place.words}" is a date of birth in the source' if is_birth else None
 
 
-def _is_dcis(_name: str, value: FieldValue) -> str | None:
+def _is_nuclear(place: Place) -> str | None:
     """A nuclear grade is not the grade of the tumor."""
-    for start, end in _within(value):
-        if re.search(r"(?i)\bnuclear\s+(?:grade\W*)?$", (value.quote or "")[max(start - 18, 0) : start]) or re.match(
-            r"(?i)nuclear", (value.quote or "")[start:end]
-        ):
-            return f'"{short(value.raw)}" is a nuclear grade in the source'
-        return None
-    return None
+    is_nuclear = re.search(r"(?i)\bnuclear\s+(?:grade\W*)?$", place.before[-18:]) or place.words.lower().startswith(
+        "nuclear"
+    )
+    return f'"{place.words}" is a nuclear grade in the source' if is_nuclear else None
 
 
-def _other_marker(name: str, value: FieldValue) -> str | None:
-    """A result whose passage does not name its stain."""
-    item = name.partition(".")[2]
+def _is_other_marker(place: Place) -> str | None:
+    """A result whose passage does not name its stain before it."""
+    item = place.name.partition(".")[2]
     words = _marker_words().get(item.lower())
-    quote = canonical_text(value.quote or "")
-    if words is None or any(canonical_text(word) in quote for word in words):
+    before = canonical_text(place.before)
+    if words is None or any(canonical_text(word) in before for word in words):
         return None
     return f"The passage does not name {item}"
 
 
+_CLAUSE = re.compile(r"[.;](?=\s|$)|\n")
+_SHARE_BEHIND = re.compile(r"[\s,:(\t]*(?:\w+[\s,]+){0,2}?\(?\s*(?P<share>[<>]?\s*\d+(?:\.\d+)?\s*(?:%|percent))")
+_SIZE_BEHIND = re.compile(r"[\s,:(]*(?:\w+[\s,]+){0,3}?\(?\s*(?P<size>[<>]?\s*\d+(?:\.\d+)?\s*(?:mm|cm))\b")
+
 ACCURACY: tuple[AccuracyRule, ...] = (
     AccuracyRule("denied", ("histology", "grade", "stage"), _is_denied, 0.0),
     AccuracyRule("date of birth", ("date",), _is_birthday, 0.0),
-    AccuracyRule("nuclear grade", ("grade",), _is_dcis, 0.3),
-    AccuracyRule("other marker", ("ihcMarkers",), _other_marker, 0.3),
+    AccuracyRule("nuclear grade", ("grade",), _is_nuclear, 0.3),
+    AccuracyRule("other marker", ("ihcMarkers",), _is_other_marker, 0.3),
     AccuracyRule("share left out", ("ihcMarkers",), _leaves_out_share, 0.6),
     AccuracyRule("distance left out", ("margins",), _leaves_out_distance, 0.6),
 )
-
-
-def _within(value: FieldValue) -> Iterator[tuple[int, int]]:
-    """Where the value's own words stand in the passage around it."""
-    if value.raw and value.quote:
-        yield from occurrences(canonical_text(value.raw), value.quote)
-
-
-def _clause_behind(value: FieldValue) -> str:
-    """What follows the value up to the end of its clause or cell row."""
-    for _, end in _within(value):
-        return re.split(r"[.;](?=\s|$)|\n", (value.quote or "")[end:], maxsplit=1)[0]
-    return ""
 
 
 def short(text: str | None) -> str:

@@ -267,11 +267,7 @@ def _asks_for_values(template: FieldTemplate) -> bool:
 
 
 def _ruled(name: str, value: FieldValue) -> FieldScore:
-    broken = [
-        (rule.score, said)
-        for rule in ACCURACY
-        if (not rule.fields or base(name) in rule.fields) and (said := rule.wrong(name, value))
-    ]
+    broken = [(rule.score, said) for rule in ACCURACY if (said := rule.broken(name, value))]
     broken.sort(key=lambda pair: pair[0])
     return FieldScore(name, True, broken[0][0] if broken else 1.0, tuple(said for _, said in broken))
 

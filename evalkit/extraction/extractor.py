@@ -134,8 +134,8 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             if field.reader == "whole_text":
                 continue
             found = read(field, self._report, again=field.name in focus)
-            told = [one for one in found if one.text not in wrong.get(field.name, ())] or found
-            claims += [_claim(field, one) for one in (told if field.many else told[:1])]
+            others = [one for one in found if one.text not in wrong.get(field.name, ())]
+            claims += [_claim(field, one) for one in (found if field.many else (others or found)[:1])]
             if not found:
                 claims.append(ClaimedField(field=field.name, status="not_present"))
         return ClaimedFields(reasoning="Read by labels, tables and the words of findings.", fields=tuple(claims))
