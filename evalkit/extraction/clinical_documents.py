@@ -34,22 +34,30 @@ class ReportPages:
     """Instead of what the type and the text say."""
 
 
+@dataclass(frozen=True)
+class Extracted:
+    """One report's fields, and what was answered for them."""
+
+    extraction: Extraction
+    result: ReliabilityLoopResult
+
+
 async def extract_reports(
     bundle: DocumentBundle,
     reports: Sequence[ReportPages],
     loop: ReliabilityLoop,
     on_progress: Progress | None = None,
-) -> tuple[Extraction, ...]:
+) -> tuple[Extracted, ...]:
     """The fields of every report, in the order of their pages. UsageError where a template does not exist."""
     ordered = sorted(reports, key=lambda one: one.start_page)
     results = await asyncio.gather(*(_extracted(bundle, one, loop, on_progress) for one in ordered))
-    extractions: list[Extraction] = []
+    done: list[Extracted] = []
     start = 1
     for one, (form, result, trouble) in zip(ordered, results, strict=True):
         made = extraction_of(result, form, one.document_type, (one.start_page, one.end_page), more=trouble, start=start)
         start += len(made.issues)
-        extractions.append(made)
-    return tuple(extractions)
+        done.append(Extracted(made, result))
+    return tuple(done)
 
 
 async def _extracted(

@@ -227,6 +227,7 @@ class ClinicalExtractor:
             reasoning=" ".join(answer.reasoning for answer in told).strip(),
             failure=(failed.failure or "no answer") if failed else None,
             seen=seen or look(template, report),
+            answers=tuple(answers),
         )
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical_rules import base, values_of
@@ -33,7 +33,7 @@ from evalkit.extraction.schema import Extraction, FieldValue, IterationRecord
 from evalkit.extraction.template import FieldTemplate, Need
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import Model
+from evalkit.llm.model import Answer, Model
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +73,10 @@ class ReliabilityLoopResult:
     met_threshold: bool
     stopped_reason: str
     processing_seconds: float
+    failure: Issue | None = None
+    """Which of the two could not answer, and why."""
+    answers: tuple[Answer[Any], ...] = ()
+    """All that were given, for what they cost."""
 
     @property
     def final_score(self) -> float | None:
@@ -95,9 +99,10 @@ class ReliabilityLoopResult:
 
         A report of which no required field is there is never accepted: nothing says that it is such a report.
         """
-        if self.best is None or not self.met_threshold or self.best.attempt.unproven or lacks_all(self.best.attempt):
+        best = self.best
+        if best is None or not self.met_threshold or self.failure or best.attempt.unproven or lacks_all(best.attempt):
             return "ESCALATE_TO_SME"
-        is_clean = all(issue.severity == "minor" for issue in self.best.feedback.issues)
+        is_clean = all(issue.severity == "minor" for issue in best.feedback.issues)
         return "AUTO_ACCEPT" if is_clean else "ESCALATE_TO_SME"
 
 
@@ -139,16 +144,21 @@ class ReliabilityLoop:
         report = Report([bundle.page(number) for number in pages])
         seen = look(template, report)
         history: list[Iteration] = []
+        answers: list[Answer[Any]] = []
+        failure: Issue | None = None
         again: Again | None = None
         while True:
             number = len(history) + 1
             # As much time as is left, for each call: one that hangs would else hold a document for ever.
             attempt = await _until(deadline, self._extractor.attempt(bundle, pages, template, again, report, seen))
-            evaluation = None
-            if attempt is not None and attempt.failure is None:
-                evaluation = await _until(deadline, self._evaluator.evaluate(attempt))
+            answers += attempt.answers if attempt else ()
+            if attempt is not None and attempt.failure:
+                reason, failure = NOT_EXTRACTED, _agent_failed("extractor", attempt.failure)
+                break
+            evaluation = await _until(deadline, self._evaluator.evaluate(attempt)) if attempt else None
+            answers += evaluation.answers if evaluation else ()
             if attempt is None or evaluation is None:
-                reason = NOT_EXTRACTED if attempt is not None and attempt.failure else TIMED_OUT
+                reason = TIMED_OUT
                 break
             previous = history[-1].score.overall if history else None
             history.append(_iteration(number, attempt, evaluation, previous))
@@ -157,7 +167,7 @@ class ReliabilityLoop:
             if on_progress:
                 on_progress(number, current)
             if current is None:
-                reason = NOT_JUDGED
+                reason, failure = NOT_JUDGED, _agent_failed("evaluator", evaluation.failure)
                 break
             decision = self._optimizer.should_continue(current, previous, number, self.config)
             reason = decision.reason
@@ -166,7 +176,18 @@ class ReliabilityLoop:
             again = Again(evaluation.feedback, attempt.fields, number, self.config.quality_threshold)
         best = _best(history)
         met = best is not None and (best.score.overall or 0.0) >= self.config.quality_threshold
-        return ReliabilityLoopResult(best, tuple(history), met, reason, self._clock() - began)
+        seconds = self._clock() - began
+        return ReliabilityLoopResult(best, tuple(history), met, reason, seconds, failure, tuple(answers))
+
+
+def _agent_failed(agent: Literal["extractor", "evaluator"], why: str | None) -> Issue:
+    return Issue.of(
+        agent,
+        f"{agent.upper()}-AGENT-FAILED",
+        IssueSeverity.BLOCKER,
+        f"The {agent} could not answer: {why or 'no reason given'}",
+        suggested_fix="Read the report, or run the document again",
+    )
 
 
 async def _until(deadline: float, call: Awaitable[T]) -> T | None:
@@ -242,7 +263,9 @@ def extraction_of(
     known = {_key(issue) for issue in open_now}
     gone = {_key(issue): issue for issue in earlier if _key(issue) not in known}
     repaired = [issue.model_copy(update={"status": "repaired"}) for issue in gone.values()]
-    stopped = [] if result.met_threshold else [_unmet(result, template)]
+    stopped = [result.failure] if result.failure else []
+    if not result.met_threshold:
+        stopped.append(_unmet(result, template))
     if result.best and lacks_all(result.best.attempt):
         stopped.append(_empty(template))
     issues = _numbered([*more, *stopped, *open_now, *repaired], start)
