@@ -18,6 +18,7 @@ from evalkit.extraction.forms import (
     OWN_PRINT,
     Form,
     Reading,
+    is_official,
     read_anything,
     read_form,
 )
@@ -187,8 +188,11 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
     def _unknown(self) -> FormAnswer:
         """A document that no template but the generic one fits."""
         found: dict[str, PlacedFormField] = {}
-        for page in self.bundle.between(self.part.start_page, self.part.end_page):
-            for one in _fields(read_anything(page, template(self.fixed or GENERIC)), page.page_num):
+        pages = list(self.bundle.between(self.part.start_page, self.part.end_page))
+        official = any(map(is_official, pages))
+        for page in pages:
+            read = read_anything(page, template(self.fixed or GENERIC), is_official=official)
+            for one in _fields(read, page.page_num):
                 found.setdefault(one.name, one)
         title = found["document_title"].value or "" if "document_title" in found else ""
         kind = next((one for one in GENERIC_TYPES[:2] if one.lower() in title.lower()), GENERIC)

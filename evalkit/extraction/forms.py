@@ -27,8 +27,13 @@ OWN_PRINT = frozenset(("tax_year", "document_title"))
 _ENOUGH = 0.3
 #: And of its labels alone; a letter about a form has none.
 _ENOUGH_LABELS = 0.2
+#: Without its title it has this share of its labels.
+_UNTITLED = 0.6
+#: The year of an official form is printed so much larger than the rest.
+_LARGE = 1.3
 #: Evidence from which there is no doubt about the type.
 _CERTAIN = 0.6
+_NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}(?:-[A-Z0-9]{1,5})?|W-?\d\w*")
 _YEAR = re.compile(r"20\d\d")
 _MONTH = re.compile(
     r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?|rev\.?|revised|\(rev\.?", re.IGNORECASE
@@ -106,21 +111,26 @@ def read_form(
     return _undisputed(found)
 
 
-def read_anything(page: Page, template: FieldTemplate) -> dict[str, Reading]:
+def is_official(page: Page) -> bool:
+    """Whether the page prints what the forms of the tax office print."""
+    return bool(_OFFICIAL.search(page.text))
+
+
+def read_anything(page: Page, template: FieldTemplate, *, is_official: bool) -> dict[str, Reading]:
     """The generic template's fields: title, year, issuer, recipient, the largest amount that stands for itself.
 
     Of an official form that no template knows, what is print and what was entered cannot be told apart: only amounts
     with cents count there.
     """
     sheet = Sheet.of(page)
-    is_official = bool(_OFFICIAL.search(page.text))
     found: dict[str, Reading] = {}
     if not is_official:
         known = read_form(sheet, template, is_loose=False)
         found = {name: one for name, one in known.items() if name in ("issuer_name", "recipient_name")}
     if title := _title(sheet):
         found["document_title"] = Reading(_plain_entry(title), 0.6)
-    if year := _year(sheet, template, set(), is_loose=False):
+    year = _year(sheet, template, set(), is_loose=False)
+    if year and (not is_official or year.entry.words[0].height > _LARGE * sheet.line_height):
         found["tax_year"] = year
     field = template.field("any_amounts")
     amounts = [
@@ -135,7 +145,7 @@ def read_anything(page: Page, template: FieldTemplate) -> dict[str, Reading]:
 def _title(sheet: Sheet) -> tuple[Word, ...]:
     """The largest print of the upper third."""
     rows = [tuple(word for word in row if word.key) for row in sheet.rows]
-    rows = [row for row in rows if row and row[0].y < sheet.rows[0][0].y + 0.35]
+    rows = [row for row in rows if len(row) > 1 and sum(len(word.key) for word in row) > 7 and row[0].y < sheet.rows[0][0].y + 0.35]
     return max(rows[:15], key=lambda row: round(sorted(w.height for w in row)[len(row) // 2], 3), default=())
 
 
@@ -150,8 +160,15 @@ def _likely(sheet: Sheet) -> list[FieldTemplate]:
         for one in templates("tax")
         if one.signs
     }
-    named = [one for one, count in rough.items() if count]
-    return sorted(named or rough, key=lambda one: -rough[one])
+    likely = [one for one, count in rough.items() if count] or (list(rough) if sheet.is_recognised else [])
+    least = 2 if sheet.is_recognised else 0.1 * max((len(slots(one)) for one in likely), default=0)
+    likely = [one for one in likely if _hits(whole, one) >= least]
+    return sorted(likely, key=lambda one: -rough[one])
+
+
+def _hits(whole: str, template: FieldTemplate) -> int:
+    """The boxes of which a label is in the page's letters: told quickly, and enough to leave out what is no form."""
+    return sum(any(key in whole for key in map(key_of, slot.labels) if len(key) > 7) for slot in slots(template))
 
 
 def _typed(sheet: Sheet, likely: Sequence[FieldTemplate]) -> Form | None:
@@ -172,8 +189,20 @@ def _evidence(sheet: Sheet, template: FieldTemplate) -> float:
     if share < _ENOUGH_LABELS:
         return 0.0
     said = [bool(find_text(sheet, sign)) for sign in template.signs]
+    if not said[0] and (share < _UNTITLED or _has_other_title(sheet, template)):
+        return 0.0
     title = 0.6 * said[0] + 0.4 * sum(said[1:]) / max(len(said) - 1, 1)
     return 0.5 * title + 0.5 * min(1.0, share / 0.8)
+
+
+def _has_other_title(sheet: Sheet, template: FieldTemplate) -> bool:
+    """Whether the sheet is headed by the number of another form: "Form 1042-S"."""
+    own = key_of(template.signs[0])
+    for word in sheet.words:
+        after = sheet.right_of(word)[:1] if word.key == "form" else ()
+        if after and _NUMBER.fullmatch(after[0].text.strip(",.")) and key_of(after[0].text) != own:
+            return True
+    return False
 
 
 # Several forms on one page
