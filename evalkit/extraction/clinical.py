@@ -13,7 +13,19 @@ from dataclasses import dataclass
 from functools import cache
 
 from evalkit.documents.bundle import Page
-from evalkit.extraction.clinical_formats import ALTERATION, GENE, HGVS, is_gene, lab, margin, marker, msi, stage, tmb, variant
+from evalkit.extraction.clinical_formats import (
+    ALTERATION,
+    GENE,
+    HGVS,
+    is_gene,
+    lab,
+    margin,
+    marker,
+    msi,
+    stage,
+    tmb,
+    variant,
+)
 from evalkit.extraction.report import Cell, Line, Report, lexicon
 from evalkit.extraction.template import Field
 from evalkit.grounding.clause import left_out
@@ -41,8 +53,13 @@ _MARGIN = re.compile(
 )
 _ANY_MARGIN = re.compile(r"(?i)[^.;\n\t]*\bmargins?\b[^.;\n\t]*")
 _PTNM = re.compile(r"\b[ycra]{0,2}pT(?:is|[0-4X][a-d]?)[^\n\t]{0,30}")
-_GREATEST = re.compile(r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)")
-_MASS = re.compile(r"(?i)\b(?:mass|tumou?r|lesion|nodule)\b[^.;\n\t]{0,50}?\b(?:measur(?:es|ing|ed)|of|is|,)\s*(?:about |approximately )?(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))")
+_GREATEST = re.compile(
+    r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)"
+)
+_OF_SPECIMEN = re.compile(r"(?i)\bspecimen\b[^.;]*$")
+_MASS = re.compile(
+    r"(?i)\b(?:mass|tumou?r|lesion|nodule)\b[^.;\n\t]{0,50}?\b(?:measur(?:es|ing|ed)|of|is|,)\s*(?:about |approximately )?(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))"
+)
 _LAB_ITEM = re.compile(
     r"(?P<name>[A-Z][A-Za-z0-9/ -]{1,40}?(?:\s*\([A-Za-z0-9/ -]{1,12}\))?)\s*(?:count)?\s*(?::|\s)\s*(?P<value>[<>]?\s*\d+(?:[.,]\d+)*\s*(?:[A-Za-z%µ^x*/0-9.]+(?:/[A-Za-z0-9µ^]+)?)?\s*\((?:(?:ref(?:erence)?(?: range)?|normal|range)\.?:?\s*)?[^()\n]{1,40}\))"
 )
@@ -87,8 +104,10 @@ def speaks_of(field: Field, report: Report) -> Line | None:
     if field.mentions is None:
         return None
     pattern, untold = re.compile(field.mentions), _untold()
-    is_section = field.reader == "section"
-    for line in report.lines if is_section else report.told:
+    if field.reader == "section":
+        names = {*field.labels, *field.more_labels}
+        return next((line for line in report.lines if line.part in names), None)
+    for line in report.told:
         text = f"{line.text}\n"
         if (found := pattern.search(text)) and not untold.search(text, found.start(), min(found.end() + 60, len(text))):
             return line
@@ -101,6 +120,8 @@ def speaks_of(field: Field, report: Report) -> Line | None:
 def _labelled(field: Field, report: Report, again: bool) -> Iterator[Found]:
     """What stands beside one of the field's labels and is in its format."""
     for line, start, end in _beside_labels(field, report, again):
+        if field.format == "measurement" and _OF_SPECIMEN.search(line.page.text, max(start - 50, line.start), start):
+            continue
         if found := _in_format(field, line.page, start, end):
             yield Found(line.page, *found, SURE if not again else GUESSED)
 
@@ -221,6 +242,8 @@ def _in_words(*patterns: re.Pattern[str], format_of: Callable[[str], str | None]
                     continue
                 for match in pattern.finditer(line.text):
                     start, end = match.span("size") if "size" in pattern.groupindex else match.span()
+                    if "size" in pattern.groupindex and _OF_SPECIMEN.search(line.text, max(start - 50, 0), start):
+                        continue
                     words = line.text[start:end].rstrip(" .,;:")
                     if format_of(words) is not None:
                         yield Found(
@@ -233,11 +256,13 @@ def _in_words(*patterns: re.Pattern[str], format_of: Callable[[str], str | None]
 def _histology(field: Field, report: Report, again: bool) -> Iterator[Found]:
     """A tumor's name: beside its label, then in the diagnosis, at another look anywhere; none that is denied."""
     for line, start, end in _beside_labels(field, report, again):
-        yield from _tumors(line, start, end, SURE)
+        yield from _fullest(_tumors(line, start, end, SURE))
     named = [line for line in report.lines if "diagnosis" in line.part and line.group == "other"]
     lines = list(report.told) if again else named
     beside = tuple(lexicon()["histology"]["beside"])
-    found = [one for line in lines for one in _tumors(line, line.start, line.end, GUESSED if again else LIKELY)]
+    found = [
+        one for line in lines for one in _fullest(_tumors(line, line.start, line.end, GUESSED if again else LIKELY))
+    ]
     yield from sorted(found, key=lambda one: any(word in one.text.lower() for word in beside))
     if again and not found:
         for line in report.told:
@@ -249,6 +274,11 @@ def _tumors(line: Line, start: int, end: int, confidence: float) -> Iterator[Fou
     for match in _tumor().finditer(line.page.text, start, end):
         if left_out(line.page.text, *match.span()) is None and not re.match(r"(?i)metasta", match.group()):
             yield Found(line.page, *match.span(), confidence)
+
+
+def _fullest(found: Iterable[Found]) -> list[Found]:
+    """Of the names that one line has, the one of most words first: "carcinoma" is short for another of them."""
+    return sorted(found, key=lambda one: -len(one.text.split()))
 
 
 @cache
@@ -274,7 +304,9 @@ def _markers(_field: Field, report: Report, again: bool) -> Iterator[Found]:
         for number, (match, name) in enumerate(names):
             if number and match.start() < names[number - 1][0].end():
                 continue
-            behind = next((other.start() for other, _ in names[number + 1 :] if other.start() >= match.end()), len(line.text))
+            behind = next(
+                (other.start() for other, _ in names[number + 1 :] if other.start() >= match.end()), len(line.text)
+            )
             if found := _result(line, match.end(), behind, again):
                 yield Found(line.page, *found, GUESSED if again else LIKELY, name)
 
@@ -283,7 +315,10 @@ def _stained(line: Line) -> Iterator[Found]:
     first = next((cell for cell in line.cells if cell.text), None)
     if first is None:
         return
-    name = next((name for name, pattern in _stains() if (m := pattern.match(first.text)) and len(first.text) - m.end() < 14), None)
+    name = next(
+        (name for name, pattern in _stains() if (m := pattern.match(first.text)) and len(first.text) - m.end() < 14),
+        None,
+    )
     results = [cell for cell in line.cells if cell.start > first.start and cell.text and marker(cell.text)]
     if name and results:
         yield Found(line.page, results[0].start, results[-1].end, SURE, name)
@@ -292,7 +327,9 @@ def _stained(line: Line) -> Iterator[Found]:
 def _result(line: Line, start: int, end: int, again: bool) -> tuple[int, int] | None:
     """The result behind a stain's name, up to the next one or the end of its clause."""
     text = line.text[start:end]
-    if not again and not re.match(r"\s*(?:\([^)]*\)\s*)?(?:[:=,-]|is\b|was\b|status\b|positive|negative|equivocal|\d|[<>])", text, re.I):
+    if not again and not re.match(
+        r"\s*(?:\([^)]*\)\s*)?(?:[:=,-]|is\b|was\b|status\b|positive|negative|equivocal|\d|[<>])", text, re.I
+    ):
         return None
     stop = _SENTENCE.search(text)
     clause = text[: stop.start()] if stop else text
@@ -326,7 +363,9 @@ def _sizes(field: Field, report: Report, again: bool) -> Iterator[Found]:
     for line in report.lines if again else report.told:
         if line.group in ("history", "method"):
             continue
-        spans = [(cell.start, cell.end) for cell in line.cells if not _BEFORE.match(cell.header)] or [(line.start, line.end)]
+        spans = [(cell.start, cell.end) for cell in line.cells if not _BEFORE.match(cell.header)] or [
+            (line.start, line.end)
+        ]
         for start, end in spans:
             for match in _SIZE.finditer(line.page.text, start, end):
                 about = re.search(r"[A-Za-z-]{4,}", line.page.text[match.end() : match.end() + 30])
@@ -350,7 +389,10 @@ def _variants(_field: Field, report: Report, again: bool) -> Iterator[Found]:
         yield Found(page, start, end, confidence, str(number))
     if not number:
         for line in report.told:
-            for match in re.finditer(r"(?i)\bno (?:\w+[\s,-]+){0,6}?(?:variants?|mutations?|alterations?)\b(?:\s+\w+){0,3}?\s+(?:detected|identified|found|reported)", line.text):
+            for match in re.finditer(
+                r"(?i)\bno (?:\w+[\s,-]+){0,6}?(?:variants?|mutations?|alterations?)\b(?:\s+\w+){0,3}?\s+(?:detected|identified|found|reported)",
+                line.text,
+            ):
                 yield Found(line.page, line.start + match.start(), line.start + match.end(), LIKELY, "1")
                 return
 
@@ -358,34 +400,47 @@ def _variants(_field: Field, report: Report, again: bool) -> Iterator[Found]:
 def _named(text: str) -> set[str]:
     """The changes in a text; an unknown effect only with its gene, as many variants have it."""
     normal = variant(text) or ""
-    return {change for change in HGVS.findall(text) if change != "p.?"} or {normal}
+    return {change.strip(")") for change in HGVS.findall(text) if change != "p.?"} or {normal}
 
 
-def _changes(report: Report, again: bool) -> Iterator[tuple[Page, int, int, float]]:
+Change = tuple[Page, int, int, float]
+"""Where a variant stands, and how sure that is."""
+_NEAR = re.compile(
+    rf"\b(?P<gene>{GENE})\b(?:\s*[,:(]?\s*(?:NM_\d+(?:\.\d+)?)?[\s,:(-]*)(?:{HGVS.pattern})(?:[\s,;(]*(?:{HGVS.pattern})\)?)?"
+)
+_CLINICAL = re.compile(rf"\b(?P<gene>{GENE})[\s:,(]+(?:{ALTERATION.pattern})")
+_JOINED = re.compile(rf"\b(?P<gene>{GENE})\s*(?:::|-|/)\s*{GENE}\s+(?:gene )?(?:fusion|rearrangement)")
+
+
+def _changes(report: Report, again: bool) -> Iterator[Change]:
     for line in report.told:
-        if line.kind == "row":
-            gene = next((cell for cell in line.cells if is_gene(cell.text.split(" ")[0])), None)
-            changes = [cell for cell in line.cells if HGVS.search(cell.text) or ALTERATION.fullmatch(cell.text)]
-            if gene and changes and changes[0].start > gene.start:
-                yield line.page, gene.start, changes[-1].end, SURE
-                continue
-            if changes:
-                yield line.page, changes[0].start, changes[-1].end, LIKELY
-                continue
-        near = rf"\b(?P<gene>{GENE})\b(?:\s*[,:(]?\s*(?:NM_\d+(?:\.\d+)?)?[\s,:(-]*)(?P<change>{HGVS.pattern})(?:[\s,;(]*(?P<more>{HGVS.pattern})\)?)?"
-        for match in re.finditer(near, line.text):
-            if is_gene(match["gene"]):
-                yield line.page, line.start + match.start(), line.start + match.end(), LIKELY
-        if not again:
+        in_row = list(_in_row(line))
+        yield from in_row
+        if in_row:
             continue
-        for match in re.finditer(rf"\b(?P<gene>{GENE})[\s:,(]+(?P<change>{ALTERATION.pattern.replace('(?i:', '(?i:')})", line.text):
-            if is_gene(match["gene"]) and left_out(line.page.text, line.start + match.start(), line.start + match.end()) is None:
+        yield from _matched(line, _NEAR, LIKELY)
+        if again:
+            yield from _matched(line, _CLINICAL, GUESSED)
+            yield from _matched(line, _JOINED, GUESSED)
+            for match in HGVS.finditer(line.text):
                 yield line.page, line.start + match.start(), line.start + match.end(), GUESSED
-        for match in re.finditer(rf"\b{GENE}\s*(?:::|-|/)\s*{GENE}\s+(?:gene )?(?:fusion|rearrangement)", line.text):
-            if left_out(line.page.text, line.start + match.start(), line.start + match.end()) is None:
-                yield line.page, line.start + match.start(), line.start + match.end(), GUESSED
-        for match in HGVS.finditer(line.text):
-            yield line.page, line.start + match.start(), line.start + match.end(), GUESSED
+
+
+def _in_row(line: Line) -> Iterator[Change]:
+    """From the cell with the gene to the last one with a change."""
+    gene = next((cell for cell in line.cells if is_gene(cell.text.split(" ")[0])), None)
+    changes = [cell for cell in line.cells if HGVS.search(cell.text) or ALTERATION.fullmatch(cell.text)]
+    if changes:
+        is_before = gene is not None and gene.start < changes[0].start
+        yield line.page, gene.start if gene and is_before else changes[0].start, changes[-1].end, SURE
+
+
+def _matched(line: Line, pattern: re.Pattern[str], confidence: float) -> Iterator[Change]:
+    """What is said of a gene; not what is denied."""
+    for match in pattern.finditer(line.text):
+        start, end = line.start + match.start(), line.start + match.end()
+        if is_gene(match["gene"]) and left_out(line.page.text, start, end) is None:
+            yield line.page, start, end, confidence
 
 
 def _genes(_field: Field, report: Report, again: bool) -> Iterator[Found]:
@@ -423,7 +478,8 @@ def _tested(line: Line, again: bool) -> Found | None:
     results: list[Cell] = [
         cell
         for cell in cells[1:]
-        if re.match(r"[<>≤≥]?\s*\d", cell.text) and (_RESULT.match(cell.header) if known else not re.match(r"\d+(?:\.\d+)?\s*[-–]\s*\d", cell.text))
+        if re.match(r"[<>≤≥]?\s*\d", cell.text)
+        and (_RESULT.match(cell.header) if known else not re.match(r"\d+(?:\.\d+)?\s*[-–]\s*\d", cell.text))
     ]
     if not results or results[0].start <= first.start:
         return None
@@ -461,6 +517,8 @@ def _institution(field: Field, report: Report, again: bool) -> Iterator[Found]:
     """Beside its label, then the letterhead; at another look any short line that has the words of one."""
     never = re.compile(lexicon()["institution"]["never"])
     for line, start, end in _beside_labels(field, report, False):
+        if line.page.text[line.start : start].strip(" :-•\t").lower() not in field.labels and line.kind != "row":
+            continue  # the word within a sentence
         words = _SENTENCE.split(line.page.text[start:end], maxsplit=1)[0].split("\t")[0].strip(" :,-")
         if 3 <= len(words) <= 80 and not words[0].isdigit() and not never.search(words):
             first = line.page.text.index(words, start)
@@ -468,7 +526,13 @@ def _institution(field: Field, report: Report, again: bool) -> Iterator[Found]:
     name = re.compile(lexicon()["institution"]["words"])
     for line in report.lines if again else report.lines[:4]:
         text = re.split(r"\s[-–|]\s|\|", line.text)[0].strip()
-        if line.kind != "row" and 4 <= len(text) <= 70 and name.search(text) and not never.search(text) and not text.endswith("."):
+        if (
+            line.kind != "row"
+            and 4 <= len(text) <= 70
+            and name.search(text)
+            and not never.search(text)
+            and not text.endswith(".")
+        ):
             first = line.start + line.text.index(text)
             yield Found(line.page, first, first + len(text), LIKELY)
 
@@ -515,8 +579,12 @@ _BY_FORMAT: Mapping[str, _Reader] = {
         format_of=msi,
     ),
     "tmb": _in_words(
-        re.compile(r"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{0,30}(?P<size>\d+(?:\.\d+)?\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)?\.?\s*(?:/|per)\s*(?:mb|megabase))"),
-        re.compile(r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?\s*(?:/|per)\s*(?:mb|megabase))"),
+        re.compile(
+            r"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{0,30}(?P<size>\d+(?:\.\d+)?\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)?\.?\s*(?:/|per)\s*(?:mb|megabase))"
+        ),
+        re.compile(
+            r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?\s*(?:/|per)\s*(?:mb|megabase))"
+        ),
         format_of=tmb,
     ),
     "marker": _markers,

@@ -14,14 +14,24 @@ _GRADE_PREFIX = re.compile(
     r"(?i)^(?:(?:modified|combined|overall|tumou?r|histologic(?:al)?|nottingham|bloom[- ]richardson|scarff|elston|ellis|"
     r"figo|who|sbr|fnclcc|nuclear|edmondson|fuhrman|isup|final|the)[\s,/-]*)*(?:(?:grades?|score|g)(?![a-z])[\s:=.-]*)*"
 )
-_GRADE = re.compile(r"(?i)(?P<number>[123]|i{1,3})(?!\w)(?:\s*(?:of|/|out of)\s*3(?!\d))?|(?P<word>well|moderate(?:ly)?|poorly|poor)\b")
-_WORDS_OF_GRADE = {"well": "well", "moderate": "moderately", "moderately": "moderately", "poor": "poorly", "poorly": "poorly"}
+_GRADE = re.compile(
+    r"(?i)(?P<number>[123]|i{1,3})(?!\w)(?:\s*(?:of|/|out of)\s*3(?!\d))?|(?P<word>well|moderate(?:ly)?|poorly|poor)\b"
+)
+_WORDS_OF_GRADE = {
+    "well": "well",
+    "moderate": "moderately",
+    "moderately": "moderately",
+    "poor": "poorly",
+    "poorly": "poorly",
+}
 
 _FREE = re.compile(
     r"(?i)\b(?:negative|uninvolved|not involved|clear|free|unremarkable|tumou?r-free|no (?:residual )?(?:tumou?r|carcinoma|"
     r"malignancy|neoplasm)|r0)\b"
 )
-_INVOLVED = re.compile(r"(?i)(?<!not )\b(?:positive|involve[sd]?|involving|present at|transected|extends? to|r1|r2)\b(?! by)|\binvolved by\b")
+_INVOLVED = re.compile(
+    r"(?i)(?<!not )\b(?:positive|involve[sd]?|involving|present at|transected|extends? to|r1|r2)\b(?! by)|\binvolved by\b"
+)
 _CLOSE = re.compile(r"(?i)\bclose(?!st)\b|\bnarrow\b")
 _DISTANCE = re.compile(r"(?i)(?P<sign>[<>≤≥]\s*)?(?P<size>\d+(?:\.\d+)?)\s*(?P<unit>mm|cm)\b")
 
@@ -30,7 +40,10 @@ _POLARITY = re.compile(
     r"|\b(?P<maybe>equivocal|indeterminate)\b"
     r"|\b(?P<yes>positive|reactive|expressed|intact|retained|preserved|overexpressed|amplified|detected)\b"
 )
-_PERCENT = re.compile(r"(?P<sign>[<>≤≥~]\s*|over\s+|under\s+|more than\s+|less than\s+|about\s+)?(?P<number>\d+(?:\.\d+)?(?:\s*[-–]\s*\d+(?:\.\d+)?)?)\s*(?:%|percent\b)", re.I)
+_PERCENT = re.compile(
+    r"(?P<sign>[<>≤≥~]\s*|over\s+|under\s+|more than\s+|less than\s+|about\s+)?(?P<number>\d+(?:\.\d+)?(?:\s*[-–]\s*\d+(?:\.\d+)?)?)\s*(?:%|percent\b)",
+    re.I,
+)
 _SCORE = re.compile(r"(?<![\w.])(?P<score>[0-3]\s?\+|(?<=score )[0-3])(?![\w%])", re.I)
 _SIGNS = {"over": ">", "more than": ">", "under": "<", "less than": "<", "about": "~"}
 
@@ -131,9 +144,9 @@ def margin(text: str) -> str | None:
 
 
 def marker(text: str) -> str | None:
-    """The result of a stain: positive or negative, score, share of the cells, as far as the words tell.
+    r"""The result of a stain: positive or negative, score, share of the cells, as far as the words tell.
 
-    >>> marker("95 % of tumor nuclei, strong\\tPositive"), marker("Score 1+\\tNegative"), marker("negative (0%)")
+    >>> marker("95 % of tumor nuclei, strong\tPositive"), marker("Score 1+\tNegative"), marker("negative (0%)")
     ('positive, 95%', 'negative, 1+', 'negative, 0%')
     >>> marker("over 75% of neoplastic nuclei"), marker("3+"), marker("equivocal (2+)"), marker("see comment")
     ('>75%', '3+', 'equivocal, 2+', None)
@@ -192,17 +205,21 @@ def tmb(text: str) -> str | None:
 
 
 def variant(text: str) -> str | None:
-    """A gene with its change, or that none was found.
+    r"""A gene with its change, or that none was found.
 
-    >>> variant("BRCA2\\tNM_000059.4\\tc.5946delT\\tp.Ser1982Argfs*22"), variant("BRAF V600E"), variant("EGFR exon 19 deletion")
+    >>> variant("BRCA2\tNM_000059.4\tc.5946delT\tp.Ser1982Argfs*22"), variant("BRAF V600E"), variant("EGFR exon 19 deletion")
     ('BRCA2 c.5946delT p.Ser1982Argfs*22', 'BRAF V600E', 'EGFR exon 19 deletion')
+    >>> variant("KRAS c.35G>A (p.Gly12Asp)"), variant("KRAS p.(Gly12Asp)")
+    ('KRAS c.35G>A p.Gly12Asp', 'KRAS p.(Gly12Asp)')
     >>> variant("EML4-ALK fusion"), variant("No pathogenic variants were detected"), variant("TP53"), variant("c.35G>A")
     ('EML4::ALK fusion', 'none detected', None, 'c.35G>A')
     """
     if fusion := _FUSION.search(text):
         return f"{fusion['first']}::{fusion['second']} fusion"
-    changes = list(dict.fromkeys(match.group() for match in HGVS.finditer(text)))
-    gene = next((match.group() for match in re.finditer(rf"(?<![\w.]){GENE}(?![\w.])", text) if is_gene(match.group())), None)
+    changes = list(dict.fromkeys(_closed(match.group()) for match in HGVS.finditer(text)))
+    gene = next(
+        (match.group() for match in re.finditer(rf"(?<![\w.]){GENE}(?![\w.])", text) if is_gene(match.group())), None
+    )
     if not changes and gene:
         changes = [match.group() for match in ALTERATION.finditer(text)][:1]
     if changes:
@@ -210,9 +227,60 @@ def variant(text: str) -> str | None:
     return "none detected" if _NONE_FOUND.search(text) else None
 
 
+def _closed(change: str) -> str:
+    """Without a bracket that was opened before it: ``c.35G>A (p.Gly12Asp)``."""
+    return change if "(" in change else change.rstrip(")")
+
+
 _NO_GENES = frozenset(
-    "DNA RNA VUS NGS PCR FFPE EDTA ACMG AMP HGVS MSI MSS TMB VAF NAF CNV SNV SNP FDA CLIA CAP HER2 AND THE NOT FOR WITH GENE NM NP "
-    "POSITIVE NEGATIVE RESULT RESULTS VARIANT VARIANTS DETECTED TIER LEVEL REPORT FINAL TEST PAGE EXON SOMATIC GERMLINE".split()
+    [
+        "DNA",
+        "RNA",
+        "VUS",
+        "NGS",
+        "PCR",
+        "FFPE",
+        "EDTA",
+        "ACMG",
+        "AMP",
+        "HGVS",
+        "MSI",
+        "MSS",
+        "TMB",
+        "VAF",
+        "NAF",
+        "CNV",
+        "SNV",
+        "SNP",
+        "FDA",
+        "CLIA",
+        "CAP",
+        "HER2",
+        "AND",
+        "THE",
+        "NOT",
+        "FOR",
+        "WITH",
+        "GENE",
+        "NM",
+        "NP",
+        "POSITIVE",
+        "NEGATIVE",
+        "RESULT",
+        "RESULTS",
+        "VARIANT",
+        "VARIANTS",
+        "DETECTED",
+        "TIER",
+        "LEVEL",
+        "REPORT",
+        "FINAL",
+        "TEST",
+        "PAGE",
+        "EXON",
+        "SOMATIC",
+        "GERMLINE",
+    ]
 )
 
 
@@ -241,11 +309,11 @@ def gene(text: str) -> str | None:
 
 
 def lab(text: str) -> str | None:
-    """The result of a laboratory test: number, unit, and the range it is compared with in brackets.
+    r"""The result of a laboratory test: number, unit, and the range it is compared with in brackets.
 
-    >>> lab("14.9\\t\\t13.2-17.1\\tg/dL"), lab("104 H\\t65-99\\tmg/dL"), lab("7.2 x10^9/L (Ref: 4.5-11.0)")
+    >>> lab("14.9\t\t13.2-17.1\tg/dL"), lab("104 H\t65-99\tmg/dL"), lab("7.2 x10^9/L (Ref: 4.5-11.0)")
     ('14.9 g/dL (13.2-17.1)', '104 H mg/dL (65-99)', '7.2 x10^9/L (4.5-11.0)')
-    >>> lab("188\\t\\tbelow 200\\tmg/dL"), lab("<0.5 mg/L"), lab("not done"), lab("251")
+    >>> lab("188\t\tbelow 200\tmg/dL"), lab("<0.5 mg/L"), lab("not done"), lab("251")
     ('188 mg/dL (below 200)', '<0.5 mg/L', None, '251')
     """
     units = _UNIT.search(text)

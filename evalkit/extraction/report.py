@@ -11,14 +11,14 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
-from evalkit.documents.bundle import Page
+from evalkit.documents.bundle import Block, Page
 
 Group = Literal["history", "method", "other", ""]
 """What a part is about: what was known before, how the examination was made, or the findings; ``""`` before any heading."""
 
 _CONTINUED = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
 _SIGNED = re.compile(
-    r"(?i)^(?:\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
+    r"(?i)^(?:\W*(?:page \d+|end of (?:the )?report|this (?:report|document|test|study) (?:was|has|is)\b).*|\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
 )
 
 
@@ -94,7 +94,11 @@ class Report:
                 continue
             if parts and parts[-1].name == line.part:
                 last = parts[-1].spans[-1]
-                joined = (*parts[-1].spans[:-1], (last[0], last[1], line.end)) if last[0] is line.page else (*parts[-1].spans, span)
+                joined = (
+                    (*parts[-1].spans[:-1], (last[0], last[1], line.end))
+                    if last[0] is line.page
+                    else (*parts[-1].spans, span)
+                )
                 parts[-1] = Part(line.part, joined)
             else:
                 parts.append(Part(line.part, (span,)))
@@ -137,46 +141,66 @@ def _opening() -> re.Pattern[str]:
 @cache
 def _inside() -> re.Pattern[str]:
     """A name in capitals within a paragraph."""
-    return re.compile(rf"(?<=[.:;)\s])(?P<name>{_names().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])")
+    return re.compile(
+        rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?P<name>{_names().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])"
+    )
 
 
 def _lines(pages: Sequence[Page]) -> Iterator[Line]:
-    part, group = "", ""  # type: tuple[str, Group] | Any
+    reader = _Reader()
     for page in pages:
         at = 0
         for block in page.visible_blocks:
-            start, at = at, at + len(block.text) + 1
-            if block.furniture:
-                continue
-            if block.type == "table":
-                yield from _rows(page, block.text, start, part, group)
-                continue
-            if block.type == "heading" and not _opening().match(block.text):
-                # A heading that nobody knows is the title of something: what it is about is not known either.
-                if known := _whole().match(block.text):
-                    part = known["name"].lower()
-                    group = _groups()[part]
-                elif group in ("history", "method"):
-                    part, group = "", ""
-                yield Line(page, start, start + len(block.text), "heading", part, group)
-                continue
+            if not block.furniture:
+                yield from reader.read(page, block, at)
+            at += len(block.text) + 1
+
+
+class _Reader:
+    """Reads block after block, and knows under which heading it is."""
+
+    def __init__(self) -> None:
+        self._part = ""
+        self._group: Group = ""
+
+    def read(self, page: Page, block: Block, start: int) -> Iterator[Line]:
+        """The lines of a block whose text begins at ``start`` of the page's."""
+        if block.type == "table":
+            yield from _rows(page, block.text, start, self._part, self._group)
+        elif block.type == "heading" and not _opening().match(block.text):
+            self._title(block.text)
+            yield self._line(page, start, start + len(block.text), "heading")
+        else:
             for first, last in _cut(block.text):
-                text = block.text[first:last]
-                if known := _whole().match(text):
-                    part = known["name"].lower()
-                    group = _groups()[part]
-                    yield Line(page, start + first, start + last, "heading", part, group)
-                    continue
-                inner = first
-                if known := _opening().match(text):
-                    part = known["name"].lower()
-                    group = _groups()[part]
-                    yield Line(page, start + first, start + first + known.end(), "heading", part, group)
-                    inner = first + known.end()
-                elif part and _SIGNED.match(text):
-                    part, group = "", ""
-                if block.text[inner:last].strip():
-                    yield Line(page, start + inner, start + last, "text", part, group)
+                yield from self._paragraph(page, start + first, start + last)
+
+    def _title(self, text: str) -> None:
+        if known := _whole().match(text):
+            self._enter(known["name"])
+        elif self._group in ("history", "method"):  # what nobody knows is the title of something else
+            self._part, self._group = "", ""
+
+    def _enter(self, name: str) -> None:
+        self._part = name.lower()
+        self._group = _groups()[self._part]
+
+    def _paragraph(self, page: Page, start: int, end: int) -> Iterator[Line]:
+        text = page.text[start:end]
+        if known := _whole().match(text):
+            self._enter(known["name"])
+            yield self._line(page, start, end, "heading")
+            return
+        if known := _opening().match(text):
+            self._enter(known["name"])
+            yield self._line(page, start, start + known.end(), "heading")
+            start += known.end()
+        elif self._part and _SIGNED.match(text):
+            self._part, self._group = "", ""
+        if page.text[start:end].strip():
+            yield self._line(page, start, end, "text")
+
+    def _line(self, page: Page, start: int, end: int, kind: Literal["heading", "text"]) -> Line:
+        return Line(page, start, end, kind, self._part, self._group)
 
 
 def _cut(text: str) -> Iterator[tuple[int, int]]:
@@ -191,10 +215,15 @@ def _cut(text: str) -> Iterator[tuple[int, int]]:
 def _rows(page: Page, text: str, start: int, part: str, group: Group) -> Iterator[Line]:
     rows = text.split("\n")
     first = tuple(cell.strip() for cell in rows[0].split("\t"))
-    # The first row is a header where no cell of it is a value: a number, or a label with its answer.
-    is_header = len(rows) > 1 and not any(re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)", cell) for cell in first)
+    is_header = len(rows) > 1 and _is_header(first)
     at = start
     for number, row in enumerate(rows):
         if not (is_header and number == 0):
             yield Line(page, at, at + len(row), "row", part, group, first if is_header else ())
         at += len(row) + 1
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Whether a table's first row says what its columns are: no value in it, and a word that only such rows have."""
+    has_value = any(re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)", cell) for cell in cells)
+    return not has_value and any(cell.lower() in lexicon()["tables"]["header"] for cell in cells)
