@@ -38,7 +38,7 @@ _YEAR = re.compile(r"20\d\d")
 _MONTH = re.compile(
     r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?|rev\.?|revised|\(rev\.?", re.IGNORECASE
 )
-_OFFICIAL = re.compile(r"OMB No\.|Department of the Treasury|Internal Revenue Service|\(Rev\. ", re.IGNORECASE)
+_OFFICIAL = re.compile(r"Department of the Treasury|Internal Revenue Service|\birs\.gov\b", re.IGNORECASE)
 _INSTRUCTIONS = re.compile(r"\binstructions? (?:for|to)\b|\bnotice to (?:employee|recipient)\b", re.IGNORECASE)
 
 
