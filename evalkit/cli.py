@@ -158,7 +158,7 @@ def extract(
     Example: evalkit extract taxes/ --tax-year 2020
     """
     from evalkit.batch.extract import extract as extract_all
-    from evalkit.evaluation.export import replacing, write_private
+    from evalkit.evaluation.export import save_table
 
     summary = extract_all(
         paths,
@@ -171,8 +171,7 @@ def extract(
         fresh=fresh,
     )
     if to is not None:
-        with replacing(to) as temporary:
-            write_private(temporary, summary.to_frame().to_csv(index=False))
+        save_table(summary.to_frame(), to)
     if as_json:
         _print_json(_extracted_json(summary))
     else:

@@ -92,7 +92,7 @@ class ExtractSummary:
         """``rows`` as a table."""
         import pandas as pd
 
-        return pd.DataFrame(self.rows(), columns=ROW).astype({"page": "Int64"})
+        return pd.DataFrame(self.rows(), columns=ROW)
 
 
 ROW = [
