@@ -144,7 +144,9 @@ def _find(sheet: Sheet, text: str, slot: Slot | None, *, is_loose: bool) -> Iter
     if not key:
         return
     box = key_of(slot.box) if slot else ""
-    for word in sheet.words:
+    # A first letter that was misread is looked for on a second try only: there are many words.
+    candidates = sheet.words if is_loose else sheet.beginning(key[0], *box[:1])
+    for word in candidates:
         for first, skipped in _beginnings(word, key, box, is_loose=is_loose):
             best = _follow(sheet, word, first, key, is_loose=is_loose)
             if best is None:
