@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
+from typing import Any
 
 from evalkit.documents.bundle import Page, PageStatus
 
@@ -87,6 +88,11 @@ class Sheet:
     def is_recognised(self) -> bool:
         """Whether it comes from OCR."""
         return self.page.status is PageStatus.OCR
+
+    @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What was found on it, by what it was looked for with."""
+        return {}
 
     @cached_property
     def line_height(self) -> float:
