@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical import SURE, Found, read, speaks_of
@@ -233,7 +233,15 @@ class Judgement(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    field_scores: tuple[Judged, ...] = ()
+    field_scores: tuple[Judged, ...]
+
+    @model_validator(mode="after")
+    def _all_that_was_asked(self, info: ValidationInfo) -> Self:
+        """Silence about a value is no judgement of it."""
+        asked = (info.context or {}).get("asked", ())
+        if set(asked) - {one.field for one in self.field_scores}:
+            raise ValueError("not every field was judged")
+        return self
 
 
 def accuracy(
@@ -404,20 +412,22 @@ class AccuracyQuestion(DocumentQuestion[Judgement]):
 
     def offline(self) -> Judgement:
         """Where another look at the report reads the same field differently, one of the two is wrong."""
-        scores = []
-        for name, value in self._asked.items():
-            one = self._attempt.template.field(base(name))
-            if one and one.format in _SINGLE and (other := _otherwise(one, value, self._attempt.report)):
-                scores.append(
-                    Judged(
-                        reasoning="The report was read again without looking at the answer.",
-                        field=name,
-                        accurate=False,
-                        score=CRITICAL,
-                        issue=f'Extracted "{short(value.value)}" but the source also says "{short(other)}"',
-                    )
-                )
-        return Judgement(field_scores=tuple(scores))
+        return Judgement(field_scores=tuple(self._judged(name, value) for name, value in self._asked.items()))
+
+    def _judged(self, name: str, value: FieldValue) -> Judged:
+        one = self._attempt.template.field(base(name))
+        other = _otherwise(one, value, self._attempt.report) if one and one.format in _SINGLE else None
+        return Judged(
+            reasoning="The report was read again without looking at the answer.",
+            field=name,
+            accurate=other is None,
+            score=1.0 if other is None else CRITICAL,
+            issue=f'Extracted "{short(value.value)}" but the source also says "{short(other)}"' if other else None,
+        )
+
+    def read(self, text: str) -> Judgement:
+        """The judgement, of every value that was asked about."""
+        return Judgement.model_validate_json(text, context={"asked": tuple(self._asked)})
 
 
 #: Formats of fields that have one value, so that two readings of it cannot both be right.

@@ -69,7 +69,7 @@ class ClaimedFields(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reasoning: str = ""
-    fields: tuple[ClaimedField, ...] = ()
+    fields: tuple[ClaimedField, ...]
 
 
 @dataclass(frozen=True)

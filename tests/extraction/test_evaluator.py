@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from builders import document
-from extraction.scripted import Scripted, Said, claims, found, judged
+from extraction.scripted import FINE, Said, Scripted, claims, found, judged
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -175,7 +175,7 @@ def test_an_ensemble_counts_by_its_median() -> None:
 
 
 def test_one_of_an_ensemble_that_fails_leaves_no_score() -> None:
-    models = [Scripted(judgements=[Judgement()]), Scripted(judgements=[None])]
+    models = [Scripted(judgements=[FINE]), Scripted(judgements=[None])]
     told = evaluated(WHOLE, ensemble=models)
     assert (told.score.overall, told.score.accuracy) == (None, None)
     assert told.failure == "it timed out (LLM-TIMEOUT)"

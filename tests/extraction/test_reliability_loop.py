@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from builders import document
 from extraction.reports import draw
-from extraction.scripted import Said, Scripted, judged
+from extraction.scripted import FINE, Said, Scripted, judged
 
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.extractor import ClinicalExtractor
-from evalkit.extraction.evaluator import ExtractionEvaluator, Judgement
 from evalkit.extraction.loop_metrics import loop_metrics
 from evalkit.extraction.optimizer import configured
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult, extraction_of
@@ -136,7 +136,7 @@ def test_a_judge_that_fails_leaves_no_score_and_a_person_decides() -> None:
 
 
 def test_a_judge_that_fails_later_does_not_take_the_earlier_score_away() -> None:
-    result = run(Scripted(PARTIAL, FULL, judgements=[Judgement(), None]))
+    result = run(Scripted(PARTIAL, FULL, judgements=[FINE, None]))
     assert result.best is not None
     assert result.best.iteration == 1
     assert result.decision == "ESCALATE_TO_SME"
