@@ -29,7 +29,7 @@ from evalkit.extraction.evaluator import (
 from evalkit.extraction.extractor import Again, ClinicalExtractor
 from evalkit.extraction.optimizer import PROFILES, ExtractionOptimizer, ReliabilityLoopConfig
 from evalkit.extraction.report import Report
-from evalkit.extraction.schema import Extraction, FieldValue, IterationRecord
+from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.template import FieldTemplate, Need
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.embedded import EmbeddedModel
@@ -308,6 +308,9 @@ def _record(one: Iteration, template: FieldTemplate, ids: dict[tuple[str, str, s
 
 
 def _whole(template: FieldTemplate, fields: dict[str, FieldValue]) -> dict[str, FieldValue]:
+    """All fields in the template's order; where nothing was read, nobody knows what the document has."""
+    if not fields:
+        return {field.name: FieldValue(status=FieldStatus.AMBIGUOUS) for field in template.fields}
     order = [field.name for field in template.fields]
     return dict(sorted(fields.items(), key=lambda pair: order.index(base(pair[0]))))
 

@@ -174,7 +174,7 @@ def test_the_deadline_ends_any_call(role: str, calls: int, finished: int) -> Non
     result = run(_Hanging(role, calls), timeout_ms=80, min_improvement=0.0)
     assert (result.iterations, result.stopped_reason) == (finished, "Timeout exceeded")
     assert result.decision == "ESCALATE_TO_SME"
-    assert kept(result).fields.keys() == {field.name for field in PATHOLOGY.fields} if finished else True
+    assert {name.partition(".")[0] for name in kept(result).fields} == {field.name for field in PATHOLOGY.fields}
     assert result.processing_seconds < 2
 
 
