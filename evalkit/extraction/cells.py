@@ -18,7 +18,7 @@ from evalkit.extraction.sheet import Sheet, Word, in_rows
 from evalkit.extraction.template import Field
 
 #: An entry is not further below its label than this, in heights of the label's line.
-_DEPTH = 7.0
+_DEPTH = 12.0
 #: Of name and address blocks, which have several lines.
 _BLOCK_DEPTH = 14.0
 #: Words of one entry are not further apart than this, in their own height.
@@ -68,6 +68,8 @@ class Cell:
     """Whether something tells where it ends on the right."""
     ruled: int = 0
     """Number of the ruled cell that the label stands in; 0: in none."""
+    is_shared: bool = False
+    """Whether that ruled cell has another label too."""
     foreign: frozenset[int] = frozenset()
     """Ruled cells of other labels."""
 
@@ -75,14 +77,19 @@ class Cell:
         """The words in it that are nobody else's, by rows: within the borders, then also beyond them."""
         words = [word for word in sheet.within(self.x0, self.y0, self.x1, self.y1) if word.at not in taken]
         if self.ruled:
-            low, high = self.label.y0 - 0.4 * self.label.height, self.y1
-            own = [
+            low = self.label.y0 - 0.4 * self.label.height
+            yield in_rows(
                 word
                 for word in sheet.words
-                if word.cell == self.ruled and word.at not in taken and low <= word.y <= high and word.x < self.x1
-            ]
-            yield in_rows(own)
-        yield in_rows(word for word in words if not word.cell or word.cell not in self.foreign)
+                if word.cell == self.ruled
+                and word.at not in taken
+                and word.y >= low
+                and (not self.is_shared or (word.y <= self.y1 and word.x < self.x1))
+            )
+        low = self.label.y1 + 1.6 * _DEPTH * self.label.height
+        yield in_rows(
+            word for word in words if (not word.cell or word.cell not in self.foreign) and (not self.ruled or word.y < low)
+        )
 
 
 def cell_of(label: Label, labels: Sequence[Label], sheet: Sheet, *, is_block: bool, stretch: float = 1.0) -> Cell:
@@ -93,8 +100,8 @@ def cell_of(label: Label, labels: Sequence[Label], sheet: Sheet, *, is_block: bo
     others = [one for one in labels if one is not label]
     bounds = [one for one in others if one.slot is not None or one.length >= _PASSAGE]
     left = label.x0 - (0.5 if label.is_numbered else 1.0) * high
-    beside = [one.x0 for one in bounds if one.x0 > label.x1 and one.y0 < label.y1 + 1.5 * high and one.y1 > label.y0]
-    reach = min(beside, default=edge)
+    beside = any(one.x0 > label.x1 and one.y0 < label.y1 + 1.5 * high and one.y1 > label.y0 for one in bounds)
+    reach = _column_end(label, bounds, edge)
     lower = [
         one.y0
         for one in others
@@ -103,16 +110,27 @@ def cell_of(label: Label, labels: Sequence[Label], sheet: Sheet, *, is_block: bo
         and one.x1 > left
         and (one.slot is not None or abs(one.x0 - label.x0) < 4 * high)
     ]
-    bottom = min([*lower, label.y1 + depth])
+    ruled = label.words[-1].cell
+    # Down to another label an entry may stand lower than one that nothing else tells about.
+    bottom = min([*lower, label.y1 + depth * (1.6 if lower else 1.0)])
     right = min(
         (one.x0 for one in bounds if one.x0 > label.x0 + high and one.y1 > label.y0 and (one.y0 + one.y1) / 2 < bottom),
         default=edge,
     )
-    ruled = label.words[-1].cell
     foreign = frozenset(word.cell for one in others if one.slot for word in one.words if word.cell != ruled)
-    is_bounded = bool(beside) or ruled > 0
+    is_bounded = beside or ruled > 0
     x1 = min(right, reach) - 0.2 * high
-    return Cell(label, left, label.y0 - 0.4 * high, x1, bottom + 0.2 * high, is_bounded, ruled, foreign)
+    shared = ruled > 0 and any(word.cell == ruled for one in others if one.slot for word in one.words)
+    return Cell(label, left, label.y0 - 0.4 * high, x1, bottom + 0.2 * high, is_bounded, ruled, shared, foreign)
+
+
+def _column_end(label: Label, bounds: Sequence[Label], edge: float) -> float:
+    """Where the next column begins: as in the row of labels that is nearest."""
+    further = [(abs(one.y0 - label.y0), one.x0) for one in bounds if one.x0 > label.x1]
+    if not further:
+        return edge
+    nearest = min(further)[0]
+    return min(x0 for away, x0 in further if away < nearest + label.height)
 
 
 def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int], *, is_loose: bool) -> Entry | None:
@@ -238,7 +256,7 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
         words = tuple(word for word in _beneath(row, cell) if _is_entry(word))
         if words:
             kept.append(words)
-    kept = _connected(kept, label)
+    kept = _connected(kept, cell)
     if not kept:
         return None
     lines = [" ".join(word.text for word in row) for row in kept]
@@ -253,20 +271,19 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
 
 def _beneath(row: Sequence[Word], cell: Cell) -> Sequence[Word]:
     """Of a row in a box that may end anywhere: the words up to the first wide gap, if they begin below the label."""
-    if cell.is_bounded:
-        return row
     for at, (before, after) in enumerate(pairwise(row), 1):
-        if after.x0 - before.x1 > 3 * before.height:
+        # First and last name may stand in two columns; an amount behind a gap is another box's.
+        if after.x0 - before.x1 > 3 * before.height and not (cell.is_bounded and after.key.isalpha()):
             row = row[:at]
             break
-    return row if row and row[0].x0 < cell.label.x1 else ()
+    return row if cell.is_bounded or (row and row[0].x0 < cell.label.x1) else ()
 
 
 def _is_entry(word: Word) -> bool:
     return bool(word.key) and not (len(word.key) == 1 and word.sureness < 0.5)
 
 
-def _connected(rows: Sequence[tuple[Word, ...]], label: Label) -> list[tuple[Word, ...]]:
+def _connected(rows: Sequence[tuple[Word, ...]], cell: Cell) -> list[tuple[Word, ...]]:
     """The rows of one entry: those after a wide gap in the middle of it belong to something else."""
     kept: list[tuple[Word, ...]] = []
     for row in rows:
@@ -275,7 +292,8 @@ def _connected(rows: Sequence[tuple[Word, ...]], label: Label) -> list[tuple[Wor
             if _middle(row) - _middle(kept[-1]) > 6 * high:
                 break
         kept.append(row)
-    return kept if kept and _middle(kept[0]) - label.y1 < _DEPTH * 1.2 * label.height else []
+    near = kept and (cell.ruled or _middle(kept[0]) - cell.label.y1 < _DEPTH * cell.label.height)
+    return kept if near else []
 
 
 def _address_begins(lines: Sequence[str]) -> int:

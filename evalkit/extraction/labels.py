@@ -91,7 +91,7 @@ def find_labels(sheet: Sheet, template: FieldTemplate, *, is_loose: bool) -> lis
             found += _bare_number(sheet, slot)
     found += [
         label
-        for text in template.printed
+        for text in (*template.signs[:1], *template.printed)
         for label in _find(sheet, text, None, is_loose=is_loose)
         if label.score >= max(least, 0.8)
     ]

@@ -344,7 +344,8 @@ def draw(one: Drawing, rng: random.Random, page: Any, top: float = 40.0) -> None
     canvas.text(x0, line, form_word, 7, canvas.print)
     canvas.text(x0 + 20, line, one.title[0], 15, "hebo")
     canvas.text(x0 + 130, line, one.title[1], 10, "hebo")
-    canvas.text(x0 + width - rng.uniform(60, 120), line + rng.uniform(-2, 4), one.year, rng.uniform(14, 20), "helv")
+    long = pymupdf.get_text_length(one.title[1], "hebo", 10)
+    canvas.text(max(x0 + width - rng.uniform(60, 120), x0 + 150 + long), line + rng.uniform(-2, 4), one.year, rng.uniform(14, 20), "helv")
     canvas.text(x0, line + 13, "Department of the Treasury - Internal Revenue Service", 6.5, canvas.print)
 
 
