@@ -111,7 +111,7 @@ class Seen:
     """What a look at the report itself shows, whatever an extractor says."""
 
     spoken: frozenset[str]
-    """The fields that it speaks of: where no value of them was found, one is missing."""
+    """The fields that it speaks of, or that can be read in it: where no value of them was found, one is missing."""
     items: Mapping[str, tuple[Found, ...]]
     """The values of each field of many values, as far as the embedded model can read them."""
 
@@ -146,15 +146,21 @@ class Attempt:
 
 
 def look(template: FieldTemplate, report: Report) -> Seen:
-    """Look at a report once, for all attempts at it."""
-    spoken = frozenset(one.name for one in template.scored if speaks_of(one, report) is not None)
-    # Stains have names, which another look finds wherever they stand; of anything else it finds too much.
-    items = {
-        one.name: tuple(read(one, report, again=one.format == "marker"))
-        for one in template.scored
-        if one.many and one.name in spoken
-    }
-    return Seen(spoken, items)
+    """Look at a report once, for all attempts at it: at what it speaks of, and at what the embedded model reads in it."""
+    spoken: set[str] = set()
+    items: dict[str, tuple[Found, ...]] = {}
+    for one in template.scored:
+        # Stains and tests have names, which another look finds wherever they stand; of anything else it finds too much.
+        told = tuple(read(one, report, again=one.format in _NAMED))
+        if told or speaks_of(one, report) is not None:
+            spoken.add(one.name)
+        if told and one.many:
+            items[one.name] = told
+    return Seen(frozenset(spoken), items)
+
+
+#: Formats of fields whose values have names.
+_NAMED = ("marker", "lab")
 
 
 def unfound(one: Field, fields: Fields, items: Sequence[Found]) -> tuple[str, ...]:

@@ -270,7 +270,7 @@ def extraction_of(
         stopped.append(_empty(template))
     issues = _numbered([*more, *stopped, *open_now, *repaired], start)
     ids = {_key(issue): issue.issue_id for issue in issues}
-    fields = _whole(template, result.final_data)
+    fields = _whole(template, result.best)
     score = result.final_score
     return Extraction(
         template=template.name,
@@ -307,12 +307,20 @@ def _record(one: Iteration, template: FieldTemplate, ids: dict[tuple[str, str, s
     )
 
 
-def _whole(template: FieldTemplate, fields: dict[str, FieldValue]) -> dict[str, FieldValue]:
-    """All fields in the template's order; where nothing was read, nobody knows what the document has."""
-    if not fields:
-        return {field.name: FieldValue(status=FieldStatus.AMBIGUOUS) for field in template.fields}
+def _whole(template: FieldTemplate, best: Iteration | None) -> dict[str, FieldValue]:
+    """All fields in the template's order; those that the report speaks of and nobody found are not absent."""
+    if best is None:  # nobody knows what the document has
+        return dict.fromkeys((field.name for field in template.fields), _UNKNOWN)
     order = [field.name for field in template.fields]
-    return dict(sorted(fields.items(), key=lambda pair: order.index(base(pair[0]))))
+    spoken = best.attempt.shown.spoken
+    return {
+        name: _UNKNOWN if value.status is FieldStatus.NOT_PRESENT and name in spoken else value
+        for name, value in sorted(best.attempt.fields.items(), key=lambda pair: order.index(base(pair[0])))
+    }
+
+
+_UNKNOWN = FieldValue(status=FieldStatus.AMBIGUOUS)
+"""Of a field that may be there, and was not found."""
 
 
 def _issues(one: Iteration, template: FieldTemplate) -> list[Issue]:

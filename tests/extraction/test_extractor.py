@@ -247,7 +247,7 @@ def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:
 
 
 def test_another_protocol_works_as_well() -> None:
-    drawn = draw("genomics", 2)
+    drawn = next(one for one in (draw("genomics", seed) for seed in range(50)) if one.layout == "table")
 
     def answer(call: other_service.Call) -> str:
         asked = json.dumps(call.body)

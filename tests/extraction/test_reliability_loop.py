@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from builders import document
-from extraction.reports import draw
+from extraction.reports import LETTERS, draw
 from extraction.scripted import FINE, Said, Scripted, judged
 
 from evalkit.documents.bundle import DocumentBundle
@@ -271,8 +271,10 @@ def test_the_specifications_variables_are_settings(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("kind", ["pathology", "radiology", "genomics", "lab-report"])
 def test_the_embedded_model_uses_the_feedback(kind: str) -> None:
     gained = 0
-    for seed in range(12):
+    for seed in range(16):
         drawn = draw(kind, seed)
+        if drawn.layout in LETTERS:
+            continue
         result = asyncio.run(ReliabilityLoop().execute(drawn.bundle, [1], template(kind)))
         right = [
             sum(
