@@ -40,7 +40,9 @@ class Models(BaseModel):
     extractor: _ModelName | None = None
     """Reads the fields of reports and forms."""
     evaluator: _ModelName | None = None
-    """Judges the values that were read."""
+    """Judges the values that were read in reports."""
+    grader: _ModelName | None = None
+    """Judges forms that the rules have passed."""
 
     @property
     def by_role(self) -> dict[str, str]:

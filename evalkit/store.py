@@ -36,6 +36,7 @@ RESULTS = "results"
 PACKETS = "sme_packets"
 REVIEWS = "reviews"
 GROUND_TRUTH = "ground_truth"
+EXTRACTIONS = "extractions"
 DRAWS = "draws"
 PRODUCTION = "production.json"
 
@@ -52,6 +53,11 @@ def bundle_name(doc_id: str) -> str:
 def result_name(doc_id: str) -> str:
     """Where a document's result lies."""
     return f"{RESULTS}/{doc_id}.json"
+
+
+def extraction_name(doc_id: str) -> str:
+    """Where the fields of a document's reports and forms lie."""
+    return f"{EXTRACTIONS}/{doc_id}.json"
 
 
 def packet_name(case_id: str) -> str:

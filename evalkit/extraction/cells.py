@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
-from evalkit.extraction.formats import misread
+from rapidfuzz import fuzz
+
+from evalkit.extraction.formats import is_currency, misread
 from evalkit.extraction.labels import Label
 from evalkit.extraction.sheet import Sheet, Word, in_rows
 from evalkit.extraction.template import Field
@@ -20,11 +23,13 @@ from evalkit.extraction.template import Field
 #: An entry is not further below its label than this, in heights of the label's line.
 _DEPTH = 12.0
 #: Of name and address blocks, which have several lines.
-_BLOCK_DEPTH = 14.0
+_BLOCK_DEPTH = 18.0
 #: Words of one entry are not further apart than this, in their own height.
 _GAP = 2.2
 #: A code and its amount stand in two columns of one box.
 _CODE_GAP = 7.0
+#: A row that has more of its letters in printed words is what is left of a label.
+_MOSTLY = 0.55
 #: Printed words of so many letters are a passage: no entry goes on into it.
 _PASSAGE = 20
 _LONGEST_RUN = 6
@@ -72,6 +77,8 @@ class Cell:
     """Whether that ruled cell has another label too."""
     foreign: frozenset[int] = frozenset()
     """Ruled cells of other labels."""
+    printed: frozenset[str] = frozenset()
+    """The words that the form prints."""
 
     def rows(self, sheet: Sheet, taken: set[int]) -> Iterator[list[list[Word]]]:
         """The words in it that are nobody else's, by rows: within the borders, then also beyond them."""
@@ -92,7 +99,15 @@ class Cell:
         )
 
 
-def cell_of(label: Label, labels: Sequence[Label], sheet: Sheet, *, is_block: bool, stretch: float = 1.0) -> Cell:
+def cell_of(
+    label: Label,
+    labels: Sequence[Label],
+    sheet: Sheet,
+    *,
+    is_block: bool,
+    stretch: float = 1.0,
+    printed: frozenset[str] = frozenset(),
+) -> Cell:
     """The cell of a label among all the labels of its form; ``stretch`` reaches further down."""
     high = label.height
     edge = max((word.x1 for word in sheet.words), default=1.0) + high
@@ -121,7 +136,7 @@ def cell_of(label: Label, labels: Sequence[Label], sheet: Sheet, *, is_block: bo
     is_bounded = beside or ruled > 0
     x1 = min(right, reach) - 0.2 * high
     shared = ruled > 0 and any(word.cell == ruled for one in others if one.slot for word in one.words)
-    return Cell(label, left, label.y0 - 0.4 * high, x1, bottom + 0.2 * high, is_bounded, ruled, shared, foreign)
+    return Cell(label, left, label.y0 - 0.4 * high, x1, bottom + 0.2 * high, is_bounded, ruled, shared, foreign, printed)
 
 
 def _column_end(label: Label, bounds: Sequence[Label], edge: float) -> float:
@@ -249,24 +264,45 @@ def _attempt(field: Field, rows: Sequence[Sequence[Word]]) -> Entry | None:
 
 def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | None:
     label = cell.label
-    kept = []
+    level: list[tuple[Word, ...]] = []
+    below: list[tuple[Word, ...]] = []
     for row in rows:
-        if _middle(row) <= label.y1 - 0.2 * label.height and label.x1 > row[0].x0:
+        is_level = _middle(row) <= label.y1 - 0.2 * label.height
+        if is_level:
             row = [word for word in row if word.x0 > label.x1 - 0.5 * label.height]
         words = tuple(word for word in _beneath(row, cell) if _is_entry(word))
-        if words:
-            kept.append(words)
-    kept = _connected(kept, cell)
+        if field.part and is_currency("".join(word.text for word in words)):
+            continue  # another box's, whose label was not found
+        # What is left of a label whose words were misread is no entry.
+        if words and not (not below and _is_rest(words, cell)):
+            (level if is_level else below).append(words)
+    kept = _connected(below or level, cell)
+    if all(len(word.key) < 3 and word.sureness < 0.8 for row in kept for word in row):
+        return None
     if not kept:
         return None
     lines = [" ".join(word.text for word in row) for row in kept]
-    if field.part:
+    if field.part in ("name", "address"):
         first = _address_begins(lines)
         chosen = range(first) if field.part == "name" else range(first, len(lines))
         kept, lines = [kept[at] for at in chosen], [lines[at] for at in chosen]
     if not kept or (field.part == "name" and not any(len(word.key) > 1 for row in kept for word in row)):
         return None
     return Entry(tuple(kept), ", ".join(line.strip(" ,;") for line in lines), is_valid=True)
+
+
+def _is_rest(words: Sequence[Word], cell: Cell) -> bool:
+    """Whether most letters of a row are words that the form prints."""
+    if any(map(str.isdigit, "".join(word.text for word in words))):
+        return False
+    letters = sum(len(word.key) for word in words)
+    own = sum(len(word.key) for word in words if _is_printed(word.key, cell.printed))
+    return own > _MOSTLY * letters
+
+
+@lru_cache(maxsize=16384)
+def _is_printed(key: str, printed: frozenset[str]) -> bool:
+    return key in printed or (len(key) > 4 and any(fuzz.ratio(key, one) > 80 for one in printed))
 
 
 def _beneath(row: Sequence[Word], cell: Cell) -> Sequence[Word]:
@@ -292,7 +328,7 @@ def _connected(rows: Sequence[tuple[Word, ...]], cell: Cell) -> list[tuple[Word,
             if _middle(row) - _middle(kept[-1]) > 6 * high:
                 break
         kept.append(row)
-    near = kept and (cell.ruled or _middle(kept[0]) - cell.label.y1 < _DEPTH * cell.label.height)
+    near = kept and (cell.ruled or _middle(kept[0]) - cell.label.y1 < _BLOCK_DEPTH * cell.label.height)
     return kept if near else []
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, Part
-from evalkit.extraction.forms import GENERIC, OWN_PRINT, Form, continues, forms_on
+from evalkit.extraction.forms import GENERIC, OWN_PRINT, Form, continues, forms_on, is_official
 from evalkit.extraction.grader import (
     MAX_ATTEMPTS,
     Attempt,
@@ -39,14 +39,16 @@ NOT_GRADED = "The grader gave no usable answer"
 UNREADABLE = "Nobody could read the page"
 
 
-def form_parts(bundle: DocumentBundle, fixed: str | None = None) -> list[Part]:
+def form_parts(bundle: DocumentBundle, fixed: str | None = None, pages: Sequence[int] | None = None) -> list[Part]:
     """The forms of a document, in the order of their pages; every page belongs to one at least.
 
     A page without a form belongs to the form before it where it is its back or its instructions; other pages in a row
-    are a document of the generic kind. ``fixed``: the template that all are taken for.
+    are a document of the generic kind. ``fixed``: the template that all are taken for. ``pages``: none but these.
     """
     parts: list[Part] = []
     for page in bundle.pages:
+        if pages is not None and page.page_num not in pages:
+            continue
         found = forms_on(page) if page.status.readable else []
         if found:
             parts += [Part(page.page_num, page.page_num, one, at, len(found)) for at, one in enumerate(found, 1)]
@@ -58,12 +60,31 @@ def form_parts(bundle: DocumentBundle, fixed: str | None = None) -> list[Part]:
     return [_fixed(part, bundle, fixed) for part in parts] if fixed else parts
 
 
-def has_forms(bundle: DocumentBundle) -> bool:
-    """Whether there is a form in it that a template knows."""
-    return any(forms_on(page) for page in bundle.pages if page.status.readable)
+def form_pages(bundle: DocumentBundle, *, everything: bool = False) -> tuple[int, ...]:
+    """The pages that are forms of the tax office, or belong to one.
+
+    ``everything``: all pages, where the document is known to be about taxes.
+    """
+    if everything:
+        return tuple(page.page_num for page in bundle.pages)
+    found: list[int] = []
+    last: FieldTemplate | None = None
+    for page in bundle.pages:
+        forms = forms_on(page) if page.status.readable else []
+        if forms:
+            last = template(forms[-1].template)
+        elif is_official(page):
+            last = last or template(GENERIC)
+        elif last is None or found[-1:] != [page.page_num - 1] or not continues(page, last):
+            last = None
+            continue
+        found.append(page.page_num)
+    return tuple(found)
 
 
 def _goes_on(part: Part, page: Page, bundle: DocumentBundle) -> bool:
+    if part.end_page != page.page_num - 1:
+        return False
     if part.form is not None:
         return page.status.readable and continues(page, template(part.form.template))
     return page.status.readable == bundle.page(part.end_page).status.readable
@@ -91,12 +112,12 @@ class FormFilling:
         self._tax_year = tax_year
         self._fixed = fixed
 
-    async def fill(self, bundle: DocumentBundle) -> tuple[Filled, ...]:
-        """Every form of the document. StoreError where an answer could not be kept; nothing else."""
+    async def fill(self, bundle: DocumentBundle, pages: Sequence[int] | None = None) -> tuple[Filled, ...]:
+        """Every form of the document, or on these ``pages``. StoreError where an answer could not be kept."""
         locator = Locator(bundle)
         done: list[Filled] = []
         start = 1
-        for part in form_parts(bundle, self._fixed):
+        for part in form_parts(bundle, self._fixed, pages):
             filled = await self._part(bundle, locator, part)
             issues = _numbered(filled.extraction.issues, start)
             start += len(issues)

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from evalkit.documents.bundle import Page
 from evalkit.extraction.cells import Entry, cell_of, entry
-from evalkit.extraction.labels import Label, find_labels, find_text, slots, words_of
+from evalkit.extraction.labels import Label, find_labels, find_text, slots, words_of, words_printed
 from evalkit.extraction.sheet import Sheet, Word, key_of
 from evalkit.extraction.template import Field, FieldTemplate, templates
 
@@ -38,7 +38,7 @@ _YEAR = re.compile(r"20\d\d")
 _MONTH = re.compile(
     r"(?:jan|feb|mar|apr|may|june?|july?|aug|sep|oct|nov|dec)[a-z]*\.?|rev\.?|revised|\(rev\.?", re.IGNORECASE
 )
-_OFFICIAL = re.compile(r"OMB No\.|Department of the Treasury|Internal Revenue Service|\(Rev\. ", re.IGNORECASE)
+_OFFICIAL = re.compile(r"Department of the Treasury|Internal Revenue Service|\birs\.gov\b", re.IGNORECASE)
 _INSTRUCTIONS = re.compile(r"\binstructions? (?:for|to)\b|\bnotice to (?:employee|recipient)\b", re.IGNORECASE)
 
 
@@ -94,15 +94,18 @@ def read_form(
     letters in amounts as digits. ``reach`` lets boxes end further down. ``only`` names the fields that are asked for.
     """
     wanted = {field.name for field in template.fields} if only is None else set(only)
-    labels = find_labels(sheet, template, is_loose=is_loose)
-    taken = words_of(labels)
+    found_labels = find_labels(sheet, template, is_loose=is_loose)
+    taken = words_of(found_labels)
+    labels = [*_once(found_labels), *(label for label in found_labels if label.slot is None)]
+    printed = words_printed(template)
     found: dict[str, Reading] = {}
     year = _year(sheet, template, taken, is_loose=is_loose) if template.field("tax_year") else None
     taken |= {word.at for word in year.entry.words} if year else set()
-    for label in _once(labels):
-        assert label.slot is not None  # noqa: S101 - _once gives labels of boxes only
+    for label in labels:
+        if label.slot is None:
+            continue
         is_block = any(field.part for field in label.slot.fields) or label.slot.fields[0].format == "text"
-        cell = cell_of(label, labels, sheet, is_block=is_block, stretch=reach)
+        cell = cell_of(label, labels, sheet, is_block=is_block, stretch=reach, printed=printed)
         for field in label.slot.fields:
             if field.name in wanted and (read := entry(field, cell, sheet, taken, is_loose=is_loose)):
                 found[field.name] = Reading(read, _confidence(read, label))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from rapidfuzz.distance import Levenshtein
 
@@ -262,6 +262,13 @@ def _bare_number(sheet: Sheet, slot: Slot) -> Iterator[Label]:
     for word in sheet.words:
         if word.key == slot.box and len(slot.box) > 1:
             yield Label(slot, (word,), 0.9, len(slot.box), is_numbered=True)
+
+
+@cache
+def words_printed(template: FieldTemplate) -> frozenset[str]:
+    """The words of three letters and more in the template's labels and other print."""
+    texts = [*template.printed, *(text for slot in slots(template) for text in slot.labels)]
+    return frozenset(key for text in texts for word in text.split() if len(key := key_of(word)) > 2)
 
 
 def words_of(labels: Iterable[Label]) -> set[int]:

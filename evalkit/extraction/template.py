@@ -82,8 +82,8 @@ class Field(_Data):
     """The number that the form prints into the box, before the label: ``1``, ``12a``."""
     labels: tuple[str, ...] = ()
     """The words printed beside or above it; the usual ones first."""
-    part: Literal["", "name", "address"] = ""
-    """Of a box that holds name and address: which of the two it is."""
+    part: Literal["", "name", "address", "block"] = ""
+    """Of a box that holds name and address: which of the two it is; ``block``: both."""
     more_labels: tuple[str, ...] = ()
     """Of reports: words that are looked for after an attempt that did not find it; too common to be the first."""
     reader: Literal["label", "section", "histology", "institution", "whole_text"] = "label"

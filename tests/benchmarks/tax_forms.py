@@ -421,7 +421,7 @@ def count(score: Score, truth: dict[str, str], made: Extraction, kind: str, *, s
                 score.invented += 1
                 bad += 1
                 if show:
-                    print(f"  {show} {name}: invented {said!r}")
+                    print(f"  {show} {name}: invented {said!r} ({made.decision})")
             continue
         score.labelled += 1
         if said is not None and normal(kind, name, said) == normal(kind, name, value):
@@ -430,7 +430,8 @@ def count(score: Score, truth: dict[str, str], made: Extraction, kind: str, *, s
             bad += said is not None
             score.wrong[f"{kind}.{name}"] += 1
             if show:
-                print(f"  {show} {name}: {value!r} read as {said!r} ({found.status.value if found else '-'})")
+                how = f"{found.status.value}, {found.confidence:.2f}" if found else "-"
+                print(f"  {show} {name}: {value!r} read as {said!r} ({how}; {made.decision})")
     score.accepted += made.decision == "AUTO_ACCEPT"
     score.accepted_wrong += made.decision == "AUTO_ACCEPT" and bad > 0
 
