@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
@@ -102,8 +102,6 @@ class Evaluation:
     feedback: EvaluationFeedback
     failure: str | None = None
     """Why a judge could not answer, in words that quote nothing of the document."""
-    answers: tuple[Answer[Judgement], ...] = ()
-    """The judges' own."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +129,6 @@ class Attempt:
     reasoning: str = ""
     failure: str | None = None
     """Why the extractor could not answer."""
-    answers: tuple[Answer[Any], ...] = ()
-    """The extractor's own, one for each window."""
     seen: Seen | None = None
     """None: the report has not been looked at yet."""
 
@@ -507,7 +503,7 @@ class ExtractionEvaluator:
         overall = None if failed else round(sum(WEIGHTS[name] * score for name, score in parts.items()), 4)
         score = EvaluationScore(overall, full, None if failed else exact, agreed, valid, (*present, *accurate))
         feedback = feedback_of(attempt.template, overall, present, accurate, (*torn, *odd))
-        return Evaluation(score, feedback, (failed.failure or "no answer") if failed else None, tuple(answers))
+        return Evaluation(score, feedback, (failed.failure or "no answer") if failed else None)
 
 
 def windows(bundle: DocumentBundle, pages: Sequence[int], window: int | None) -> list[tuple[int, ...]]:

@@ -227,7 +227,6 @@ class ClinicalExtractor:
             reasoning=" ".join(answer.reasoning for answer in told).strip(),
             failure=(failed.failure or "no answer") if failed else None,
             seen=seen or look(template, report),
-            answers=tuple(answers),
         )
 
 

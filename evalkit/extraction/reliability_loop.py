@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical_rules import base, values_of
@@ -33,7 +33,7 @@ from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, Itera
 from evalkit.extraction.template import FieldTemplate, Need
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import Answer, Model
+from evalkit.llm.model import Model
 
 log = logging.getLogger(__name__)
 
@@ -75,8 +75,6 @@ class ReliabilityLoopResult:
     processing_seconds: float
     failure: Issue | None = None
     """Which of the two could not answer, and why."""
-    answers: tuple[Answer[Any], ...] = ()
-    """All that were given, for what they cost."""
 
     @property
     def final_score(self) -> float | None:
@@ -144,19 +142,16 @@ class ReliabilityLoop:
         report = Report([bundle.page(number) for number in pages])
         seen = look(template, report)
         history: list[Iteration] = []
-        answers: list[Answer[Any]] = []
         failure: Issue | None = None
         again: Again | None = None
         while True:
             number = len(history) + 1
             # As much time as is left, for each call: one that hangs would else hold a document for ever.
             attempt = await _until(deadline, self._extractor.attempt(bundle, pages, template, again, report, seen))
-            answers += attempt.answers if attempt else ()
             if attempt is not None and attempt.failure:
                 reason, failure = NOT_EXTRACTED, _agent_failed("extractor", attempt.failure)
                 break
             evaluation = await _until(deadline, self._evaluator.evaluate(attempt)) if attempt else None
-            answers += evaluation.answers if evaluation else ()
             if attempt is None or evaluation is None:
                 reason = TIMED_OUT
                 break
@@ -177,7 +172,7 @@ class ReliabilityLoop:
         best = _best(history)
         met = best is not None and (best.score.overall or 0.0) >= self.config.quality_threshold
         seconds = self._clock() - began
-        return ReliabilityLoopResult(best, tuple(history), met, reason, seconds, failure, tuple(answers))
+        return ReliabilityLoopResult(best, tuple(history), met, reason, seconds, failure)
 
 
 def _agent_failed(agent: Literal["extractor", "evaluator"], why: str | None) -> Issue:
@@ -252,9 +247,8 @@ def extraction_of(
     span: tuple[int, int],
     *,
     more: Sequence[Issue] = (),
-    start: int = 1,
 ) -> Extraction:
-    """The result as it is kept, with issues numbered from ``start``; ``more`` are issues of the pages themselves.
+    """The result as it is kept, with issues numbered; ``more`` are issues of the pages themselves.
 
     Issues of earlier attempts that the best one does not have are kept as repaired.
     """
@@ -268,7 +262,7 @@ def extraction_of(
         stopped.append(_unmet(result, template))
     if result.best and lacks_all(result.best.attempt):
         stopped.append(_empty(template))
-    issues = _numbered([*more, *stopped, *open_now, *repaired], start)
+    issues = _numbered([*more, *stopped, *open_now, *repaired])
     ids = {_key(issue): issue.issue_id for issue in issues}
     fields = _whole(template, result.best)
     score = result.final_score
@@ -378,11 +372,11 @@ def _key(issue: Issue) -> tuple[str, str, str]:
     return issue.code, issue.location, issue.message
 
 
-def _numbered(issues: Sequence[Issue], start: int) -> list[Issue]:
-    """Each agent's issues numbered from ``start`` on."""
+def _numbered(issues: Sequence[Issue]) -> list[Issue]:
+    """Each agent's issues numbered from 1."""
     counts: dict[str, int] = {}
     told = []
     for issue in issues:
-        number = counts[issue.agent] = counts.get(issue.agent, start - 1) + 1
-        told += numbered(issue.agent, [issue], number)
+        counts[issue.agent] = counts.get(issue.agent, 0) + 1
+        told += numbered(issue.agent, [issue], counts[issue.agent])
     return told

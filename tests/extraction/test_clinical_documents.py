@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from builders import document, page
@@ -82,11 +83,13 @@ def test_each_report_of_a_composite_document_has_its_own_loop() -> None:
         assert pages == {one.start_page}
 
 
-def test_ids_of_issues_run_on_through_the_document() -> None:
-    bundle = document("Diagnosis: Carcinoma. The grade is below.", "Findings\nA nodule. Grade is a mention.")
-    told = extracted(bundle, ReportPages(1, 1, "Pathology Report"), ReportPages(2, 2, "Pathology Report"))
-    ids = [issue.issue_id for one in told for issue in one.extraction.issues]
-    assert len(ids) == len(set(ids)) > 1
+def test_what_is_beyond_a_threshold_is_logged_without_a_word_of_the_document(caplog: pytest.LogCaptureFixture) -> None:
+    bundle = document("Diagnosis: Carcinoma of the breast. The margins and ER were looked at; the grade is below.")
+    extracted(bundle, ReportPages(1, 1, "Pathology Report"), model=Scripted({"histology": "Carcinoma"}))
+    told = [json.loads(record.message) for record in caplog.records if record.levelname == "WARNING"]
+    assert {one["metric"] for one in told} == {"marc.final_score", "marc.improvement_per_iteration"}
+    assert all((one["event"], one["documentId"]) == ("marc_alert", bundle.sha256[:12]) for one in told)
+    assert "breast" not in caplog.text
 
 
 def test_the_template_can_be_given() -> None:

@@ -243,7 +243,6 @@ def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:
         name: drawn.truth[name].value for name in ("histology", "grade")
     }
     assert ledger.spent_on(drawn.bundle.sha256).calls == 4
-    assert sum(answer.usage.calls for answer in result.answers) == 4
 
 
 def test_another_protocol_works_as_well() -> None:
