@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -42,7 +42,7 @@ _SENTENCE = re.compile(r"[.;](?=\s|$)|\n")
 _CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n|\t")
 _NEXT_LABEL = re.compile(r"[.;,]?\s+(?=[A-Z][A-Za-z /()-]{2,40}:(?:\s|$))")
 _SIZE = re.compile(
-    r"(?<![\d.-])\d+(?:\.\d+)?(?:\s*(?:mm|cm))?(?:\s*[x×]\s*\d+(?:\.\d+)?(?:\s*(?:mm|cm))?){0,2}\s*-?(?:mm|cm)\b(?!\s*(?:[23²³]|H2?O|Hg|slice|section|thick|collimation|interval|axial|cut))",
+    r"(?<![\d.,-])\d+(?:\.\d+)?(?:\s*(?:mm|cm))?(?:\s*[x×]\s*\d+(?:\.\d+)?(?:\s*(?:mm|cm))?){0,2}\s*-?(?:mm|cm)\b(?!\s*(?:[23²³]|H2?O|Hg|slice|section|thick|collimation|interval|axial|cut))",
     re.IGNORECASE,
 )
 _DATE = re.compile(
@@ -104,11 +104,25 @@ def read(field: Field, report: Report, *, again: bool = False) -> list[Found]:
     ``again``: another look, where the first one is known not to have been enough.
     """
     reader = _READERS.get(field.reader) or _BY_FORMAT.get(field.format, _labelled)
-    found = list(islice(_distinct(reader(field, report, again)), MOST))
-    if again and not field.many:
-        first = list(_distinct(reader(field, report, False)))
-        found = list(_distinct([*first, *found]))
+    found = list(islice(_distinct(reader(field, report, False)), MOST))
+    if again:
+        found += [one for one in islice(_distinct(reader(field, report, True)), MOST) if not _is_known(one, found)]
+    if field.format in _NUMBERED and field.many:
+        found = [replace(one, item=str(number)) for number, one in enumerate(found, 1)]
     return found
+
+
+def _is_known(one: Found, found: Iterable[Found]) -> bool:
+    """Whether it has the name, or some of the words, of what was found before."""
+    return any(
+        (one.item and not one.item.isdigit() and one.item == other.item)
+        or (one.page is other.page and one.start < other.end and other.start < one.end)
+        for other in found
+    )
+
+
+#: Formats whose values have no names, so that they are counted.
+_NUMBERED = ("measurement", "variant")
 
 
 def speaks_of(field: Field, report: Report) -> Line | None:

@@ -18,7 +18,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical import SURE, Found, read, speaks_of
+from evalkit.extraction.clinical import LIKELY, SURE, Found, read, speaks_of
 from evalkit.extraction.clinical_rules import ACCURACY, CONSISTENCY, VALIDITY, Fields, base, short, values_of
 from evalkit.extraction.report import Report
 from evalkit.extraction.schema import FieldStatus, FieldValue
@@ -437,10 +437,11 @@ _SINGLE = ("grade", "msi", "tmb")
 
 
 def _otherwise(one: Field, value: FieldValue, report: Report) -> str | None:
-    """Another value that a first look finds beside the field's labels."""
+    """Another value that a first look finds; of what texts explain at length, only beside the field's labels."""
+    least = SURE if one.format == "msi" else LIKELY
     for found in read(one, report):
         normal = one.normal(found.text)
-        if found.confidence >= SURE and normal is not None and normal != value.value:
+        if found.confidence >= least and normal is not None and normal != value.value:
             return normal
     return None
 

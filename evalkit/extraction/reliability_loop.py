@@ -41,6 +41,9 @@ TIMED_OUT = "Timeout exceeded"
 NOT_JUDGED = "The evaluation could not be completed"
 NOT_EXTRACTED = "The extractor gave no usable answer"
 
+SURE_ENOUGH = 0.85
+"""Below it, a value that matters is looked at by a person: what only another look found is wrong more often."""
+
 Progress = Callable[[int, float | None], None]
 """Called after each attempt with its number and score; the score is None where the judge could not answer."""
 T = TypeVar("T")
@@ -95,10 +98,13 @@ class ReliabilityLoopResult:
     def decision(self) -> Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]:
         """Accepted where the threshold is met and only minor issues are open: one wrong value of many hardly lowers a score.
 
-        A report of which no required field is there is never accepted: nothing says that it is such a report.
+        A report of which no required field is there is never accepted: nothing says that it is such a report. Nor is one
+        with a value that its extractor was not sure of.
         """
         best = self.best
-        if best is None or not self.met_threshold or self.failure or best.attempt.unproven or lacks_all(best.attempt):
+        if best is None or not self.met_threshold or self.failure or best.attempt.unproven:
+            return "ESCALATE_TO_SME"
+        if lacks_all(best.attempt) or unsure(best.attempt):
             return "ESCALATE_TO_SME"
         is_clean = all(issue.severity == "minor" for issue in best.feedback.issues)
         return "AUTO_ACCEPT" if is_clean else "ESCALATE_TO_SME"
@@ -107,6 +113,16 @@ class ReliabilityLoopResult:
 def lacks_all(attempt: Attempt) -> bool:
     """Whether none of the required fields is there."""
     return not any(values_of(attempt.fields, field.name) for field in attempt.template.of(Need.REQUIRED))
+
+
+def unsure(attempt: Attempt) -> list[str]:
+    """The required and important values whose extractor was less than ``SURE_ENOUGH``."""
+    asked = {field.name for field in attempt.template.of(Need.REQUIRED, Need.IMPORTANT)}
+    return [
+        name
+        for name, value in attempt.fields.items()
+        if value.is_found and base(name) in asked and value.confidence < SURE_ENOUGH
+    ]
 
 
 class ReliabilityLoop:
@@ -262,6 +278,8 @@ def extraction_of(
         stopped.append(_unmet(result, template))
     if result.best and lacks_all(result.best.attempt):
         stopped.append(_empty(template))
+    if result.best:
+        stopped += [_guessed(name, result.best.attempt.fields[name], template) for name in unsure(result.best.attempt)]
     issues = _numbered([*more, *stopped, *open_now, *repaired])
     ids = {_key(issue): issue.issue_id for issue in issues}
     fields = _whole(template, result.best)
@@ -365,6 +383,21 @@ def _empty(template: FieldTemplate) -> Issue:
         IssueSeverity.MAJOR,
         f"None of the required fields ({names}) is in the document: is it a {template.display_name.lower()}?",
         document_type=template.document_type,
+    )
+
+
+def _guessed(name: str, value: FieldValue, template: FieldTemplate) -> Issue:
+    return Issue.of(
+        "evaluator",
+        "EXTRACTION-UNSURE",
+        IssueSeverity.MAJOR,
+        f"{name} was read where it may mean something else (confidence {value.confidence:.2f})",
+        location=name,
+        suggested_fix="Look at the place, and keep or correct the value",
+        document_type=template.document_type,
+        page=value.page,
+        quote=value.quote,
+        boxes=value.boxes,
     )
 
 
