@@ -418,7 +418,7 @@ class AccuracyQuestion(DocumentQuestion[Judgement]):
 
     def _judged(self, name: str, value: FieldValue) -> Judged:
         one = self._attempt.template.field(base(name))
-        other = _otherwise(one, value, self._attempt.report) if one and one.format in _SINGLE else None
+        other = _otherwise(one, value, self._attempt.report) if one and _is_single(one) else None
         return Judged(
             reasoning="The report was read again without looking at the answer.",
             field=name,
@@ -432,8 +432,9 @@ class AccuracyQuestion(DocumentQuestion[Judgement]):
         return Judgement.model_validate_json(text, context={"asked": tuple(self._asked)})
 
 
-#: Formats of fields that have one value, so that two readings of it cannot both be right.
-_SINGLE = ("grade", "msi", "tmb")
+def _is_single(one: Field) -> bool:
+    """Whether a report has one value of the field, so that two readings of it cannot both be right."""
+    return one.format in ("grade", "msi", "tmb") or (one.reader == "section" and one.need is Need.REQUIRED)
 
 
 def _otherwise(one: Field, value: FieldValue, report: Report) -> str | None:
@@ -441,8 +442,11 @@ def _otherwise(one: Field, value: FieldValue, report: Report) -> str | None:
     least = SURE if one.format == "msi" else LIKELY
     for found in read(one, report):
         normal = one.normal(found.text)
-        if found.confidence >= least and normal is not None and normal != value.value:
-            return normal
+        if found.confidence < least or normal is None or normal == value.value:
+            continue
+        if one.reader == "section" and (normal in (value.value or "") or (value.value or "") in normal):
+            continue  # the same text, cut elsewhere
+        return normal
     return None
 
 

@@ -232,3 +232,10 @@ def test_pages_are_asked_about_in_windows_and_none_twice() -> None:
     bundle = document("a" * 60, "b" * 60, "c" * 200, "d")
     assert windows(bundle, (1, 2, 3, 4), 130) == [(1, 2), (3,), (4,)]
     assert windows(bundle, (1, 2, 3, 4), None) == [(1, 2, 3, 4)]
+
+
+def test_two_impressions_of_two_examinations_are_a_contradiction() -> None:
+    both = document("CT HEAD\nIMPRESSION: No bleeding.\nCT NECK\nFINDINGS: A crack in C2.\nIMPRESSION: Fracture of C2.")
+    one = attempted({"impression": "No bleeding."}, both, "radiology")
+    told = asyncio.run(ExtractionEvaluator().evaluate(one))
+    assert any("Fracture of C2" in issue.description for issue in told.feedback.issues)
