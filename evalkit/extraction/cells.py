@@ -28,6 +28,8 @@ _BLOCK_DEPTH = 18.0
 _GAP = 2.2
 #: A code and its amount stand in two columns of one box.
 _CODE_GAP = 7.0
+#: Below this sureness of the engine's, a word is doubtful; and so is a recognised amount of more digits without signs.
+_FAINT, _POINTLESS = 0.3, 5
 #: A row that has more of its letters in printed words is what is left of a label.
 _MOSTLY = 0.55
 #: Printed words of so many letters are a passage: no entry goes on into it.
@@ -127,7 +129,7 @@ def cell_of(
     ]
     ruled = label.words[-1].cell
     # Down to another label an entry may stand lower than one that nothing else tells about.
-    bottom = min([*lower, label.y1 + depth * (1.6 if lower else 1.0)])
+    bottom = min([*lower, label.y1 + depth * (1.6 if lower or is_block else 1.0)])
     right = min(
         (one.x0 for one in bounds if one.x0 > label.x0 + high and one.y1 > label.y0 and (one.y0 + one.y1) / 2 < bottom),
         default=edge,
@@ -177,7 +179,8 @@ def _formatted(field: Field, cell: Cell, rows: Sequence[Sequence[Word]], *, is_l
             if found:
                 best = min(found, key=lambda one: _distance(one[0], label))
                 rivals = [one for one in found if not {w.at for w in one[0]} & {w.at for w in best[0]}]
-                return Entry((best[0],), best[1], is_valid=True, is_repaired=is_repaired, is_doubtful=bool(rivals))
+                is_doubtful = bool(rivals) or _is_faint(best[0], best[1])
+                return Entry((best[0],), best[1], is_valid=True, is_repaired=is_repaired, is_doubtful=is_doubtful)
             if field.format == "currency" and row in below and _is_print(row):
                 return None  # words between label and entry: whose entry it is cannot be told
     return _attempt(field, below)
@@ -231,6 +234,14 @@ def _is_in_a_sentence(run: Sequence[Word], row: Sequence[Word]) -> bool:
     return any(word.key.isalpha() and len(word.key) > 1 for word in before) and any(
         word.key.isalpha() and len(word.key) > 1 for word in after
     )
+
+
+def _is_faint(run: Sequence[Word], value: str) -> bool:
+    """Whether an engine hardly knew what it read, or may have lost the point of an amount."""
+    if all(word.sureness == 1 for word in run):
+        return False
+    is_pointless = sum(map(str.isdigit, value)) > _POINTLESS and not set(value) & set(".,-")
+    return min(word.sureness for word in run) < _FAINT or is_pointless
 
 
 def _distance(run: Sequence[Word], label: Label) -> float:
@@ -325,7 +336,8 @@ def _connected(rows: Sequence[tuple[Word, ...]], cell: Cell) -> list[tuple[Word,
     for row in rows:
         if kept:
             high = max(word.height for word in kept[-1])
-            if _middle(row) - _middle(kept[-1]) > 6 * high:
+            # Below a name there may be room, between the lines of an address there is none.
+            if _middle(row) - _middle(kept[-1]) > (6.0 if len(kept) == 1 else 2.5) * high:
                 break
         kept.append(row)
     near = kept and (cell.ruled or _middle(kept[0]) - cell.label.y1 < _BLOCK_DEPTH * cell.label.height)

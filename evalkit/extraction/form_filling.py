@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, Part
 from evalkit.extraction.forms import GENERIC, OWN_PRINT, Form, continues, forms_on, is_official
 from evalkit.extraction.grader import (
@@ -192,7 +192,8 @@ def _attempt(
     text = "\n".join(bundle.page(page).text for page in pages)
     kind = answer.likely_type if not fixed else known.document_type
     confidence = min(max(answer.overall_confidence, 0.0), 1.0)
-    return Attempt(known, kind, fields, confidence, answer.alternative_types, number, text), tuple(issues)
+    scanned = any(bundle.page(page).status is PageStatus.OCR for page in pages)
+    return Attempt(known, kind, fields, confidence, answer.alternative_types, number, text, scanned), tuple(issues)
 
 
 def template_of(document_type: str) -> FieldTemplate:

@@ -28,6 +28,8 @@ MAX_ATTEMPTS = 3
 _REQUIRED_SHARE, _ENOUGH = 0.70, 70.0
 #: A form that did not pass is no surer than this.
 _FAILED_CONFIDENCE = 0.5
+#: A recognised value that is less sure is for a person.
+_UNSURE = 0.8
 #: Social security wages may be above the wages by this factor before it is told.
 _WAGE_TOLERANCE = Decimal("1.1")
 _SHOUTED = re.compile(r"\b(?:DRAFT|SPECIMEN|SAMPLE)\b|(?i:\bdraft as of\b|not for filing)")
@@ -102,6 +104,8 @@ class Attempt:
     """Of the attempt, from 1."""
     text: str = ""
     """Of the pages that it is on."""
+    is_recognised: bool = False
+    """Whether any of them comes from OCR."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,7 @@ def grade(attempt: Attempt, expected_year: int | None = None) -> Grade:
     reasons = list(_reasons(attempt, results))
     blank = is_blank(fields)
     issues = [*_blank_issues(blank), *_year_issues(fields, expected_year), *_draft_issues(attempt.text)]
+    issues += _doubt_issues(attempt, results)
     issues += [row.issue() for row in CHECKS if row.form == template.name and row.fails(_amounts(fields))]
     ratio = required_ratio(template, results)
     if blank:
@@ -258,6 +263,30 @@ def _year_issues(fields: Mapping[str, FieldValue], expected: int | None) -> Iter
             said.value,
             field="tax_year",
         )
+
+
+def _doubt_issues(attempt: Attempt, results: Mapping[str, FieldResult]) -> Iterator[FormIssue]:
+    """Entries that somebody has to look at, also on a form that passes.
+
+    On a recognised page what is missing may have been lost by the engine, and what it was unsure of may be wrong.
+    """
+    for field in attempt.template.scored:
+        value, result = attempt.fields.get(field.name), results.get(field.name)
+        if value is None:
+            continue
+        if value.status is FieldStatus.AMBIGUOUS:
+            severity: Severity = "WARNING" if field.need is Need.REQUIRED or attempt.is_recognised else "INFO"
+            yield FormIssue(
+                severity, "ambiguous", f"{field.description}: what is entered cannot be told", field=field.name
+            )
+        elif attempt.is_recognised and value.is_found and value.confidence < _UNSURE:
+            yield FormIssue(
+                "WARNING", "uncertain", f"{field.description}: recognised with little certainty", field=field.name
+            )
+        elif attempt.is_recognised and field.need is Need.REQUIRED and result is not None and not result.valid:
+            yield FormIssue(
+                "WARNING", "missing_field", f"{field.description} was not recognised", field.name, field=field.name
+            )
 
 
 # Rule 5: do the values make sense together?

@@ -159,7 +159,9 @@ def _find(sheet: Sheet, text: str, slot: Slot | None, *, is_loose: bool) -> Iter
                 said = number.key.translate(_ALIKE)
                 if said == box.translate(_ALIKE):
                     words, is_numbered = (number, *words), True
-                elif _BOX.fullmatch(number.key) and len(number.text) <= 3 and not sheet.is_recognised:
+                elif sheet.is_recognised and len(number.text) <= 3 and number.x1 < word.x0:
+                    words = (number, *words)  # misread, but no entry
+                elif _BOX.fullmatch(number.key) and len(number.text) <= 3:
                     continue  # another box with the same words
             # Short labels are ordinary words: without their number they may be anything.
             if box and not is_numbered and len(key) < 8 and word.key != key and not is_loose:

@@ -310,8 +310,8 @@ def draw(one: Drawing, rng: random.Random, page: Any, top: float = 40.0) -> None
     height = rng.uniform(27, 34) if rows < 12 else rng.uniform(26, 29)
     if any(len(box.label) > 55 for box in one.right):
         height = max(height, 34)
-    block = max(height * rows, 330 if len(one.left) > 5 else 270)
-    height = block / rows
+    block = max(height * rows, 300 if len(one.left) > 5 else 230)
+    height = min(block / rows, 46.0)
     title_above = one.form != "W-2" or rng.random() < 0.3
     y = top + (42 if title_above else 0)
     notice = one.notice and rng.random() < 0.5
