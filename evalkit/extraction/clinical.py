@@ -598,12 +598,14 @@ def _institution(field: Field, report: Report, again: bool) -> Iterator[Found]:
 def _dates(field: Field, report: Report, again: bool) -> Iterator[Found]:
     """A date beside one of the labels; in the order of the labels, as the first is the one meant."""
     labels = (*field.labels, *field.more_labels) if again else field.labels
-    for label in labels:
-        one = field.model_copy(update={"labels": (label,), "more_labels": ()})
-        for line, start, end in _beside_labels(one, report, again):
-            found = _in_format(field, line.page, start, min(end, start + 40))
-            if found and not _BIRTH.search(line.page.text, max(found[0] - 40, line.start), found[0]):
-                yield Found(line.page, *found, SURE if not again else GUESSED)
+    ranked: list[tuple[int, Found]] = []
+    for line, start, end in _beside_labels(field, report, again):
+        found = _in_format(field, line.page, start, min(end, start + 40))
+        if found and not _BIRTH.search(line.page.text, max(found[0] - 40, line.start), found[0]):
+            before = line.page.text[max(start - 60, 0) : start].rstrip(" :=\t\n-–").lower()
+            rank = next((at for at, label in enumerate(labels) if before.endswith(label)), len(labels))
+            ranked.append((rank, Found(line.page, *found, GUESSED if again else SURE)))
+    yield from (found for _, found in sorted(ranked, key=lambda pair: pair[0]))
 
 
 def _distinct(found: Iterable[Found]) -> Iterator[Found]:

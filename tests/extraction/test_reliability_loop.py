@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import statistics
 from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.reliability import overheads
 from builders import document
 from extraction.reports import LETTERS, draw
 from extraction.scripted import FINE, Said, Scripted, judged
@@ -296,3 +298,9 @@ def test_two_models_may_have_the_two_roles() -> None:
     asyncio.run(loop.execute(REPORT, [1], PATHOLOGY))
     assert {role for role, _ in extracts.asked} == {"extractor"}
     assert {role for role, _ in judges.asked} == {"evaluator"}
+
+
+def test_three_attempts_cost_little_beyond_the_calls() -> None:
+    took = asyncio.run(overheads(3))
+    assert len(took) >= 6
+    assert statistics.median(took) < 20, "milliseconds of CPU"
