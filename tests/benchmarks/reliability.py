@@ -221,6 +221,7 @@ def rows(cases: Sequence[Case]) -> list[tuple[str, str, str, str]]:
             share(sum(not case.final.harmless for case in accepted), len(accepted)),
             "",
         ),
+        ("accepted with a wrong value", "", share(sum(case.final.wrong > 0 for case in accepted), len(accepted)), ""),
         (
             "accepted with an optional value missed",
             "",
