@@ -95,7 +95,9 @@ def run(
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
-    with_fields: Annotated[bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")] = False,
+    with_fields: Annotated[
+        bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Read, classify, verify and decide PDFs; resumes where an earlier run stopped.
@@ -612,7 +614,9 @@ def _print_extracted(summary: ExtractSummary) -> None:
         _print_table(rows, ("document", "pages", "type", "decision", "score", "fields found", "stopped"))
     decisions = [one.decision for document in summary.documents for one in document.extractions]
     counted = ", ".join(f"{decisions.count(name)} {name}" for name in sorted(set(decisions)))
-    typer.echo(f"{len(decisions)} reports and forms in {len(summary.documents)} documents" + f": {counted}" * bool(counted))
+    typer.echo(
+        f"{len(decisions)} reports and forms in {len(summary.documents)} documents" + f": {counted}" * bool(counted)
+    )
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_cost(usage)}")
     typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s)")

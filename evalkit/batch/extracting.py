@@ -92,9 +92,7 @@ class FieldExtraction:
         for segment in answer.segments:
             kind = segment.dominant_type.value if segment.dominant_type else "Other"
             last = min(segment.end_page, bundle.total_pages)
-            found += [
-                ReportPages(start, end, kind) for start, end in _runs(max(segment.start_page, 1), last, forms)
-            ]
+            found += [ReportPages(start, end, kind) for start, end in _runs(max(segment.start_page, 1), last, forms)]
         return found
 
     async def _classified(self, bundle: DocumentBundle, model: Model) -> ClassificationOutput | None:

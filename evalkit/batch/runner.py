@@ -309,6 +309,7 @@ async def aevaluate(
 def settings_of(
     output: Path | str | None, model: str | None, workers: int | None, reader: str | None, profile: str | None
 ) -> Settings:
+    """The settings in force, with the options that were given."""
     return Settings.load(
         output=None if output is None else str(output),
         models={"default": model} if model is not None else None,
@@ -399,6 +400,7 @@ def _json_of(supplied: Any) -> Any:
 
 
 def now() -> str:
+    """ISO 8601, UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

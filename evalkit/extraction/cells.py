@@ -30,6 +30,8 @@ _GAP = 2.2
 _CODE_GAP = 7.0
 #: Below this sureness of the engine's, a word is doubtful; and so is a recognised amount of more digits without signs.
 _FAINT, _POINTLESS = 0.3, 5
+#: One or two digits that are less sure may be a speck.
+_SPECK = 0.8
 #: A row that has more of its letters in printed words is what is left of a label.
 _MOSTLY = 0.55
 #: Printed words of so many letters are a passage: no entry goes on into it.
@@ -97,7 +99,9 @@ class Cell:
             )
         low = self.label.y1 + 1.6 * _DEPTH * self.label.height
         yield in_rows(
-            word for word in words if (not word.cell or word.cell not in self.foreign) and (not self.ruled or word.y < low)
+            word
+            for word in words
+            if (not word.cell or word.cell not in self.foreign) and (not self.ruled or word.y < low)
         )
 
 
@@ -138,7 +142,9 @@ def cell_of(
     is_bounded = beside or ruled > 0
     x1 = min(right, reach) - 0.2 * high
     shared = ruled > 0 and any(word.cell == ruled for one in others if one.slot for word in one.words)
-    return Cell(label, left, label.y0 - 0.4 * high, x1, bottom + 0.2 * high, is_bounded, ruled, shared, foreign, printed)
+    return Cell(
+        label, left, label.y0 - 0.4 * high, x1, bottom + 0.2 * high, is_bounded, ruled, shared, foreign, printed
+    )
 
 
 def _column_end(label: Label, bounds: Sequence[Label], edge: float) -> float:
@@ -157,7 +163,11 @@ def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int], *, is_loose: 
     """
     best: Entry | None = None
     for rows in cell.rows(sheet, taken):
-        read = _text(field, cell, rows) if field.format == "text" else _formatted(field, cell, rows, is_loose=is_loose)
+        read = (
+            _text(field, cell, rows)
+            if field.format == "text"
+            else _formatted(field, cell, rows, sheet, taken, is_loose=is_loose)
+        )
         if read and read.is_valid:
             return read
         best = best or read
@@ -167,7 +177,9 @@ def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int], *, is_loose: 
 # Entries in a format
 
 
-def _formatted(field: Field, cell: Cell, rows: Sequence[Sequence[Word]], *, is_loose: bool) -> Entry | None:
+def _formatted(
+    field: Field, cell: Cell, rows: Sequence[Sequence[Word]], sheet: Sheet, taken: set[int], *, is_loose: bool
+) -> Entry | None:
     label = cell.label
     # What stands on the label's own line is read last: it is seldom an entry, often the rest of a label.
     below = [row for row in rows if _middle(row) > label.y1 - 0.2 * label.height]
@@ -175,7 +187,8 @@ def _formatted(field: Field, cell: Cell, rows: Sequence[Sequence[Word]], *, is_l
     repairs = (False, True) if is_loose or any(word.sureness < 1 for row in rows for word in row) else (False,)
     for is_repaired in repairs:
         for row in (*below, *level):
-            found = [one for one in _runs(field, row, is_repaired=is_repaired) if not _is_in_a_sentence(one[0], row)]
+            runs = _runs(field, row, is_repaired=is_repaired)
+            found = [one for one in runs if not _is_in_a_sentence(one[0], sheet, taken)]
             if found:
                 best = min(found, key=lambda one: _distance(one[0], label))
                 rivals = [one for one in found if not {w.at for w in one[0]} & {w.at for w in best[0]}]
@@ -227,21 +240,34 @@ def _is_one_amount(run: Sequence[Word]) -> bool:
     return all(before.text[-1:] in ",.$(-§S" or after.text[:1] in ",.)" for before, after in pairwise(run))
 
 
-def _is_in_a_sentence(run: Sequence[Word], row: Sequence[Word]) -> bool:
+def _is_in_a_sentence(run: Sequence[Word], sheet: Sheet, taken: set[int]) -> bool:
     """Whether words stand close on both sides: a number within a passage that is printed beside the form."""
-    before = [word for word in row if word.x1 <= run[0].x0 and run[0].x0 - word.x1 < 1.5 * word.height]
-    after = [word for word in row if word.x0 >= run[-1].x1 and word.x0 - run[-1].x1 < 1.5 * word.height]
-    return any(word.key.isalpha() and len(word.key) > 1 for word in before) and any(
-        word.key.isalpha() and len(word.key) > 1 for word in after
-    )
+    before, after = sheet.left_of(run[0]), sheet.right_of(run[-1])[:1]
+    beside = [
+        before is not None
+        and before.at not in taken
+        and _is_word(before)
+        and run[0].x0 - before.x1 < 1.5 * before.height,
+        bool(after)
+        and after[0].at not in taken
+        and _is_word(after[0])
+        and after[0].x0 - run[-1].x1 < 1.5 * after[0].height,
+    ]
+    # 7075 2nd Street: a bare number beside a word is no amount.
+    return any(beside) if all(word.text.isdigit() for word in run) else all(beside)
+
+
+def _is_word(word: Word) -> bool:
+    return len(word.key) > 1 and not word.key.isdigit()
 
 
 def _is_faint(run: Sequence[Word], value: str) -> bool:
     """Whether an engine hardly knew what it read, or may have lost the point of an amount."""
     if all(word.sureness == 1 for word in run):
         return False
-    is_pointless = sum(map(str.isdigit, value)) > _POINTLESS and not set(value) & set(".,-")
-    return min(word.sureness for word in run) < _FAINT or is_pointless
+    digits, sureness = sum(map(str.isdigit, value)), min(word.sureness for word in run)
+    is_pointless = digits > _POINTLESS and not set(value) & set(".,-")
+    return sureness < _FAINT or is_pointless or (digits <= 2 and sureness < _SPECK)
 
 
 def _distance(run: Sequence[Word], label: Label) -> float:
@@ -260,14 +286,27 @@ def _is_print(row: Sequence[Word]) -> bool:
 def _attempt(field: Field, rows: Sequence[Sequence[Word]]) -> Entry | None:
     """Something was entered, though not in the format: a dash for an amount, a number with a digit too few."""
     for row in rows:
-        words = [word for word in row if not any(map(str.isalpha, word.text))]
-        text = " ".join(word.text for word in words)
-        digits = sum(map(str.isdigit, text))
-        if field.format == "currency" and "$" in text and (digits or re.search(r"\$\s*[-–—]", text)):
-            return Entry((tuple(words),), text, is_valid=False)
-        if field.format in ("ssn", "ein", "tin") and digits >= 4:
-            return Entry((tuple(words),), text, is_valid=False)
+        for run in _pieces(row):
+            text = " ".join(word.text for word in run)
+            digits = sum(map(str.isdigit, text))
+            if any(map(str.isalpha, text)):
+                continue
+            if field.format == "currency" and "$" in text and (digits or re.search(r"\$\s*[-–—]", text)):
+                return Entry((tuple(run),), text, is_valid=False)
+            if field.format in ("ssn", "ein", "tin") and digits >= 4:
+                return Entry((tuple(run),), text, is_valid=False)
     return None
+
+
+def _pieces(row: Sequence[Word]) -> list[list[Word]]:
+    """The row, divided at its wide gaps."""
+    pieces: list[list[Word]] = []
+    for word in row:
+        if pieces and word.x0 - pieces[-1][-1].x1 < _GAP * word.height:
+            pieces[-1].append(word)
+        else:
+            pieces.append([word])
+    return pieces
 
 
 # Entries of words
@@ -279,9 +318,9 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
     below: list[tuple[Word, ...]] = []
     for row in rows:
         is_level = _middle(row) <= label.y1 - 0.2 * label.height
-        if is_level:
-            row = [word for word in row if word.x0 > label.x1 - 0.5 * label.height]
-        words = tuple(word for word in _beneath(row, cell) if _is_entry(word))
+        after = label.x1 - 0.5 * label.height if is_level else float("-inf")
+        behind = [word for word in row if word.x0 > after]
+        words = tuple(word for word in _beneath(behind, cell) if _is_entry(word))
         if field.part and is_currency("".join(word.text for word in words)):
             continue  # another box's, whose label was not found
         # What is left of a label whose words were misread is no entry.

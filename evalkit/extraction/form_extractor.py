@@ -157,13 +157,14 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
             # What was read at first stays: another way of reading is for what was missing.
             wanted = [field.name for field in form.fields if _is_missed(found.get(field.name))]
             if self.attempt > 2:
-                wanted = [name for name in wanted if name in {field.name for field in form.of(Need.REQUIRED)}]
+                critical = {field.name for field in form.of(Need.REQUIRED)}
+                wanted = [missed for missed in wanted if missed in critical]
             again = read_form(sheet, form, is_loose=True, only=wanted, reach=1.6 if self.attempt > 2 else 1.0)
             taken = {word.at for one in found.values() for word in one.entry.words}
-            for name, one in again.items():
-                if name in wanted and (one.entry.is_valid or name not in found):
-                    if not taken & {word.at for word in one.entry.words}:
-                        found[name] = one
+            for missed, one in again.items():
+                is_better = missed in wanted and (one.entry.is_valid or missed not in found)
+                if is_better and not taken & {word.at for word in one.entry.words}:
+                    found[missed] = one
         required = form.of(Need.REQUIRED)
         valid = sum(field.name in found and found[field.name].entry.is_valid for field in required)
         return found, valid / len(required) if required else 0.0

@@ -17,6 +17,7 @@ from evalkit.extraction.grader import (
     Attempt,
     FormIssue,
     Grade,
+    GraderAnswer,
     GraderQuestion,
     grade,
     lowered,
@@ -100,7 +101,7 @@ class Filled:
     """One form, filled in as far as it could be, and what was asked for it."""
 
     extraction: Extraction
-    answers: tuple[Answer[FormAnswer] | Answer[object], ...] = ()
+    answers: tuple[Answer[FormAnswer] | Answer[GraderAnswer], ...] = ()
 
 
 class FormFilling:
@@ -129,22 +130,26 @@ class FormFilling:
         if not any(bundle.page(number).status.readable for number in pages):
             return Filled(_failed(part, UNREADABLE, [_reader_issue(part)]))
         tries: list[_Try] = []
-        answers: list[Answer[FormAnswer] | Answer[object]] = []
+        answers: list[Answer[FormAnswer] | Answer[GraderAnswer]] = []
         feedback, missing = "", tuple[str, ...]()
         for number in range(1, MAX_ATTEMPTS + 1):
             question = FormQuestion(bundle, part, number, feedback, missing, self._fixed)
             answer = await self._model.ask(question)
             answers.append(answer)
             if answer.value is None:
-                return Filled(_failed(part, NOT_EXTRACTED, [_agent_failed("extractor", answer.failure)], tries), tuple(answers))
+                return Filled(
+                    _failed(part, NOT_EXTRACTED, [_agent_failed("extractor", answer.failure)], tries), tuple(answers)
+                )
             attempt, unproven = _attempt(answer.value, number, bundle, locator, pages, self._fixed)
             graded = _with_proof(grade(attempt, self._tax_year), unproven)
             if graded.passed:
                 said = await self._model.ask(GraderQuestion(bundle, attempt, part.start_page, part.end_page))
-                answers.append(said)  # type: ignore[arg-type]  # an answer of another type
+                answers.append(said)
                 if said.value is None:
                     tries.append(_Try(attempt, graded, unproven, answer.value.reasoning))
-                    return Filled(_failed(part, NOT_GRADED, [_agent_failed("grader", said.failure)], tries), tuple(answers))
+                    return Filled(
+                        _failed(part, NOT_GRADED, [_agent_failed("grader", said.failure)], tries), tuple(answers)
+                    )
                 graded = lowered(graded, said.value, attempt.template.threshold)
             tries.append(_Try(attempt, graded, unproven, answer.value.reasoning))
             if graded.passed or graded.is_final:
@@ -265,7 +270,7 @@ def _history(tries: Sequence[_Try]) -> tuple[IterationRecord, ...]:
                 confidence=round(one.attempt.confidence, 4),
                 feedback=one.grade.feedback if number < len(tries) else "",
                 reasoning=one.reasoning,
-                issues=tuple([*(str(issue) for issue in one.grade.issues), *one.grade.failure_reasons]),
+                issues=(*(str(issue) for issue in one.grade.issues), *one.grade.failure_reasons),
                 fields=dict(one.attempt.fields),
             )
         )
@@ -311,7 +316,8 @@ def _reader_issue(part: Part) -> Issue:
         "reader",
         "READER-NO-TEXT",
         IssueSeverity.BLOCKER,
-        f"Nobody could read page {part.start_page}" + (f" to {part.end_page}" if part.end_page > part.start_page else ""),
+        f"Nobody could read page {part.start_page}"
+        + (f" to {part.end_page}" if part.end_page > part.start_page else ""),
         page=part.start_page,
         suggested_fix="Read it on the screen, or scan it again",
     )

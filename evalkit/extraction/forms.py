@@ -136,9 +136,11 @@ def read_anything(page: Page, template: FieldTemplate, *, is_official: bool) -> 
     if year and (not is_official or year.entry.words[0].height > _LARGE * sheet.line_height):
         found["tax_year"] = year
     field = template.field("any_amounts")
-    amounts = [
-        one for row in sheet.rows if not _is_prose(row) for one in _amounts(field, row, cents=is_official)
-    ] if field else []
+    amounts = (
+        [one for row in sheet.rows if not _is_prose(row) for one in _amounts(field, row, cents=is_official)]
+        if field
+        else []
+    )
     if field and amounts:
         largest = max(amounts, key=lambda one: abs(Decimal(field.normal(one.value) or 0)))
         found["any_amounts"] = Reading(largest, 0.6)
@@ -148,7 +150,11 @@ def read_anything(page: Page, template: FieldTemplate, *, is_official: bool) -> 
 def _title(sheet: Sheet) -> tuple[Word, ...]:
     """The largest print of the upper third."""
     rows = [tuple(word for word in row if word.key) for row in sheet.rows]
-    rows = [row for row in rows if len(row) > 1 and sum(len(word.key) for word in row) > 7 and row[0].y < sheet.rows[0][0].y + 0.35]
+    rows = [
+        row
+        for row in rows
+        if len(row) > 1 and sum(len(word.key) for word in row) > 7 and row[0].y < sheet.rows[0][0].y + 0.35
+    ]
     return max(rows[:15], key=lambda row: round(sorted(w.height for w in row)[len(row) // 2], 3), default=())
 
 
@@ -264,7 +270,7 @@ def _cut_between(sheet: Sheet, labels: Sequence[Label], above: Label, below: Lab
     edges = sorted((word.y0, word.y1) for word in sheet.words if above.y1 < word.y < begins)
     reach = begins - 8 * sheet.line_height
     best, at, low = 0.0, begins - 0.3 * sheet.line_height, max(above.y1, reach)
-    for top, bottom in [*((one for one in edges if one[1] > reach)), (begins, begins)]:
+    for top, bottom in [*(one for one in edges if one[1] > reach), (begins, begins)]:
         if top - low > best:
             best, at = top - low, (top + low) / 2
         low = max(low, bottom)
@@ -344,9 +350,8 @@ def _year(sheet: Sheet, template: FieldTemplate, taken: set[int], *, is_loose: b
             continue
         for run in _year_runs(row, is_loose=is_loose):
             before = sheet.left_of(run[0])
-            if before is not None and run[0].x0 - before.x1 < 2 * run[0].height:
-                if _MONTH.fullmatch(before.text.strip("(,")) or before.text.endswith("/"):
-                    continue
+            if before is not None and run[0].x0 - before.x1 < 2 * run[0].height and _dates(before):
+                continue
             after = sheet.right_of(run[-1])[:1]
             if after and after[0].text.startswith(("-", "/")) and after[0].x0 - run[-1].x1 < run[-1].height:
                 continue
@@ -361,6 +366,11 @@ def _year(sheet: Sheet, template: FieldTemplate, taken: set[int], *, is_loose: b
                 sure = min(word.sureness for word in run)
                 best = worth, Entry((tuple(run),), text, is_valid=True), sure
     return Reading(best[1], round(0.95 * (0.4 + 0.6 * best[2]), 3)) if best else None
+
+
+def _dates(word: Word) -> bool:
+    """Whether what follows the word is part of a date, or of "Rev. January 2022"."""
+    return bool(_MONTH.fullmatch(word.text.strip("(,"))) or word.text.endswith("/")
 
 
 def _year_runs(row: Sequence[Word], *, is_loose: bool) -> Iterator[tuple[Word, ...]]:

@@ -6,9 +6,10 @@ Rules are rows and pure functions over the proven fields. What they find is writ
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
@@ -124,7 +125,7 @@ class Grade:
     issues: tuple[FormIssue, ...]
     is_final: bool = False
     """A wrong year or a blank form: another attempt would change nothing."""
-    scores: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, float] = dataclasses.field(default_factory=dict)
     """The four parts of the score, as shares of 1."""
 
 
@@ -324,9 +325,7 @@ def _is_not_rate(tax: str, *bases: str, rates: Sequence[str]) -> Callable[[Amoun
         known = [base for base in map(of, bases) if base is not None]
         if paid is None or not known:
             return False
-        return all(
-            abs(paid - sum(known) * Decimal(rate)) > max(Decimal(1), paid / 500) for rate in rates
-        )
+        return all(abs(paid - sum(known) * Decimal(rate)) > max(Decimal(1), paid / 500) for rate in rates)
 
     return fails
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from itertools import pairwise
 
 from rapidfuzz.distance import Levenshtein
 
@@ -84,9 +85,8 @@ def find_labels(sheet: Sheet, template: FieldTemplate, *, is_loose: bool) -> lis
     found: list[Label] = []
     for slot in slots(template):
         for rank, text in enumerate(slot.labels):
-            for label in _find(sheet, text, slot, is_loose=is_loose):
-                if label.score >= least:
-                    found.append(_ranked(label, rank))
+            places = _find(sheet, text, slot, is_loose=is_loose)
+            found += [_ranked(label, rank) for label in places if label.score >= least]
         if slot.box and (not slot.labels or "" in slot.labels):
             found += _bare_number(sheet, slot)
     found += [
@@ -120,9 +120,7 @@ def _in_line(word: Word, edges: Sequence[float]) -> int:
 
 def _ranked(label: Label, rank: int) -> Label:
     """Of labels of one length the template's first one goes before."""
-    return Label(
-        label.slot, label.words, label.score - 0.001 * rank, label.length, label.is_numbered, label.text
-    )
+    return Label(label.slot, label.words, label.score - 0.001 * rank, label.length, label.is_numbered, label.text)
 
 
 def _settled(found: Sequence[Label]) -> list[Label]:
@@ -173,7 +171,7 @@ def _filled(sheet: Sheet, words: tuple[Word, ...]) -> tuple[Word, ...]:
     """The words with the dashes and the like between them."""
     between = [
         right
-        for word, following in zip(words, words[1:], strict=False)
+        for word, following in pairwise(words)
         for right in sheet.right_of(word)
         if not right.key and right.x0 < following.x0
     ]

@@ -114,9 +114,7 @@ class Sheet:
 
     @cached_property
     def _rights(self) -> dict[int, tuple[Word, ...]]:
-        return {
-            row[at].at: row[at + 1 : at + 3] for row in self.rows for at in range(len(row))
-        }
+        return {row[at].at: row[at + 1 : at + 3] for row in self.rows for at in range(len(row))}
 
     @cached_property
     def _lefts(self) -> dict[int, Word]:
@@ -169,13 +167,13 @@ def _levelled(page: Page) -> Iterable[Word]:
     borders = _cells(page)
     slope = _slope(placed) if page.status is PageStatus.OCR else 0.0
     sure = page.confidences
-    for number, (start, end, x0, y0, x1, y1, at) in enumerate(placed):
-        text = page.text[start:end]
-        if page.status is PageStatus.OCR:
-            bare = text.lstrip(_BORDERS)
-            start += len(text) - len(bare)
-            text = bare.rstrip(_BORDERS)
-            end = start + len(text)
+    borders_read = _BORDERS if page.status is PageStatus.OCR else ""
+    for number, (begin, stop, x0, y0, x1, y1, at) in enumerate(placed):
+        written = page.text[begin:stop]
+        bare = written.lstrip(borders_read)
+        text = bare.rstrip(borders_read)
+        start = begin + len(written) - len(bare)
+        end = start + len(text)
         if not text:
             continue
         x, y = (x0 + x1) / 2, (y0 + y1) / 2

@@ -100,7 +100,8 @@ def _lines(
     if field.format != "text" or len(parts) < 2:
         return None
     for number in sorted(pages, key=lambda number: (number != claim.page, number)):
-        page, found = bundle.page(number), []
+        page = bundle.page(number)
+        found: list[tuple[Page, int, int]] = []
         for part in parts:
             # The lines of an entry stand below one another: each is looked for behind the one before.
             after = found[-1][2] if found else 0

@@ -179,9 +179,7 @@ def form_w2(rng: random.Random) -> Drawing:
             "Employer's name, address, and ZIP code", lines=(employer.name, employer.street, employer.city), number="c"
         ),
         Box("Control number", truth["control_number"], number="d"),
-        Box(
-            "Employee's first name and initial", lines=(employee.name, employee.street, employee.city), number="e"
-        ),
+        Box("Employee's first name and initial", lines=(employee.name, employee.street, employee.city), number="e"),
     ]
     right = []
     for one in template("W-2").fields:
@@ -213,7 +211,9 @@ def form_k1(rng: random.Random) -> Drawing:
             lines=(firm.name, firm.street, firm.city),
             number="B",
         ),
-        Box("Partner's SSN or TIN (Do not use TIN of a disregarded entity. See instructions.)", partner.tin, number="E"),
+        Box(
+            "Partner's SSN or TIN (Do not use TIN of a disregarded entity. See instructions.)", partner.tin, number="E"
+        ),
         Box(
             "Name, address, city, state, and ZIP code for partner entered in E. See instructions.",
             lines=(partner.name, partner.street, partner.city),
@@ -345,7 +345,13 @@ def draw(one: Drawing, rng: random.Random, page: Any, top: float = 40.0) -> None
     canvas.text(x0 + 20, line, one.title[0], 15, "hebo")
     canvas.text(x0 + 130, line, one.title[1], 10, "hebo")
     long = pymupdf.get_text_length(one.title[1], "hebo", 10)
-    canvas.text(max(x0 + width - rng.uniform(60, 120), x0 + 150 + long), line + rng.uniform(-2, 4), one.year, rng.uniform(14, 20), "helv")
+    canvas.text(
+        max(x0 + width - rng.uniform(60, 120), x0 + 150 + long),
+        line + rng.uniform(-2, 4),
+        one.year,
+        rng.uniform(14, 20),
+        "helv",
+    )
     canvas.text(x0, line + 13, "Department of the Treasury - Internal Revenue Service", 6.5, canvas.print)
 
 
