@@ -29,7 +29,7 @@ from evalkit.extraction.clinical_formats import (
     tmb,
     variant,
 )
-from evalkit.extraction.report import Cell, Line, Report, lexicon
+from evalkit.extraction.report import Cell, Line, Report, Span, lexicon
 from evalkit.extraction.template import Field
 from evalkit.grounding.clause import left_out
 
@@ -91,11 +91,18 @@ class Found:
     confidence: float
     item: str = ""
     """Of a field of many values: which one, ``ER``."""
+    more: tuple[Span, ...] = ()
+    """Where a long text goes on, on the pages behind."""
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """All places of it, one for each page."""
+        return ((self.page, self.start, self.end), *self.more)
 
     @property
     def text(self) -> str:
         """Its words."""
-        return self.page.text[self.start : self.end]
+        return "\n".join(page.text[start:end] for page, start, end in self.spans)
 
 
 def read(field: Field, report: Report, *, again: bool = False) -> list[Found]:
@@ -560,9 +567,9 @@ def _section(field: Field, report: Report, again: bool) -> Iterator[Found]:
     for label in labels:
         for part in report.parts:
             if part.name == label:
-                page, start, end = part.spans[0]
+                (page, start, end), *more = part.spans
                 if page.text[start:end].strip():
-                    yield Found(page, start, end, SURE if label in field.labels else GUESSED)
+                    yield Found(page, start, end, SURE if label in field.labels else GUESSED, more=tuple(more))
 
 
 def _whole_text(_field: Field, report: Report, _again: bool) -> Iterator[Found]:

@@ -349,7 +349,7 @@ def _issue(
     severity: Severity, field: str, description: str, fix: str, one: Iteration, template: FieldTemplate
 ) -> Issue:
     value = one.attempt.fields.get(field)
-    is_missing = field in one.feedback.missing_fields or (value is None and base(field) == field)
+    is_missing = not values_of(one.attempt.fields, base(field))
     return Issue.of(
         "evaluator",
         "EXTRACTION-MISSING" if is_missing else "EXTRACTION-VALUE",

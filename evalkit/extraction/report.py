@@ -68,11 +68,15 @@ class Line:
         return tuple(cells)
 
 
+Span = tuple[Page, int, int]
+"""A page, and start and end of characters of its text."""
+
+
 class Part(NamedTuple):
     """What stands below a heading, up to the next one; page by page where it goes on."""
 
     name: str
-    spans: tuple[tuple[Page, int, int], ...]
+    spans: tuple[Span, ...]
 
 
 class Report:

@@ -188,6 +188,7 @@ def test_a_part_goes_on_behind_a_page_and_ends_at_the_signature() -> None:
     assert [part.name for part in report.parts] == ["findings", "impression"]
     assert [len(part.spans) for part in report.parts] == [2, 1]
     assert values("radiology", "impression", report) == ["Stable."]
+    assert values("radiology", "findings", report) == ["Clear lungs. No effusion."]
 
 
 def test_headings_within_a_paragraph_begin_a_part() -> None:

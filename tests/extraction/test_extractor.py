@@ -121,6 +121,21 @@ def test_a_long_text_is_given_by_its_ends() -> None:
     assert not fields["impression"].is_found
 
 
+def test_a_long_text_may_go_on_behind_a_page() -> None:
+    bundle = document("Findings\nA nodule in the right lower lobe.", "No effusion is seen today.\nImpression\nStable.")
+    ends = {"first_words": "A nodule in the", "last_words": "is seen today."}
+    told = ClaimedField(field="findings", page=1, end_page=2, **ends)
+    by_ends, _ = proved(told, bundle=bundle, name="radiology")
+    placed, _ = prove(
+        ClinicalQuestion(bundle, (1, 2), template("radiology")).offline().fields, bundle, (1, 2), template("radiology")
+    )
+    text = "A nodule in the right lower lobe.\nNo effusion is seen today."
+    assert by_ends["findings"].raw == placed["findings"].raw == text
+    assert {box[0] for box in placed["findings"].boxes} == {1, 2}
+    other, _ = proved(told.model_copy(update={"end_page": 1}), bundle=bundle, name="radiology")
+    assert not other["findings"].is_found
+
+
 def test_items_without_a_name_are_counted() -> None:
     bundle = document("Findings\nA 6 mm nodule and a 9 mm nodule.")
     fields, _ = proved(
@@ -177,7 +192,7 @@ def test_pages_outside_the_report_are_not_shown() -> None:
 def test_the_embedded_answer_is_what_a_server_can_send() -> None:
     drawn = draw("pathology", 3)
     answer = ClinicalQuestion(drawn.bundle, (1,), PATHOLOGY).offline()
-    again = ClaimedFields.model_validate_json(answer.model_dump_json(exclude={"fields": {"__all__": {"span"}}}))
+    again = ClaimedFields.model_validate_json(answer.model_dump_json(exclude={"fields": {"__all__": {"spans"}}}))
     assert [one.value for one in again.fields] == [one.value for one in answer.fields]
 
 
@@ -201,7 +216,7 @@ def test_a_window_that_was_not_answered_fails_the_attempt() -> None:
 def said(bundle: DocumentBundle, kind: str) -> dict[str, Any]:
     """What the embedded model would say, as a language model says it."""
     whole = ClinicalQuestion(bundle, range(1, bundle.total_pages + 1), template(kind)).offline()
-    return json.loads(whole.model_dump_json(exclude={"fields": {"__all__": {"span"}}}))
+    return json.loads(whole.model_dump_json(exclude={"fields": {"__all__": {"spans"}}}))
 
 
 def praise(prompt: str) -> str:
