@@ -102,7 +102,7 @@ class ReliabilityLoopResult:
         with a value that its extractor was not sure of.
         """
         best = self.best
-        if best is None or not self.met_threshold or self.failure or best.attempt.unproven:
+        if best is None or not self.met_threshold or self.failure:
             return "ESCALATE_TO_SME"
         if lacks_all(best.attempt) or unsure(best.attempt):
             return "ESCALATE_TO_SME"

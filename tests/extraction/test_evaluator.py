@@ -174,6 +174,11 @@ def test_an_ensemble_counts_by_its_median() -> None:
     assert told.score.accuracy == pytest.approx((6 + 0.5) / 7)
 
 
+def test_judges_who_say_nothing_of_a_field_have_nothing_against_it() -> None:
+    models = [Scripted(judgements=[judged(grade=0.0)]), Scripted(), Scripted()]
+    assert evaluated(WHOLE, ensemble=models).score.accuracy == 1.0
+
+
 def test_one_of_an_ensemble_that_fails_leaves_no_score() -> None:
     models = [Scripted(judgements=[FINE]), Scripted(judgements=[None])]
     told = evaluated(WHOLE, ensemble=models)
@@ -239,3 +244,11 @@ def test_two_impressions_of_two_examinations_are_a_contradiction() -> None:
     one = attempted({"impression": "No bleeding."}, both, "radiology")
     told = asyncio.run(ExtractionEvaluator().evaluate(one))
     assert any("Fracture of C2" in issue.description for issue in told.feedback.issues)
+
+
+def test_what_a_report_explains_is_no_contradiction() -> None:
+    told = document(
+        "MSI status: MSS\nTumors are called MSI-H where many markers are unstable.\nKRAS c.35G>A (p.Gly12Asp)"
+    )
+    one = attempted({"mutations.1": "KRAS c.35G>A (p.Gly12Asp)", "msiStatus": "MSS"}, told, "genomics")
+    assert asyncio.run(ExtractionEvaluator().evaluate(one)).feedback.issues == ()

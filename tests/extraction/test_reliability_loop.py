@@ -13,7 +13,7 @@ import pytest
 from benchmarks.reliability import overheads
 from builders import document
 from extraction.reports import LETTERS, draw
-from extraction.scripted import FINE, Said, Scripted, judged
+from extraction.scripted import FINE, Said, Scripted, claims, judged
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.evaluator import ExtractionEvaluator
@@ -122,9 +122,26 @@ def test_a_field_that_the_document_lacks_is_not_present_after_one_look() -> None
 
 def test_a_report_without_any_required_field_is_never_accepted() -> None:
     other = document("Northgate Hospital\nReported: 02/07/2025")
-    result = run(Scripted({"date": "02/07/2025"}), other)
+    result = run(Scripted({"date": "02/07/2025", "institution": "Northgate Hospital"}), other)
+    assert result.final_score == 1.0
     assert result.decision == "ESCALATE_TO_SME"
     assert "EXTRACTION-NONE" in {issue.code for issue in kept(result).issues}
+
+
+def test_a_value_that_its_extractor_was_not_sure_of_goes_to_a_person() -> None:
+    answers = claims(FULL)
+    grade = next(one for one in answers.fields if one.field == "grade")
+    doubted = [one.model_copy(update={"confidence": 0.8}) if one is grade else one for one in answers.fields]
+    result = run(Scripted(answers.model_copy(update={"fields": tuple(doubted)})))
+    assert (result.final_score, result.decision) == (1.0, "ESCALATE_TO_SME")
+    (issue,) = kept(result).issues
+    assert (issue.code, issue.location, issue.page) == ("EXTRACTION-UNSURE", "grade", 1)
+
+
+def test_what_the_report_speaks_of_and_nobody_found_is_not_called_absent() -> None:
+    fields = kept(run(Scripted(PARTIAL))).fields
+    assert fields["grade"].status is FieldStatus.AMBIGUOUS
+    assert fields["stage"].status is FieldStatus.NOT_PRESENT
 
 
 def test_a_judge_that_fails_leaves_no_score_and_a_person_decides() -> None:
