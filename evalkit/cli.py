@@ -466,6 +466,7 @@ def schema(
     from evalkit.classification.result import DocumentFailure, DocumentResult
     from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
+    from evalkit.extraction.schema import Extractions
     from evalkit.issue import Issue
     from evalkit.review import GroundTruth, Review, SMEPacket
 
@@ -473,6 +474,7 @@ def schema(
         "bundle": DocumentBundle,
         "classification": ClassificationOutput,
         "draw": Draw,
+        "extraction": Extractions,
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
         "issue": Issue,

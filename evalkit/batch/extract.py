@@ -92,7 +92,7 @@ class ExtractSummary:
         """``rows`` as a table."""
         import pandas as pd
 
-        return pd.DataFrame(self.rows(), columns=ROW)
+        return pd.DataFrame(self.rows(), columns=ROW, dtype=object)
 
 
 ROW = [

@@ -159,12 +159,8 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
             if self.attempt > 2:
                 critical = {field.name for field in form.of(Need.REQUIRED)}
                 wanted = [missed for missed in wanted if missed in critical]
-            again = read_form(sheet, form, is_loose=True, only=wanted, reach=1.6 if self.attempt > 2 else 1.0)
-            taken = {word.at for one in found.values() for word in one.entry.words}
-            for missed, one in again.items():
-                is_better = missed in wanted and (one.entry.is_valid or missed not in found)
-                if is_better and not taken & {word.at for word in one.entry.words}:
-                    found[missed] = one
+            again = read_form(sheet, form, is_loose=True, reach=1.6 if self.attempt > 2 else 1.0)
+            found = _amended(found, {missed: one for missed, one in again.items() if missed in wanted}, again, form)
         required = form.of(Need.REQUIRED)
         valid = sum(field.name in found and found[field.name].entry.is_valid for field in required)
         return found, valid / len(required) if required else 0.0
@@ -203,6 +199,27 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
             overall_confidence=_UNKNOWN if set(found) - OWN_PRINT else 0.2,
             fields=tuple(found.values()),
         )
+
+
+def _amended(
+    found: Mapping[str, Reading], missed: Mapping[str, Reading], again: Mapping[str, Reading], form: FieldTemplate
+) -> dict[str, Reading]:
+    """The first reading with what the second one found more; a text that had run into that is read anew."""
+    amended = dict(found)
+    for name, one in missed.items():
+        mine = {word.at for word in one.entry.words}
+        others = [other for other, kept in amended.items() if mine & {word.at for word in kept.entry.words}]
+        formats = {field.name: field.format for field in form.fields}
+        if (not one.entry.is_valid and name in found) or any(formats[other] != "text" for other in others):
+            continue
+        for other in others:
+            shorter = again.get(other)
+            if shorter is None or mine & {word.at for word in shorter.entry.words}:
+                del amended[other]
+            else:
+                amended[other] = shorter
+        amended[name] = one
+    return amended
 
 
 def _is_missed(read: Reading | None) -> bool:

@@ -8,7 +8,7 @@ mentions a W-2 has the title and not the labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -85,15 +85,12 @@ def continues(page: Page, form: FieldTemplate) -> bool:
     return bool(_INSTRUCTIONS.search(text)) or not page.text.strip() or key_of(form.name) in key_of(text)
 
 
-def read_form(
-    sheet: Sheet, template: FieldTemplate, *, is_loose: bool, only: Iterable[str] | None = None, reach: float = 1.0
-) -> dict[str, Reading]:
+def read_form(sheet: Sheet, template: FieldTemplate, *, is_loose: bool, reach: float = 1.0) -> dict[str, Reading]:
     """What is entered in the fields of the template.
 
     ``is_loose`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost,
-    letters in amounts as digits. ``reach`` lets boxes end further down. ``only`` names the fields that are asked for.
+    letters in amounts as digits. ``reach`` lets boxes end further down.
     """
-    wanted = {field.name for field in template.fields} if only is None else set(only)
     found_labels = find_labels(sheet, template, is_loose=is_loose)
     taken = words_of(found_labels)
     labels = [*_once(found_labels), *(label for label in found_labels if label.slot is None)]
@@ -107,9 +104,9 @@ def read_form(
         is_block = any(field.part for field in label.slot.fields) or label.slot.fields[0].format == "text"
         cell = cell_of(label, labels, sheet, is_block=is_block, stretch=reach, printed=printed)
         for field in label.slot.fields:
-            if field.name in wanted and (read := entry(field, cell, sheet, taken, is_loose=is_loose)):
+            if read := entry(field, cell, sheet, taken, is_loose=is_loose):
                 found[field.name] = Reading(read, _confidence(read, label))
-    if year and "tax_year" in wanted:
+    if year:
         found["tax_year"] = year
     return _undisputed(found)
 

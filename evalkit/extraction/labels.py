@@ -67,6 +67,7 @@ class Label:
         return sorted(word.height for word in self.words)[len(self.words) // 2]
 
 
+@cache
 def slots(template: FieldTemplate) -> tuple[Slot, ...]:
     """The boxes of a form that have a label or a number."""
     shared: dict[tuple[str, tuple[str, ...]], list[Field]] = {}
@@ -76,11 +77,20 @@ def slots(template: FieldTemplate) -> tuple[Slot, ...]:
     return tuple(Slot(tuple(fields), box, labels) for (box, labels), fields in shared.items())
 
 
-def find_labels(sheet: Sheet, template: FieldTemplate, *, is_loose: bool) -> list[Label]:
+def find_labels(sheet: Sheet, template: FieldTemplate, *, is_loose: bool) -> tuple[Label, ...]:
     """The labels of the template on the sheet; no word belongs to two of them.
 
     ``is_loose`` takes worse spellings, and labels of which only the first words are there.
     """
+    # Asked for the type, for the parts of the page and for each attempt: looked for once.
+    key = (template.name, is_loose)
+    found: tuple[Label, ...] | None = sheet.kept.get(key)
+    if found is None:
+        found = sheet.kept[key] = _labels(sheet, template, is_loose=is_loose)
+    return found
+
+
+def _labels(sheet: Sheet, template: FieldTemplate, *, is_loose: bool) -> tuple[Label, ...]:
     least = 0.72 if is_loose else 0.84
     found: list[Label] = []
     for slot in slots(template):
@@ -96,7 +106,7 @@ def find_labels(sheet: Sheet, template: FieldTemplate, *, is_loose: bool) -> lis
         if label.score >= max(least, 0.8)
     ]
     settled = _settled(found)
-    return [*settled, *_numbers_alone(sheet, template, settled)]
+    return (*settled, *_numbers_alone(sheet, template, settled))
 
 
 def _numbers_alone(sheet: Sheet, template: FieldTemplate, found: Sequence[Label]) -> Iterator[Label]:
@@ -144,7 +154,9 @@ def _find(sheet: Sheet, text: str, slot: Slot | None, *, is_loose: bool) -> Iter
     if not key:
         return
     box = key_of(slot.box) if slot else ""
-    for word in sheet.words:
+    # A first letter that was misread is looked for on a second try only: there are many words.
+    candidates = sheet.words if is_loose else sheet.beginning(key[0], *box[:1])
+    for word in candidates:
         for first, skipped in _beginnings(word, key, box, is_loose=is_loose):
             best = _follow(sheet, word, first, key, is_loose=is_loose)
             if best is None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
+from typing import Any
 
 from evalkit.documents.bundle import Page, PageStatus
 
@@ -89,6 +90,11 @@ class Sheet:
         return self.page.status is PageStatus.OCR
 
     @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What was found on it, by what it was looked for with."""
+        return {}
+
+    @cached_property
     def line_height(self) -> float:
         """The height of most words."""
         return median(word.height for word in self.words) if self.words else 0.01
@@ -108,9 +114,20 @@ class Sheet:
         return tuple(tuple(sorted(row, key=lambda word: word.x0)) for row in rows)
 
     @cached_property
-    def _by_left(self) -> tuple[list[float], list[Word]]:
-        words = sorted(self.words, key=lambda word: word.x0)
-        return [word.x0 for word in words], words
+    def _by_letter(self) -> dict[str, list[Word]]:
+        found: dict[str, list[Word]] = {}
+        for word in self.words:
+            found.setdefault(word.key[:1], []).append(word)
+        return found
+
+    def beginning(self, *letters: str) -> list[Word]:
+        """The words that begin with one of these letters."""
+        return [word for letter in dict.fromkeys(letters) for word in self._by_letter.get(letter, ())]
+
+    @cached_property
+    def _by_height(self) -> tuple[list[float], list[Word]]:
+        words = sorted(self.words, key=lambda word: (word.y, word.x0))
+        return [word.y for word in words], words
 
     @cached_property
     def _rights(self) -> dict[int, tuple[Word, ...]]:
@@ -130,12 +147,9 @@ class Sheet:
 
     def within(self, x0: float, y0: float, x1: float, y1: float) -> list[Word]:
         """The words whose middles lie in the rectangle, by rows."""
-        lefts, words = self._by_left
-        first, last = bisect_left(lefts, x0 - 0.5), bisect_left(lefts, x1)
-        return sorted(
-            (word for word in words[first:last] if x0 <= word.x <= x1 and y0 <= word.y <= y1),
-            key=lambda word: (word.y, word.x0),
-        )
+        heights, words = self._by_height
+        among = words[bisect_left(heights, y0) : bisect_right(heights, y1)]
+        return [word for word in among if x0 <= word.x <= x1]
 
 
 def in_rows(words: Iterable[Word]) -> list[list[Word]]:
