@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import islice
+from typing import NamedTuple
 
 from evalkit.documents.bundle import Page
 from evalkit.extraction.clinical_formats import (
     ALTERATION,
     GENE,
     HGVS,
+    grade,
     is_gene,
     lab,
     margin,
@@ -26,7 +29,7 @@ from evalkit.extraction.clinical_formats import (
     tmb,
     variant,
 )
-from evalkit.extraction.report import Cell, Line, Report, lexicon
+from evalkit.extraction.report import Cell, Line, Report, Span, lexicon
 from evalkit.extraction.template import Field
 from evalkit.grounding.clause import left_out
 
@@ -36,27 +39,36 @@ MOST = 200
 """So many values of one field are read; a file made to hold more costs no more."""
 
 _SENTENCE = re.compile(r"[.;](?=\s|$)|\n")
+_CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n|\t")
 _NEXT_LABEL = re.compile(r"[.;,]?\s+(?=[A-Z][A-Za-z /()-]{2,40}:(?:\s|$))")
 _SIZE = re.compile(
-    r"(?<![\d.-])\d+(?:\.\d+)?(?:\s*(?:mm|cm))?(?:\s*[x×]\s*\d+(?:\.\d+)?(?:\s*(?:mm|cm))?){0,2}\s*-?(?:mm|cm)\b(?!\s*(?:[23²³]|H2?O|Hg|slice|section|thick|collimation|interval|axial|cut))",
+    r"(?<![\d.,-])\d+(?:\.\d+)?(?:\s*(?:mm|cm))?(?:\s*[x×]\s*\d+(?:\.\d+)?(?:\s*(?:mm|cm))?){0,2}\s*-?(?:mm|cm)\b(?!\s*(?:[23²³]|H2?O|Hg|slice|section|thick|collimation|interval|axial|cut))",
     re.IGNORECASE,
 )
 _DATE = re.compile(
     r"(?<!\d)(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.-]\d{1,2}[/.-](?:\d{4}|\d{2})|[A-Z][a-z]{2,8}\.? \d{1,2},? \d{4}|\d{1,2} [A-Z][a-z]{2,8} \d{4})(?!\d)"
 )
 _GRADE = re.compile(
-    r"(?i)(?<!nuclear )\b(?:(?:nottingham|figo|histologic(?:al)?|overall|who|sbr|bloom[- ]richardson|tumou?r|combined)[\s,-]*)*\bgrade[:\s]+(?:of\s+)?(?:[1-3]|i{1,3})(?:\s*(?:/|of)\s*3)?(?![\w.])"
+    r"(?i)(?<!nuclear )\b(?:(?:nottingham|figo|histologic(?:al)?|overall|who|sbr|bloom[- ]richardson|tumou?r|combined)[\s,-]{1,3}){0,4}\bgrade[:\s]{1,3}(?:of\s+)?(?:[1-3]|i{1,3})(?:\s?(?:/|of)\s?3)?(?!\w|\.\d)"
 )
 _DEGREE = re.compile(r"(?i)\b(?:well|moderately|poorly)[\s-]+differentiated\b|(?-i:\bG[1-3]\b)|(?-i:\bNHG\s?[1-3])")
 _MARGIN = re.compile(
     r"(?i)\b(?:all\s+)?(?:[\w-]+\s+){0,2}margins?\s+(?:of resection\s+)?(?:(?:is|are|were|was)\s+)?(?:\w+ly\s+)?(?:negative|free|clear|uninvolved|not involved|positive|involved)\b[^.;\n\t]*"
 )
-_ANY_MARGIN = re.compile(r"(?i)[^.;\n\t]*\bmargins?\b[^.;\n\t]*")
+_ANY_MARGIN = re.compile(r"(?i)\bmargins?\b")
 _PTNM = re.compile(r"\b[ycra]{0,2}pT(?:is|[0-4X][a-d]?)[^\n\t]{0,30}")
 _GREATEST = re.compile(
     r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:mm|cm))\s*,?\s*(?:in|is the)?\s*(?:greatest|maximum|maximal|largest) (?:dimension|diameter|extent)"
 )
 _OF_SPECIMEN = re.compile(r"(?i)\bspecimen\b[^.;]*$")
+_STAGE_GROUP = re.compile(r"(?i)\bstage\s+(?:IV|III|II|I)[A-C]?\b")
+_MSI = re.compile(r"(?i)\bMSI-?H(?:igh)?\b|\bMSI-?L(?:ow)?\b|(?-i:\bMSS\b)|\bmicrosatellite[- ]stable\b")
+_ANY_MSI = re.compile(r"(?i)\bmicrosatellite\b|(?-i:\bMSI\b)")
+_PER_MEGABASE = r"(?:\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?)?\s*(?:/|per)\s*(?:mb|megabase)"
+_TMB = re.compile(
+    rf"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{{0,30}}(?P<size>\d+(?:\.\d+)?{_PER_MEGABASE})"
+)
+_ANY_TMB = re.compile(rf"(?i)(?P<size>(?<![\d.])\d+(?:\.\d+)?{_PER_MEGABASE})")
 _MASS = re.compile(
     r"(?i)\b(?:mass|tumou?r|lesion|nodule)\b[^.;\n\t]{0,50}?\b(?:measur(?:es|ing|ed)|of|is|,)\s*(?:about |approximately )?(?P<size>\d+(?:\.\d+)?(?:\s*[x×]\s*\d+(?:\.\d+)?){0,2}\s*(?:mm|cm))"
 )
@@ -79,11 +91,18 @@ class Found:
     confidence: float
     item: str = ""
     """Of a field of many values: which one, ``ER``."""
+    more: tuple[Span, ...] = ()
+    """Where a long text goes on, on the pages behind."""
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """All places of it, one for each page."""
+        return ((self.page, self.start, self.end), *self.more)
 
     @property
     def text(self) -> str:
         """Its words."""
-        return self.page.text[self.start : self.end]
+        return "\n".join(page.text[start:end] for page, start, end in self.spans)
 
 
 def read(field: Field, report: Report, *, again: bool = False) -> list[Found]:
@@ -92,11 +111,25 @@ def read(field: Field, report: Report, *, again: bool = False) -> list[Found]:
     ``again``: another look, where the first one is known not to have been enough.
     """
     reader = _READERS.get(field.reader) or _BY_FORMAT.get(field.format, _labelled)
-    found = list(_distinct(reader(field, report, again)))[:MOST]
-    if again and not field.many:
-        first = list(_distinct(reader(field, report, False)))
-        found = list(_distinct([*first, *found]))
+    found = list(islice(_distinct(reader(field, report, False)), MOST))
+    if again:
+        found += [one for one in islice(_distinct(reader(field, report, True)), MOST) if not _is_known(one, found)]
+    if field.format in _NUMBERED and field.many:
+        found = [replace(one, item=str(number)) for number, one in enumerate(found, 1)]
     return found
+
+
+def _is_known(one: Found, found: Iterable[Found]) -> bool:
+    """Whether it has the name, or some of the words, of what was found before."""
+    return any(
+        (one.item and not one.item.isdigit() and one.item == other.item)
+        or (one.page is other.page and one.start < other.end and other.start < one.end)
+        for other in found
+    )
+
+
+#: Formats whose values have no names, so that they are counted.
+_NUMBERED = ("measurement", "variant")
 
 
 def speaks_of(field: Field, report: Report) -> Line | None:
@@ -175,7 +208,7 @@ def _label(labels: tuple[str, ...], loosely: bool) -> re.Pattern[str]:
     words = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
     sign = r"(?:\s*[:=]\s*|\s+[-–]\s+|\s+(?:is|was|are|were)\s+)"
     about = r"(?:\s*\([^()]{1,30}\))?"
-    alone, before = rf"^\W*(?:{words}){about}\s*$", rf"(?<![\w-])(?:{words})"
+    alone, before = rf"^\W*(?:{words}){about}\s*$", rf"(?<![\w-])(?<!nuclear )(?:{words})"
     return re.compile(rf"(?i){before}{about}{sign}|{alone}" + (rf"|{before}\s+(?=\S)" if loosely else ""))
 
 
@@ -187,7 +220,9 @@ def _alone(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 def _margins(field: Field, report: Report, again: bool) -> Iterator[Found]:
     """Whether they are free comes before how far away the nearest is."""
-    found = list(_in_words(_MARGIN, _ANY_MARGIN, format_of=margin)(field, report, again))
+    found = list(
+        _in_words(_Words(_MARGIN), _Words(_ANY_MARGIN, is_clause=True), format_of=margin)(field, report, again)
+    )
     yield from sorted(found, key=lambda one: (margin(one.text) or "")[:1].isdigit())
 
 
@@ -231,24 +266,44 @@ def _untold() -> re.Pattern[str]:
 # ------------------------------------------------------------------------------------------------- findings in words
 
 
-def _in_words(*patterns: re.Pattern[str], format_of: Callable[[str], str | None]) -> _Reader:
-    """A reader of labels, then of the first pattern in the report; of the others at another look."""
+class _Words(NamedTuple):
+    """How a finding is written: the match, its group ``size`` where it has one, or the clause around it."""
+
+    pattern: re.Pattern[str]
+    is_clause: bool = False
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where it is written in the text."""
+        for match in self.pattern.finditer(text):
+            start, end = match.span("size") if "size" in self.pattern.groupindex else match.span()
+            if "size" in self.pattern.groupindex and _OF_SPECIMEN.search(text, max(start - 50, 0), start):
+                continue
+            yield _clause(text, start, end) if self.is_clause else (start, end)
+
+
+def _clause(text: str, start: int, end: int) -> tuple[int, int]:
+    """The clause or cell around ``start..end``."""
+    first = max(
+        (at + len(sign) for sign in (". ", "; ", "\n", "\t") if (at := text.rfind(sign, 0, start)) >= 0), default=0
+    )
+    behind = _CLAUSE_END.search(text, end)
+    return first, behind.start() if behind else len(text)
+
+
+def _in_words(first: _Words, *others: _Words, format_of: Callable[[str], str | None]) -> _Reader:
+    """A reader of labels, then of the first way in which the finding is written; of the others at another look."""
 
     def reader(field: Field, report: Report, again: bool) -> Iterator[Found]:
         yield from _labelled(field, report, again)
-        for pattern in patterns if again else patterns[:1]:
+        for words in (first, *others) if again else (first,):
             for line in report.lines if again else report.told:
                 if line.group == "history":
                     continue
-                for match in pattern.finditer(line.text):
-                    start, end = match.span("size") if "size" in pattern.groupindex else match.span()
-                    if "size" in pattern.groupindex and _OF_SPECIMEN.search(line.text, max(start - 50, 0), start):
-                        continue
-                    words = line.text[start:end].rstrip(" .,;:")
-                    if format_of(words) is not None:
-                        yield Found(
-                            line.page, line.start + start, line.start + start + len(words), GUESSED if again else LIKELY
-                        )
+                for start, end in words.spans(line.text):
+                    said = line.text[start:end].strip(" .,;:")
+                    if said and format_of(said) is not None:
+                        at = line.start + line.text.index(said, start)
+                        yield Found(line.page, at, at + len(said), GUESSED if again else LIKELY)
 
     return reader
 
@@ -354,6 +409,16 @@ def _stains() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 # ------------------------------------------------------------------------------------------------- many values
+
+
+def _measurements(field: Field, report: Report, again: bool) -> Iterator[Found]:
+    reader = _sizes if field.many else _in_words(_Words(_GREATEST), _Words(_MASS), format_of=_measured)
+    yield from reader(field, report, again)
+
+
+def _measured(text: str) -> str | None:
+    """A size, for readers of one."""
+    return text if _SIZE.search(text) else None
 
 
 def _sizes(field: Field, report: Report, again: bool) -> Iterator[Found]:
@@ -502,9 +567,9 @@ def _section(field: Field, report: Report, again: bool) -> Iterator[Found]:
     for label in labels:
         for part in report.parts:
             if part.name == label:
-                page, start, end = part.spans[0]
+                (page, start, end), *more = part.spans
                 if page.text[start:end].strip():
-                    yield Found(page, start, end, SURE if label in field.labels else GUESSED)
+                    yield Found(page, start, end, SURE if label in field.labels else GUESSED, more=tuple(more))
 
 
 def _whole_text(_field: Field, report: Report, _again: bool) -> Iterator[Found]:
@@ -540,12 +605,14 @@ def _institution(field: Field, report: Report, again: bool) -> Iterator[Found]:
 def _dates(field: Field, report: Report, again: bool) -> Iterator[Found]:
     """A date beside one of the labels; in the order of the labels, as the first is the one meant."""
     labels = (*field.labels, *field.more_labels) if again else field.labels
-    for label in labels:
-        one = field.model_copy(update={"labels": (label,), "more_labels": ()})
-        for line, start, end in _beside_labels(one, report, again):
-            found = _in_format(field, line.page, start, min(end, start + 40))
-            if found and not _BIRTH.search(line.page.text, max(found[0] - 40, line.start), found[0]):
-                yield Found(line.page, *found, SURE if not again else GUESSED)
+    ranked: list[tuple[int, Found]] = []
+    for line, start, end in _beside_labels(field, report, again):
+        found = _in_format(field, line.page, start, min(end, start + 40))
+        if found and not _BIRTH.search(line.page.text, max(found[0] - 40, line.start), found[0]):
+            before = line.page.text[max(start - 60, 0) : start].rstrip(" :=\t\n-–").lower()
+            rank = next((at for at, label in enumerate(labels) if before.endswith(label)), len(labels))
+            ranked.append((rank, Found(line.page, *found, GUESSED if again else SURE)))
+    yield from (found for _, found in sorted(ranked, key=lambda pair: pair[0]))
 
 
 def _distinct(found: Iterable[Found]) -> Iterator[Found]:
@@ -565,28 +632,12 @@ _READERS: Mapping[str, _Reader] = {
     "whole_text": _whole_text,
 }
 _BY_FORMAT: Mapping[str, _Reader] = {
-    "grade": _in_words(_GRADE, _DEGREE, format_of=lambda text: text),
+    "grade": _in_words(_Words(_GRADE), _Words(_DEGREE), format_of=grade),
     "margin": _margins,
-    "stage": _in_words(_PTNM, re.compile(r"(?i)\bstage\s+(?:IV|III|II|I)[A-C]?\b"), format_of=stage),
-    "measurement": lambda field, report, again: (
-        _sizes(field, report, again)
-        if field.many
-        else _in_words(_GREATEST, _MASS, format_of=lambda text: text)(field, report, again)
-    ),
-    "msi": _in_words(
-        re.compile(r"(?i)\bMSI-?H(?:igh)?\b|\bMSI-?L(?:ow)?\b|(?-i:\bMSS\b)|\bmicrosatellite[- ]stable\b"),
-        re.compile(r"(?i)[^.;\n\t]*\b(?:microsatellite|MSI)\b[^.;\n\t]*"),
-        format_of=msi,
-    ),
-    "tmb": _in_words(
-        re.compile(
-            r"(?i)\b(?:TMB|mutation(?:al)? (?:burden|load))\b[^.;\n\t\d]{0,30}(?P<size>\d+(?:\.\d+)?\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)?\.?\s*(?:/|per)\s*(?:mb|megabase))"
-        ),
-        re.compile(
-            r"(?i)(?P<size>\d+(?:\.\d+)?\s*(?:somatic\s+)?(?:mut(?:ation)?s?|variants)\.?\s*(?:/|per)\s*(?:mb|megabase))"
-        ),
-        format_of=tmb,
-    ),
+    "stage": _in_words(_Words(_PTNM), _Words(_STAGE_GROUP), format_of=stage),
+    "measurement": _measurements,
+    "msi": _in_words(_Words(_MSI), _Words(_ANY_MSI, is_clause=True), format_of=msi),
+    "tmb": _in_words(_Words(_TMB), _Words(_ANY_TMB), format_of=tmb),
     "marker": _markers,
     "variant": _variants,
     "gene": _genes,

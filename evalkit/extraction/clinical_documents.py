@@ -7,15 +7,20 @@ nobody could read never enter it.
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.documents.quality import THRESHOLD
+from evalkit.extraction.loop_metrics import loop_metrics
 from evalkit.extraction.reliability_loop import Progress, ReliabilityLoop, ReliabilityLoopResult, extraction_of
 from evalkit.extraction.schema import Extraction
 from evalkit.extraction.template import FieldTemplate, template, templates
 from evalkit.issue import Issue, IssueSeverity
+
+log = logging.getLogger(__name__)
 
 UNREADABLE = "Document quality too low for extraction"
 _BETTER_SCAN = "Upload a clearer scan; Use PDF instead of photo"
@@ -51,13 +56,10 @@ async def extract_reports(
     """The fields of every report, in the order of their pages. UsageError where a template does not exist."""
     ordered = sorted(reports, key=lambda one: one.start_page)
     results = await asyncio.gather(*(_extracted(bundle, one, loop, on_progress) for one in ordered))
-    done: list[Extracted] = []
-    start = 1
-    for one, (form, result, trouble) in zip(ordered, results, strict=True):
-        made = extraction_of(result, form, one.document_type, (one.start_page, one.end_page), more=trouble, start=start)
-        start += len(made.issues)
-        done.append(Extracted(made, result))
-    return tuple(done)
+    return tuple(
+        Extracted(extraction_of(result, form, one.document_type, (one.start_page, one.end_page), more=trouble), result)
+        for one, (form, result, trouble) in zip(ordered, results, strict=True)
+    )
 
 
 async def _extracted(
@@ -71,7 +73,22 @@ async def _extracted(
         result = ReliabilityLoopResult(None, (), False, UNREADABLE, 0.0)
         return form, result, trouble or [_trouble(pages, one, "Every page is blank")]
     numbers = [page.page_num for page in readable]
-    return form, await loop.execute(bundle, numbers, form, on_progress), trouble
+    result = await loop.execute(bundle, numbers, form, on_progress)
+    _alert(bundle, result)
+    return form, result, trouble
+
+
+def _alert(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
+    """What of this report is beyond the thresholds of specification 002, section 8.1; the rate is of many reports."""
+    for metric in loop_metrics([result]):
+        if metric.alerts and metric.name != "marc.threshold_met_rate":
+            told = {
+                "event": "marc_alert",
+                "documentId": bundle.sha256[:12],
+                "metric": metric.name,
+                "because": metric.because,
+            }
+            log.warning("%s", json.dumps(told | {"value": round(metric.value, 4)}))
 
 
 def is_readable(page: Page) -> bool:

@@ -294,7 +294,7 @@ def is_gene(word: str) -> bool:
         re.fullmatch(GENE, word) is not None
         and word not in _NO_GENES
         and not word.startswith(("NM", "NP", "ENS"))
-        and not re.fullmatch(_SHORT, word)
+        and not re.fullmatch(rf"{_SHORT}|[A-Z]\d{{3,}}", word)
     )
 
 

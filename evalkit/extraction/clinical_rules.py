@@ -318,6 +318,15 @@ def is_change(text: str) -> bool:
     return text == "none detected" or HGVS.search(text) is not None or len(text.split()) > 1
 
 
+def has_gene(text: str) -> bool:
+    """A variant with its gene, or that there is none.
+
+    >>> [has_gene(text) for text in ("BRCA2 c.5946delT", "none detected", "EML4::ALK fusion", "c.35G>A", "p.Gly12Asp")]
+    [True, True, True, False, False]
+    """
+    return text == "none detected" or HGVS.match(text) is None
+
+
 VALIDITY: tuple[ValidityRule, ...] = (
     ValidityRule("grade", lambda text: not is_grade(text), "Invalid grade format"),
     ValidityRule("ihcMarkers", lambda text: not is_receptor(text), "Invalid receptor value", items=("ER", "PR")),
@@ -330,4 +339,5 @@ VALIDITY: tuple[ValidityRule, ...] = (
     ValidityRule("msiStatus", lambda text: not is_msi(text), "Invalid MSI status"),
     ValidityRule("tmb", lambda text: not is_tmb(text), "TMB should be numeric"),
     ValidityRule("mutations", lambda text: not is_change(text), "A gene without its change"),
+    ValidityRule("mutations", lambda text: not has_gene(text), "A change without its gene"),
 )

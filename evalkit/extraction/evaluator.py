@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import median
-from typing import Any, Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical import SURE, Found, read, speaks_of
+from evalkit.extraction.clinical import LIKELY, SURE, Found, read, speaks_of
 from evalkit.extraction.clinical_rules import ACCURACY, CONSISTENCY, VALIDITY, Fields, base, short, values_of
 from evalkit.extraction.report import Report
 from evalkit.extraction.schema import FieldStatus, FieldValue
@@ -102,8 +102,6 @@ class Evaluation:
     feedback: EvaluationFeedback
     failure: str | None = None
     """Why a judge could not answer, in words that quote nothing of the document."""
-    answers: tuple[Answer[Judgement], ...] = ()
-    """The judges' own."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ class Seen:
     """What a look at the report itself shows, whatever an extractor says."""
 
     spoken: frozenset[str]
-    """The fields that it speaks of: where no value of them was found, one is missing."""
+    """The fields that it speaks of, or that can be read in it: where no value of them was found, one is missing."""
     items: Mapping[str, tuple[Found, ...]]
     """The values of each field of many values, as far as the embedded model can read them."""
 
@@ -131,8 +129,6 @@ class Attempt:
     reasoning: str = ""
     failure: str | None = None
     """Why the extractor could not answer."""
-    answers: tuple[Answer[Any], ...] = ()
-    """The extractor's own, one for each window."""
     seen: Seen | None = None
     """None: the report has not been looked at yet."""
 
@@ -146,15 +142,21 @@ class Attempt:
 
 
 def look(template: FieldTemplate, report: Report) -> Seen:
-    """Look at a report once, for all attempts at it."""
-    spoken = frozenset(one.name for one in template.scored if speaks_of(one, report) is not None)
-    # Stains have names, which another look finds wherever they stand; of anything else it finds too much.
-    items = {
-        one.name: tuple(read(one, report, again=one.format == "marker"))
-        for one in template.scored
-        if one.many and one.name in spoken
-    }
-    return Seen(spoken, items)
+    """Look at a report once, for all attempts at it: at what it speaks of, and at what the embedded model reads in it."""
+    spoken: set[str] = set()
+    items: dict[str, tuple[Found, ...]] = {}
+    for one in template.scored:
+        # Stains and tests have names, which another look finds wherever they stand; of anything else it finds too much.
+        told = tuple(read(one, report, again=one.format in _NAMED))
+        if told or speaks_of(one, report) is not None:
+            spoken.add(one.name)
+        if told and one.many:
+            items[one.name] = told
+    return Seen(frozenset(spoken), items)
+
+
+#: Formats of fields whose values have names.
+_NAMED = ("marker", "lab")
 
 
 def unfound(one: Field, fields: Fields, items: Sequence[Found]) -> tuple[str, ...]:
@@ -233,7 +235,15 @@ class Judgement(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    field_scores: tuple[Judged, ...] = ()
+    field_scores: tuple[Judged, ...]
+
+    @model_validator(mode="after")
+    def _all_that_was_asked(self, info: ValidationInfo) -> Self:
+        """Silence about a value is no judgement of it."""
+        asked = (info.context or {}).get("asked", ())
+        if set(asked) - {one.field for one in self.field_scores}:
+            raise ValueError("not every field was judged")
+        return self
 
 
 def accuracy(
@@ -404,32 +414,39 @@ class AccuracyQuestion(DocumentQuestion[Judgement]):
 
     def offline(self) -> Judgement:
         """Where another look at the report reads the same field differently, one of the two is wrong."""
-        scores = []
-        for name, value in self._asked.items():
-            one = self._attempt.template.field(base(name))
-            if one and one.format in _SINGLE and (other := _otherwise(one, value, self._attempt.report)):
-                scores.append(
-                    Judged(
-                        reasoning="The report was read again without looking at the answer.",
-                        field=name,
-                        accurate=False,
-                        score=CRITICAL,
-                        issue=f'Extracted "{short(value.value)}" but the source also says "{short(other)}"',
-                    )
-                )
-        return Judgement(field_scores=tuple(scores))
+        return Judgement(field_scores=tuple(self._judged(name, value) for name, value in self._asked.items()))
+
+    def _judged(self, name: str, value: FieldValue) -> Judged:
+        one = self._attempt.template.field(base(name))
+        other = _otherwise(one, value, self._attempt.report) if one and _is_single(one) else None
+        return Judged(
+            reasoning="The report was read again without looking at the answer.",
+            field=name,
+            accurate=other is None,
+            score=1.0 if other is None else CRITICAL,
+            issue=f'Extracted "{short(value.value)}" but the source also says "{short(other)}"' if other else None,
+        )
+
+    def read(self, text: str) -> Judgement:
+        """The judgement, of every value that was asked about."""
+        return Judgement.model_validate_json(text, context={"asked": tuple(self._asked)})
 
 
-#: Formats of fields that have one value, so that two readings of it cannot both be right.
-_SINGLE = ("grade", "msi", "tmb")
+def _is_single(one: Field) -> bool:
+    """Whether a report has one value of the field, so that two readings of it cannot both be right."""
+    return one.format in ("grade", "msi", "tmb") or (one.reader == "section" and one.need is Need.REQUIRED)
 
 
 def _otherwise(one: Field, value: FieldValue, report: Report) -> str | None:
-    """Another value that a first look finds beside the field's labels."""
+    """Another value that a first look finds; of what texts explain at length, only beside the field's labels."""
+    least = SURE if one.format == "msi" else LIKELY
     for found in read(one, report):
         normal = one.normal(found.text)
-        if found.confidence >= SURE and normal is not None and normal != value.value:
-            return normal
+        if found.confidence < least or normal is None or normal == value.value:
+            continue
+        if one.reader == "section" and (normal in (value.value or "") or (value.value or "") in normal):
+            continue  # the same text, cut elsewhere
+        return normal
     return None
 
 
@@ -491,7 +508,7 @@ class ExtractionEvaluator:
         overall = None if failed else round(sum(WEIGHTS[name] * score for name, score in parts.items()), 4)
         score = EvaluationScore(overall, full, None if failed else exact, agreed, valid, (*present, *accurate))
         feedback = feedback_of(attempt.template, overall, present, accurate, (*torn, *odd))
-        return Evaluation(score, feedback, (failed.failure or "no answer") if failed else None, tuple(answers))
+        return Evaluation(score, feedback, (failed.failure or "no answer") if failed else None)
 
 
 def windows(bundle: DocumentBundle, pages: Sequence[int], window: int | None) -> list[tuple[int, ...]]:

@@ -22,7 +22,7 @@ from evalkit.extraction.report import Report
 from evalkit.extraction.schema import NOT_PRESENT, FieldStatus, FieldValue
 from evalkit.extraction.template import Field, FieldTemplate, Need
 from evalkit.extraction.values import Claim, proven
-from evalkit.grounding.locate import Locator, occurrences
+from evalkit.grounding.locate import Locator, boxes_of, occurrences
 from evalkit.grounding.normalise import canonical_text
 from evalkit.issue import Issue
 from evalkit.llm.embedded import EmbeddedModel
@@ -59,8 +59,8 @@ class ClaimedField(BaseModel):
 class PlacedField(ClaimedField):
     """A value whose very place is known, because it was read there and not told by a language model."""
 
-    span: tuple[int, int]
-    """Characters of the page's text."""
+    spans: tuple[tuple[int, int, int], ...]
+    """Page number, and start and end of characters of its text; several where it goes on behind a page."""
 
 
 class ClaimedFields(BaseModel):
@@ -69,7 +69,7 @@ class ClaimedFields(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reasoning: str = ""
-    fields: tuple[ClaimedField, ...] = ()
+    fields: tuple[ClaimedField, ...]
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _claim(field: Field, found: Found) -> PlacedField:
         value=found.text,
         page=found.page.page_num,
         confidence=found.confidence,
-        span=(found.start, found.end),
+        spans=tuple((page.page_num, start, end) for page, start, end in found.spans),
     )
 
 
@@ -227,7 +227,6 @@ class ClinicalExtractor:
             reasoning=" ".join(answer.reasoning for answer in told).strip(),
             failure=(failed.failure or "no answer") if failed else None,
             seen=seen or look(template, report),
-            answers=tuple(answers),
         )
 
 
@@ -290,18 +289,22 @@ def _proven(
     claim: ClaimedField, field: Field, bundle: DocumentBundle, locator: Locator, pages: Sequence[int]
 ) -> tuple[FieldValue, Issue | None]:
     value = None if claim.status == "not_present" else claim.value
-    if field.reader == "section" and not value and claim.first_words and claim.last_words:
-        value = _long_text(claim, bundle, pages)
-        if value is None:  # the words that it begins and ends with are the claim
-            claim, value = _by_its_ends(claim), claim.first_words
+    raw = claim.quote or value
+    spans = claim.spans if isinstance(claim, PlacedField) else ()
+    confidence = min(max(claim.confidence, 0.0), 1.0)
+    if field.reader == "section" and claim.status != "not_present":
+        if spans := spans or _by_its_ends(claim, bundle, pages):
+            return _cut_out(spans, claim, bundle, confidence), None
+        if not value:  # the words that it begins and ends with are not there
+            value = raw = " … ".join(filter(None, (claim.first_words, claim.last_words)))
     result = proven(
         Claim(
             value=value,
-            raw=claim.quote or value,
+            raw=raw,
             page=claim.page,
-            confidence=min(max(claim.confidence, 0.0), 1.0),
+            confidence=confidence,
             is_ambiguous=claim.status == "ambiguous",
-            span=claim.span if isinstance(claim, PlacedField) else None,
+            span=spans[0][1:] if spans else None,
         ),
         field,
         bundle,
@@ -312,21 +315,38 @@ def _proven(
     return result.field, result.issue
 
 
-def _by_its_ends(claim: ClaimedField) -> ClaimedField:
-    """The claim with what the model said of a passage that is not there."""
-    said = " … ".join(filter(None, (claim.first_words, claim.last_words)))
-    return claim.model_copy(update={"quote": said})
+Spans = tuple[tuple[int, int, int], ...]
 
 
-def _long_text(claim: ClaimedField, bundle: DocumentBundle, pages: Sequence[int]) -> str | None:
-    """The text from its first to its last words on its page; None where there is none."""
-    if claim.page not in pages or claim.page is None:
-        return None
-    text = bundle.page(claim.page).text
-    starts = list(occurrences(canonical_text(claim.first_words or ""), text))
-    ends = list(occurrences(canonical_text(claim.last_words or ""), text))
-    spans = [(start, end) for start, _ in starts for _, end in ends if end > start]
-    return text[slice(*min(spans, key=lambda span: (span[0], span[1])))] if spans else None
+def _by_its_ends(claim: ClaimedField, bundle: DocumentBundle, pages: Sequence[int]) -> Spans:
+    """Where a long text stands that is given by its first and last words; nothing where they do not stand so."""
+    first = claim.page
+    if not claim.first_words or not claim.last_words or first is None or first not in pages:
+        return ()
+    last = claim.end_page if claim.end_page is not None and claim.end_page in pages else first
+    starts = [start for start, _ in occurrences(canonical_text(claim.first_words), bundle.page(first).text)]
+    ends = [end for _, end in occurrences(canonical_text(claim.last_words), bundle.page(last).text)]
+    if first == last:
+        return next((((first, start, end),) for start in starts for end in ends if end > start), ())
+    if not starts or not ends or last < first:
+        return ()
+    between = [(page.page_num, 0, len(page.text)) for page in bundle.between(first + 1, last - 1)]
+    return ((first, starts[0], len(bundle.page(first).text)), *between, (last, 0, ends[0]))
+
+
+def _cut_out(spans: Spans, claim: ClaimedField, bundle: DocumentBundle, confidence: float) -> FieldValue:
+    """A long text as it stands on its pages: what is cut out of them needs no other proof."""
+    text = "\n".join(bundle.page(number).text[start:end] for number, start, end in spans)
+    first, start, end = spans[0]
+    return FieldValue(
+        status=FieldStatus.AMBIGUOUS if claim.status == "ambiguous" else FieldStatus.FOUND,
+        value=" ".join(text.split()),
+        raw=text,
+        page=first,
+        quote=bundle.page(first).text[start:end],
+        boxes=tuple(box for number, start, end in spans for box in boxes_of(bundle.page(number), start, end)),
+        confidence=confidence,
+    )
 
 
 def _whole(bundle: DocumentBundle, pages: Sequence[int]) -> FieldValue:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical_rules import base, values_of
@@ -29,17 +29,20 @@ from evalkit.extraction.evaluator import (
 from evalkit.extraction.extractor import Again, ClinicalExtractor
 from evalkit.extraction.optimizer import PROFILES, ExtractionOptimizer, ReliabilityLoopConfig
 from evalkit.extraction.report import Report
-from evalkit.extraction.schema import Extraction, FieldValue, IterationRecord
+from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.template import FieldTemplate, Need
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.model import Answer, Model
+from evalkit.llm.model import Model
 
 log = logging.getLogger(__name__)
 
 TIMED_OUT = "Timeout exceeded"
 NOT_JUDGED = "The evaluation could not be completed"
 NOT_EXTRACTED = "The extractor gave no usable answer"
+
+SURE_ENOUGH = 0.85
+"""Below it, a value that matters is looked at by a person: what only another look found is wrong more often."""
 
 Progress = Callable[[int, float | None], None]
 """Called after each attempt with its number and score; the score is None where the judge could not answer."""
@@ -75,8 +78,6 @@ class ReliabilityLoopResult:
     processing_seconds: float
     failure: Issue | None = None
     """Which of the two could not answer, and why."""
-    answers: tuple[Answer[Any], ...] = ()
-    """All that were given, for what they cost."""
 
     @property
     def final_score(self) -> float | None:
@@ -97,10 +98,13 @@ class ReliabilityLoopResult:
     def decision(self) -> Literal["AUTO_ACCEPT", "ESCALATE_TO_SME"]:
         """Accepted where the threshold is met and only minor issues are open: one wrong value of many hardly lowers a score.
 
-        A report of which no required field is there is never accepted: nothing says that it is such a report.
+        A report of which no required field is there is never accepted: nothing says that it is such a report. Nor is one
+        with a value that its extractor was not sure of.
         """
         best = self.best
-        if best is None or not self.met_threshold or self.failure or best.attempt.unproven or lacks_all(best.attempt):
+        if best is None or not self.met_threshold or self.failure:
+            return "ESCALATE_TO_SME"
+        if lacks_all(best.attempt) or unsure(best.attempt):
             return "ESCALATE_TO_SME"
         is_clean = all(issue.severity == "minor" for issue in best.feedback.issues)
         return "AUTO_ACCEPT" if is_clean else "ESCALATE_TO_SME"
@@ -109,6 +113,16 @@ class ReliabilityLoopResult:
 def lacks_all(attempt: Attempt) -> bool:
     """Whether none of the required fields is there."""
     return not any(values_of(attempt.fields, field.name) for field in attempt.template.of(Need.REQUIRED))
+
+
+def unsure(attempt: Attempt) -> list[str]:
+    """The required and important values whose extractor was less than ``SURE_ENOUGH``."""
+    asked = {field.name for field in attempt.template.of(Need.REQUIRED, Need.IMPORTANT)}
+    return [
+        name
+        for name, value in attempt.fields.items()
+        if value.is_found and base(name) in asked and value.confidence < SURE_ENOUGH
+    ]
 
 
 class ReliabilityLoop:
@@ -144,19 +158,16 @@ class ReliabilityLoop:
         report = Report([bundle.page(number) for number in pages])
         seen = look(template, report)
         history: list[Iteration] = []
-        answers: list[Answer[Any]] = []
         failure: Issue | None = None
         again: Again | None = None
         while True:
             number = len(history) + 1
             # As much time as is left, for each call: one that hangs would else hold a document for ever.
             attempt = await _until(deadline, self._extractor.attempt(bundle, pages, template, again, report, seen))
-            answers += attempt.answers if attempt else ()
             if attempt is not None and attempt.failure:
                 reason, failure = NOT_EXTRACTED, _agent_failed("extractor", attempt.failure)
                 break
             evaluation = await _until(deadline, self._evaluator.evaluate(attempt)) if attempt else None
-            answers += evaluation.answers if evaluation else ()
             if attempt is None or evaluation is None:
                 reason = TIMED_OUT
                 break
@@ -177,7 +188,7 @@ class ReliabilityLoop:
         best = _best(history)
         met = best is not None and (best.score.overall or 0.0) >= self.config.quality_threshold
         seconds = self._clock() - began
-        return ReliabilityLoopResult(best, tuple(history), met, reason, seconds, failure, tuple(answers))
+        return ReliabilityLoopResult(best, tuple(history), met, reason, seconds, failure)
 
 
 def _agent_failed(agent: Literal["extractor", "evaluator"], why: str | None) -> Issue:
@@ -252,9 +263,8 @@ def extraction_of(
     span: tuple[int, int],
     *,
     more: Sequence[Issue] = (),
-    start: int = 1,
 ) -> Extraction:
-    """The result as it is kept, with issues numbered from ``start``; ``more`` are issues of the pages themselves.
+    """The result as it is kept, with issues numbered; ``more`` are issues of the pages themselves.
 
     Issues of earlier attempts that the best one does not have are kept as repaired.
     """
@@ -268,9 +278,11 @@ def extraction_of(
         stopped.append(_unmet(result, template))
     if result.best and lacks_all(result.best.attempt):
         stopped.append(_empty(template))
-    issues = _numbered([*more, *stopped, *open_now, *repaired], start)
+    if result.best:
+        stopped += [_guessed(name, result.best.attempt.fields[name], template) for name in unsure(result.best.attempt)]
+    issues = _numbered([*more, *stopped, *open_now, *repaired])
     ids = {_key(issue): issue.issue_id for issue in issues}
-    fields = _whole(template, result.final_data)
+    fields = _whole(template, result.best)
     score = result.final_score
     return Extraction(
         template=template.name,
@@ -307,9 +319,20 @@ def _record(one: Iteration, template: FieldTemplate, ids: dict[tuple[str, str, s
     )
 
 
-def _whole(template: FieldTemplate, fields: dict[str, FieldValue]) -> dict[str, FieldValue]:
+def _whole(template: FieldTemplate, best: Iteration | None) -> dict[str, FieldValue]:
+    """All fields in the template's order; those that the report speaks of and nobody found are not absent."""
+    if best is None:  # nobody knows what the document has
+        return dict.fromkeys((field.name for field in template.fields), _UNKNOWN)
     order = [field.name for field in template.fields]
-    return dict(sorted(fields.items(), key=lambda pair: order.index(base(pair[0]))))
+    spoken = best.attempt.shown.spoken
+    return {
+        name: _UNKNOWN if value.status is FieldStatus.NOT_PRESENT and name in spoken else value
+        for name, value in sorted(best.attempt.fields.items(), key=lambda pair: order.index(base(pair[0])))
+    }
+
+
+_UNKNOWN = FieldValue(status=FieldStatus.AMBIGUOUS)
+"""Of a field that may be there, and was not found."""
 
 
 def _issues(one: Iteration, template: FieldTemplate) -> list[Issue]:
@@ -326,7 +349,7 @@ def _issue(
     severity: Severity, field: str, description: str, fix: str, one: Iteration, template: FieldTemplate
 ) -> Issue:
     value = one.attempt.fields.get(field)
-    is_missing = field in one.feedback.missing_fields or (value is None and base(field) == field)
+    is_missing = not values_of(one.attempt.fields, base(field))
     return Issue.of(
         "evaluator",
         "EXTRACTION-MISSING" if is_missing else "EXTRACTION-VALUE",
@@ -363,15 +386,30 @@ def _empty(template: FieldTemplate) -> Issue:
     )
 
 
+def _guessed(name: str, value: FieldValue, template: FieldTemplate) -> Issue:
+    return Issue.of(
+        "evaluator",
+        "EXTRACTION-UNSURE",
+        IssueSeverity.MAJOR,
+        f"{name} was read where it may mean something else (confidence {value.confidence:.2f})",
+        location=name,
+        suggested_fix="Look at the place, and keep or correct the value",
+        document_type=template.document_type,
+        page=value.page,
+        quote=value.quote,
+        boxes=value.boxes,
+    )
+
+
 def _key(issue: Issue) -> tuple[str, str, str]:
     return issue.code, issue.location, issue.message
 
 
-def _numbered(issues: Sequence[Issue], start: int) -> list[Issue]:
-    """Each agent's issues numbered from ``start`` on."""
+def _numbered(issues: Sequence[Issue]) -> list[Issue]:
+    """Each agent's issues numbered from 1."""
     counts: dict[str, int] = {}
     told = []
     for issue in issues:
-        number = counts[issue.agent] = counts.get(issue.agent, start - 1) + 1
-        told += numbered(issue.agent, [issue], number)
+        counts[issue.agent] = counts.get(issue.agent, 0) + 1
+        told += numbered(issue.agent, [issue], counts[issue.agent])
     return told

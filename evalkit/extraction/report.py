@@ -16,6 +16,8 @@ from evalkit.documents.bundle import Block, Page
 Group = Literal["history", "method", "other", ""]
 """What a part is about: what was known before, how the examination was made, or the findings; ``""`` before any heading."""
 
+_LONGEST = 1_000
+"""Characters of a line; longer ones are cut between sentences."""
 _CONTINUED = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
 _SIGNED = re.compile(
     r"(?i)^(?:\W*(?:page \d+|end of (?:the )?report|this (?:report|document|test|study) (?:was|has|is)\b).*|\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
@@ -66,11 +68,15 @@ class Line:
         return tuple(cells)
 
 
+Span = tuple[Page, int, int]
+"""A page, and start and end of characters of its text."""
+
+
 class Part(NamedTuple):
     """What stands below a heading, up to the next one; page by page where it goes on."""
 
     name: str
-    spans: tuple[tuple[Page, int, int], ...]
+    spans: tuple[Span, ...]
 
 
 class Report:
@@ -208,8 +214,22 @@ def _cut(text: str) -> Iterator[tuple[int, int]]:
     at = 0
     for line in text.split("\n"):
         cuts = [0, *(match.start() for match in _inside().finditer(line)), len(line)]
-        yield from ((at + first, at + last) for first, last in pairwise(cuts) if line[first:last].strip())
+        for first, last in pairwise(cuts):
+            if line[first:last].strip():
+                yield from _pieces(line, at, first, last)
         at += len(line) + 1
+
+
+def _pieces(line: str, at: int, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """A line in pieces that are cheap to search: patterns look at a line again from each of its letters."""
+    while last - first > _LONGEST:
+        window = line[first : first + _LONGEST]
+        end = max(window.rfind(". ") + 1, window.rfind("; ") + 1) or window.rfind(" ") or _LONGEST
+        end = end if end > 0 else _LONGEST
+        yield at + first, at + first + end
+        first += end
+    if line[first:last].strip():
+        yield at + first, at + last
 
 
 def _rows(page: Page, text: str, start: int, part: str, group: Group) -> Iterator[Line]:

@@ -470,10 +470,59 @@ def _lab_words(dice: random.Random, truth: dict[str, Known]) -> Rows:
     return [("heading", "Lab Results"), ("paragraph", ", ".join(told) + ".")]
 
 
+# ------------------------------------------------------------------------------------------------- letters
+
+
+def _letter(dice: random.Random, truth: dict[str, Known]) -> Rows:
+    """In words that no rubric lists, without headings: for a person, or a better reader than the embedded one."""
+    tumor, margin = dice.choice((("infiltrating duct carcinoma", "negative"), ("oat cell carcinoma", "positive")))
+    number, said = dice.choice((("2", "two"), ("3", "three")))
+    edge = {"negative": "No tumor is seen on ink", "positive": "Tumor is seen on ink"}[margin]
+    truth["histology"] = Known(tumor, tumor)
+    truth["grade"] = Known(number, f"grade {said}")
+    truth["margins"] = Known(margin, edge)
+    return [("paragraph", f"Dear colleague, the lesion proved to be an {tumor} of grade {said}. {edge}.")]
+
+
+def _radiology_letter(dice: random.Random, truth: dict[str, Known]) -> Rows:
+    sentences = _lesions(dice, truth)
+    thought = dice.choice(("All in all this looks benign.", "We think of recurrence first."))
+    truth["impression"] = Known(thought, thought)
+    return [("paragraph", " ".join(["Dear colleague, thank you for sending this patient.", *sentences, thought]))]
+
+
+def _genomic_prose(dice: random.Random, truth: dict[str, Known]) -> Rows:
+    gene, change = dice.choice((("BRAF", "Val600Glu"), ("KRAS", "Gly12Asp")))
+    truth["mutations.1"] = Known(f"{gene} carries {change}", f"{gene} carries {change}")
+    rows = [("paragraph", f"On sequencing, the tumor's {gene} carries {change} in a third of all reads.")]
+    return [*rows, *_signatures(dice, truth, inline=True)]
+
+
+def _lab_prose(dice: random.Random, truth: dict[str, Known]) -> Rows:
+    sodium, potassium = dice.randint(125, 150), f"{dice.randint(3, 5)}.{dice.randint(0, 9)}"
+    truth["labValues.Sodium"] = Known(str(sodium), str(sodium))
+    truth["labValues.Potassium"] = Known(potassium, potassium)
+    return [("paragraph", f"The sodium came back at {sodium} and the potassium at {potassium}, both in mmol/L.")]
+
+
+LETTERS = ("letter",)
+"""Layouts that the embedded model is not made for."""
 _Layout = Callable[[random.Random, dict[str, Known]], Rows]
 _LAYOUTS: Mapping[str, Mapping[str, _Layout]] = {
-    "pathology": {"synoptic": _synoptic, "diagnosis": _diagnosis, "narrative": _narrative, "stacked": _stacked},
-    "radiology": {"usual": _usual, "unusual": _unusual},
-    "genomics": {"table": _variant_table, "words": _variant_words, "clinical": _variant_clinical, "none": _no_variant},
-    "lab-report": {"table": _lab_table, "words": _lab_words},
+    "pathology": {
+        "synoptic": _synoptic,
+        "diagnosis": _diagnosis,
+        "narrative": _narrative,
+        "stacked": _stacked,
+        "letter": _letter,
+    },
+    "radiology": {"usual": _usual, "unusual": _unusual, "letter": _radiology_letter},
+    "genomics": {
+        "table": _variant_table,
+        "words": _variant_words,
+        "clinical": _variant_clinical,
+        "none": _no_variant,
+        "letter": _genomic_prose,
+    },
+    "lab-report": {"table": _lab_table, "words": _lab_words, "letter": _lab_prose},
 }

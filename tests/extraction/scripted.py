@@ -12,6 +12,8 @@ from evalkit.llm.model import A, Answer, Question, Usage
 
 Said = dict[str, str | None]
 """By field, ``ihcMarkers.ER`` for one of many: the report's words; None: the report does not have it."""
+FINE = Judgement(field_scores=())
+"""Nothing against any value."""
 USAGE = Usage(calls=1, input_tokens=100, output_tokens=10, cost_usd="0.01")
 
 
@@ -46,8 +48,8 @@ class Scripted:
 
     def __init__(
         self,
-        *answers: ClaimedFields | Said | None | Callable[[ClinicalQuestion], ClaimedFields],
-        judgements: Sequence[Judgement | None] = (Judgement(),),
+        *answers: ClaimedFields | Said | Callable[[ClinicalQuestion], ClaimedFields] | None,
+        judgements: Sequence[Judgement | None] = (FINE,),
     ) -> None:
         self._answers = answers
         self._judgements = judgements

@@ -45,6 +45,8 @@ VALUES = [
     ("mutations.1", "BRAF V600E", None),
     ("mutations.1", "none detected", None),
     ("mutations.1", "TP53", "without its change"),
+    ("mutations.1", "EML4::ALK fusion", None),
+    ("mutations.1", "c.35G>A", "without its gene"),
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from builders import document
-from extraction.scripted import Scripted, Said, claims, found, judged
+from extraction.scripted import FINE, Said, Scripted, claims, found, judged
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -174,8 +174,13 @@ def test_an_ensemble_counts_by_its_median() -> None:
     assert told.score.accuracy == pytest.approx((6 + 0.5) / 7)
 
 
+def test_judges_who_say_nothing_of_a_field_have_nothing_against_it() -> None:
+    models = [Scripted(judgements=[judged(grade=0.0)]), Scripted(), Scripted()]
+    assert evaluated(WHOLE, ensemble=models).score.accuracy == 1.0
+
+
 def test_one_of_an_ensemble_that_fails_leaves_no_score() -> None:
-    models = [Scripted(judgements=[Judgement()]), Scripted(judgements=[None])]
+    models = [Scripted(judgements=[FINE]), Scripted(judgements=[None])]
     told = evaluated(WHOLE, ensemble=models)
     assert (told.score.overall, told.score.accuracy) == (None, None)
     assert told.failure == "it timed out (LLM-TIMEOUT)"
@@ -232,3 +237,18 @@ def test_pages_are_asked_about_in_windows_and_none_twice() -> None:
     bundle = document("a" * 60, "b" * 60, "c" * 200, "d")
     assert windows(bundle, (1, 2, 3, 4), 130) == [(1, 2), (3,), (4,)]
     assert windows(bundle, (1, 2, 3, 4), None) == [(1, 2, 3, 4)]
+
+
+def test_two_impressions_of_two_examinations_are_a_contradiction() -> None:
+    both = document("CT HEAD\nIMPRESSION: No bleeding.\nCT NECK\nFINDINGS: A crack in C2.\nIMPRESSION: Fracture of C2.")
+    one = attempted({"impression": "No bleeding."}, both, "radiology")
+    told = asyncio.run(ExtractionEvaluator().evaluate(one))
+    assert any("Fracture of C2" in issue.description for issue in told.feedback.issues)
+
+
+def test_what_a_report_explains_is_no_contradiction() -> None:
+    told = document(
+        "MSI status: MSS\nTumors are called MSI-H where many markers are unstable.\nKRAS c.35G>A (p.Gly12Asp)"
+    )
+    one = attempted({"mutations.1": "KRAS c.35G>A (p.Gly12Asp)", "msiStatus": "MSS"}, told, "genomics")
+    assert asyncio.run(ExtractionEvaluator().evaluate(one)).feedback.issues == ()
