@@ -322,8 +322,8 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
         after = label.x1 - 0.5 * label.height if is_level else float("-inf")
         behind = [word for word in row if word.x0 > after]
         words = tuple(word for word in _beneath(behind, cell) if _is_entry(word))
-        if field.part and is_currency("".join(word.text for word in words)):
-            continue  # another box's, whose label was not found
+        if field.part and (len("".join(word.key for word in words)) == 1 or is_currency(_joined(words))):
+            continue  # a speck, or another box's, whose label was not found
         # What is left of a label whose words were misread is no entry.
         if words and not (not below and _is_rest(words, cell)):
             (level if is_level else below).append(words)
@@ -345,9 +345,13 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
     return Entry(tuple(kept), ", ".join(line.strip(" ,;") for line in lines), is_valid=True)
 
 
+def _joined(words: Sequence[Word]) -> str:
+    return "".join(word.text for word in words)
+
+
 def _is_rest(words: Sequence[Word], cell: Cell) -> bool:
     """Whether most letters of a row are words that the form prints."""
-    if any(map(str.isdigit, "".join(word.text for word in words))):
+    if any(map(str.isdigit, _joined(words))):
         return False
     letters = sum(len(word.key) for word in words)
     own = sum(len(word.key) for word in words if _is_printed(word.key, cell.printed))
