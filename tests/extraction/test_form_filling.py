@@ -103,7 +103,7 @@ def tilted(page: Page, degrees: float) -> Page:
     )
 
 
-@pytest.mark.parametrize("degrees", [-2.0, -0.7, 0.7, 2.0])
+@pytest.mark.parametrize("degrees", [-4.0, -1.5, 1.5, 4.0])
 @pytest.mark.parametrize("number", [0, 3, 5])
 def test_a_page_put_askew_is_levelled(degrees: float, number: int) -> None:
     data, one, _ = tax_forms.redrawn(number, 5, 0.0)
@@ -334,6 +334,15 @@ def test_the_second_attempt_is_told_what_was_wrong() -> None:
     assert "Previous attempt feedback:" in prompt
     assert "Wages, tips, other compensation: the value is not on the page" in prompt
     assert made.history[1].improvement is not None
+
+
+def test_the_best_attempt_is_kept_not_the_last() -> None:
+    one = w2()
+    good, bad = answer(one, confidence=0.7), answer(one, confidence=0.7, wages_tips="", employer_ein="")
+    (made,) = fill(bundle(one), Says(bad, good, bad))
+    assert (made.stopped_reason, made.iterations) == (EXHAUSTED, 3)
+    assert made.fields["wages_tips"].is_found
+    assert made.score == made.history[1].score
 
 
 def test_the_grader_is_asked_only_about_what_the_rules_pass() -> None:

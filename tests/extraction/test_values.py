@@ -75,6 +75,23 @@ def test_pages_of_another_document_prove_nothing() -> None:
     assert "outside the pages" in (made.issue.message if made.issue else "")
 
 
+@pytest.mark.parametrize(("status", "found"), [("ocr", True), ("text", False)])
+def test_letters_are_misread_digits_on_recognised_pages_only(status: str, found: bool) -> None:
+    bundle = document(page(1, "Wages 24,4l0.OO and tips", status=status))
+    made = prove(Claim("24,410.00"), WAGES, bundle)
+    assert made.field.is_found is found
+    assert made.field.value == ("24410.00" if found else None)
+
+
+def test_the_lines_of_an_address_are_proven_one_by_one() -> None:
+    bundle = document("NORTH 312\n24,410.00\n151 N Market Street\n1,513.42\nWooster OH 44691")
+    claim = Claim("NORTH 312, 151 N Market Street, Wooster OH 44691")
+    made = prove(claim, NAME, bundle).field
+    assert made.raw == "NORTH 312\n151 N Market Street\nWooster OH 44691"
+    assert len(made.boxes) == 3
+    assert prove(Claim("NORTH 312, 151 S Market Street"), NAME, bundle).field.value is None
+
+
 @pytest.mark.parametrize("value", [None, "", "  "])
 def test_no_value_is_not_present_and_no_issue(value: str | None) -> None:
     made = prove(Claim(value), WAGES, document("Wages 24,410.00"))
