@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from statistics import median
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical import LIKELY, SURE, Found, read, speaks_of
+from evalkit.extraction.clinical import LIKELY, MOST, SURE, Found, read, readings, speaks_of
 from evalkit.extraction.clinical_rules import ACCURACY, CONSISTENCY, VALIDITY, Fields, base, short, values_of
 from evalkit.extraction.report import Report
 from evalkit.extraction.schema import FieldStatus, FieldValue
@@ -418,7 +419,7 @@ class AccuracyQuestion(DocumentQuestion[Judgement]):
 
     def _judged(self, name: str, value: FieldValue) -> Judged:
         one = self._attempt.template.field(base(name))
-        other = _otherwise(one, value, self._attempt.report) if one and _is_single(one) else None
+        other = _otherwise(one, name, value, self._attempt.report) if one else None
         return Judged(
             reasoning="The report was read again without looking at the answer.",
             field=name,
@@ -432,22 +433,46 @@ class AccuracyQuestion(DocumentQuestion[Judgement]):
         return Judgement.model_validate_json(text, context={"asked": tuple(self._asked)})
 
 
-def _is_single(one: Field) -> bool:
-    """Whether a report has one value of the field, so that two readings of it cannot both be right."""
-    return one.format in ("grade", "msi", "tmb") or (one.reader == "section" and one.need is Need.REQUIRED)
-
-
-def _otherwise(one: Field, value: FieldValue, report: Report) -> str | None:
-    """Another value that a first look finds; of what texts explain at length, only beside the field's labels."""
+def _otherwise(one: Field, name: str, value: FieldValue, report: Report) -> str | None:
+    """What a first look finds in the place of the value, if both cannot be right; of a report of two specimens, say."""
+    differs = _DIFFERS.get(one.format)
+    if one.reader == "section" and one.need is Need.REQUIRED:
+        differs = _is_other_text
+    if differs is None:
+        return None
+    # Texts explain at length what the microsatellite status may be; the report's own stands beside its label.
     least = SURE if one.format == "msi" else LIKELY
-    for found in read(one, report):
+    item = name.partition(".")[2].lower()
+    for found in islice(readings(one, report), MOST):
         normal = one.normal(found.text)
-        if found.confidence < least or normal is None or normal == value.value:
-            continue
-        if one.reader == "section" and (normal in (value.value or "") or (value.value or "") in normal):
-            continue  # the same text, cut elsewhere
-        return normal
+        is_same_item = found.item.lower() == item
+        if is_same_item and found.confidence >= least and normal and differs(normal, value.value or ""):
+            return normal
     return None
+
+
+def _is_other(said: str, value: str) -> bool:
+    return said != value
+
+
+def _is_other_text(said: str, value: str) -> bool:
+    """Not the same text, cut elsewhere."""
+    return said not in value and value not in said
+
+
+def _is_other_result(said: str, value: str) -> bool:
+    """One positive, one negative; a share or score that only one of them tells is no conflict."""
+    words = said.partition(",")[0], value.partition(",")[0]
+    return words[0] != words[1] and all(word in ("positive", "negative", "equivocal") for word in words)
+
+
+#: Of fields that have one value, by format: whether two readings of it cannot both be right.
+_DIFFERS: Mapping[str, Callable[[str, str], bool]] = {
+    "grade": _is_other,
+    "msi": _is_other,
+    "tmb": _is_other,
+    "marker": _is_other_result,
+}
 
 
 def _is_judged(template: FieldTemplate, name: str) -> bool:

@@ -241,7 +241,7 @@ def prove(
     by_field: dict[str, dict[str, list[ClaimedField]]] = {}
     for claim in claims:
         field = template.field(claim.field)
-        if field is not None and field.reader != "whole_text":
+        if field is not None:
             by_field.setdefault(field.name, {}).setdefault(_name(field, claim, by_field), []).append(claim)
     fields: dict[str, FieldValue] = {}
     issues: list[Issue] = []

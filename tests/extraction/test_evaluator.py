@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from builders import document
 from extraction.scripted import FINE, Said, Scripted, claims, found, judged
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
@@ -157,6 +157,7 @@ def test_the_judges_word_only_lowers() -> None:
     assert accuracy(PATHOLOGY, fields, (), [judged(grade=0.2)])[0] == pytest.approx(0.1)
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from(["histology", "grade", "margins", "nothing"]), st.floats(allow_nan=True)))
 def test_no_opinion_raises_the_accuracy(scores: dict[str, float]) -> None:
     fields = {"histology": found("carcinoma"), "grade": found("grade 2"), "margins": found("negative")}
@@ -252,3 +253,12 @@ def test_what_a_report_explains_is_no_contradiction() -> None:
     )
     one = attempted({"mutations.1": "KRAS c.35G>A (p.Gly12Asp)", "msiStatus": "MSS"}, told, "genomics")
     assert asyncio.run(ExtractionEvaluator().evaluate(one)).feedback.issues == ()
+
+
+def test_two_specimens_with_opposite_results_are_a_contradiction() -> None:
+    text = "A. Diagnosis: Carcinoma, grade 2.\nER: positive (90%); Ki-67: 20%\nB. ER: negative (0%); Ki-67: 40%"
+    one = attempted({"ihcMarkers.ER": "positive (90%)", "ihcMarkers.Ki-67": "20%"}, document(text))
+    told = asyncio.run(ExtractionEvaluator().evaluate(one))
+    said = {issue.field: issue.description for issue in told.feedback.issues}
+    assert 'the source also says "negative, 0%"' in said["ihcMarkers.ER"]
+    assert "ihcMarkers.Ki-67" not in said
