@@ -248,12 +248,16 @@ class Judgement(BaseModel):
 
 
 def accuracy(
-    template: FieldTemplate, fields: Fields, unproven: Sequence[Issue], opinions: Sequence[Judgement] = ()
+    template: FieldTemplate,
+    fields: Fields,
+    unproven: Sequence[Issue],
+    opinions: Sequence[Judgement] = (),
+    contradicted: Mapping[str, str] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """The mean over all values that were claimed; 0 where none was.
 
-    A value that is not on the page scores 0, one that is in doubt 0.5, one that breaks a rule of ``ACCURACY`` that rule's
-    score. Of several opinions the median of each field counts, and it only lowers.
+    A value that is not on the page scores 0, one that is in doubt or ``contradicted`` 0.5, one that breaks a rule of
+    ``ACCURACY`` that rule's score. Of several opinions the median of each field counts, and it only lowers.
     """
     scores: dict[str, FieldScore] = {}
     names = {one.name: one for one in template.fields}
@@ -267,10 +271,11 @@ def accuracy(
     for issue in unproven:
         low = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
         scores[issue.location] = FieldScore(issue.location, False, low, (issue.message,))
-    for name, said in _opinion(opinions).items():
+    torn = {name: FieldScore(name, True, CRITICAL, (said,)) for name, said in (contradicted or {}).items()}
+    for name, lower in [*torn.items(), *_opinion(opinions).items()]:
         known = scores.get(name)
-        if known and said.score < known.score:
-            scores[name] = replace(known, score=said.score, issues=(*said.issues, *known.issues))
+        if known and lower.score < known.score:
+            scores[name] = replace(known, score=lower.score, issues=(*lower.issues, *known.issues))
     if not scores:  # a template of nothing but the text itself
         told = [name for name, one in names.items() if one.reader == "whole_text" and values_of(fields, name)]
         return (1.0 if told and not _asks_for_values(template) else 0.0), ()
@@ -414,23 +419,27 @@ class AccuracyQuestion(DocumentQuestion[Judgement]):
         )
 
     def offline(self) -> Judgement:
-        """Where another look at the report reads the same field differently, one of the two is wrong."""
-        return Judgement(field_scores=tuple(self._judged(name, value) for name, value in self._asked.items()))
-
-    def _judged(self, name: str, value: FieldValue) -> Judged:
-        one = self._attempt.template.field(base(name))
-        other = _otherwise(one, name, value, self._attempt.report) if one else None
-        return Judged(
-            reasoning="The report was read again without looking at the answer.",
-            field=name,
-            accurate=other is None,
-            score=1.0 if other is None else CRITICAL,
-            issue=f'Extracted "{short(value.value)}" but the source also says "{short(other)}"' if other else None,
+        """Nothing against any value: what can be computed without a language model is not an opinion."""
+        return Judgement(
+            field_scores=tuple(
+                Judged(reasoning="The rules alone judge this.", field=name, accurate=True, score=1.0)
+                for name in self._asked
+            )
         )
 
     def read(self, text: str) -> Judgement:
         """The judgement, of every value that was asked about."""
         return Judgement.model_validate_json(text, context={"asked": tuple(self._asked)})
+
+
+def contradicted(attempt: Attempt) -> dict[str, str]:
+    """Values that the report also gives otherwise, each with a sentence: one of the two is wrong, or of something else."""
+    told: dict[str, str] = {}
+    for name, value in attempt.fields.items():
+        one = attempt.template.field(base(name))
+        if one and value.is_found and (other := _otherwise(one, name, value, attempt.report)):
+            told[name] = f'Extracted "{short(value.value)}" but the source also says "{short(other)}"'
+    return told
 
 
 def _otherwise(one: Field, name: str, value: FieldValue, report: Report) -> str | None:
@@ -526,7 +535,9 @@ class ExtractionEvaluator:
             for at in range(0, len(told), each or 1)
         ]
         full, present = self.check_completeness(attempt)
-        exact, accurate = accuracy(attempt.template, attempt.fields, attempt.unproven, () if failed else opinions)
+        exact, accurate = accuracy(
+            attempt.template, attempt.fields, attempt.unproven, () if failed else opinions, contradicted(attempt)
+        )
         agreed, torn = self.check_consistency(attempt)
         valid, odd = self.check_clinical_validity(attempt)
         parts = {"completeness": full, "accuracy": exact, "consistency": agreed, "clinical_validity": valid}

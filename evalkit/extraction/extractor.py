@@ -215,7 +215,7 @@ class ClinicalExtractor:
         answers = await asyncio.gather(*(self._model.ask(question) for question in asked))
         failed = next((answer for answer in answers if answer.value is None), None)
         told = [answer.value for answer in answers if answer.value is not None]
-        claims = [claim for answer in told for claim in answer.fields][:_MOST] if not failed else []
+        claims = [claim for answer in told for claim in answer.fields][:_MOST]
         fields, unproven = prove(claims, bundle, pages, template)
         return Attempt(
             bundle=bundle,
