@@ -120,7 +120,6 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             again.feedback,
             _plain(again.previous, self._template),
             again.iteration,
-            bundle=self.bundle,
             target=again.target,
         )
 
