@@ -31,7 +31,7 @@ _CODE_GAP = 7.0
 #: Below this sureness of the engine's, a word is doubtful; and so is a recognised amount of more digits without signs.
 _FAINT, _POINTLESS = 0.3, 5
 #: One or two digits that are less sure may be a speck.
-_SPECK = 0.8
+_SPECK = 0.5
 #: A row that has more of its letters in printed words is what is left of a label.
 _MOSTLY = 0.55
 #: Printed words of so many letters are a passage: no entry goes on into it.
@@ -127,7 +127,7 @@ def cell_of(
         one.y0
         for one in others
         if one.y0 > label.y1 - 0.3 * high
-        and one.x0 < reach - high
+        and one.x0 < min(reach - high, max(label.x1, label.x0 + 6 * high))
         and one.x1 > left
         and (one.slot is not None or abs(one.x0 - label.x0) < 4 * high)
     ]
@@ -192,7 +192,7 @@ def _formatted(
             if found:
                 best = min(found, key=lambda one: _distance(one[0], label))
                 rivals = [one for one in found if not {w.at for w in one[0]} & {w.at for w in best[0]}]
-                is_doubtful = bool(rivals) or _is_faint(best[0], best[1])
+                is_doubtful = bool(rivals) or _is_faint(field, best[0], best[1])
                 return Entry((best[0],), best[1], is_valid=True, is_repaired=is_repaired, is_doubtful=is_doubtful)
             if field.format == "currency" and row in below and _is_print(row):
                 return None  # words between label and entry: whose entry it is cannot be told
@@ -261,13 +261,14 @@ def _is_word(word: Word) -> bool:
     return len(word.key) > 1 and not word.key.isdigit()
 
 
-def _is_faint(run: Sequence[Word], value: str) -> bool:
+def _is_faint(field: Field, run: Sequence[Word], value: str) -> bool:
     """Whether an engine hardly knew what it read, or may have lost the point of an amount."""
     if all(word.sureness == 1 for word in run):
         return False
     digits, sureness = sum(map(str.isdigit, value)), min(word.sureness for word in run)
-    is_pointless = digits > _POINTLESS and not set(value) & set(".,-")
-    return sureness < _FAINT or is_pointless or (digits <= 2 and sureness < _SPECK)
+    is_amount = field.format == "currency"
+    is_pointless = is_amount and digits > _POINTLESS and not set(value) & set(".,")
+    return sureness < _FAINT or is_pointless or (is_amount and digits <= 2 and sureness < _SPECK)
 
 
 def _distance(run: Sequence[Word], label: Label) -> float:
@@ -321,12 +322,15 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
         after = label.x1 - 0.5 * label.height if is_level else float("-inf")
         behind = [word for word in row if word.x0 > after]
         words = tuple(word for word in _beneath(behind, cell) if _is_entry(word))
-        if field.part and is_currency("".join(word.text for word in words)):
-            continue  # another box's, whose label was not found
+        if field.part and (len("".join(word.key for word in words)) == 1 or is_currency(_joined(words))):
+            continue  # a speck, or another box's, whose label was not found
         # What is left of a label whose words were misread is no entry.
         if words and not (not below and _is_rest(words, cell)):
             (level if is_level else below).append(words)
-    kept = _connected(below or level, cell)
+    rows_of = below or level
+    if any(row[0].x0 < label.x1 for row in rows_of):
+        rows_of = [row for row in rows_of if row[0].x0 < label.x1]  # the others begin beside the entry
+    kept = _connected(rows_of, cell)
     if all(len(word.key) < 3 and word.sureness < 0.8 for row in kept for word in row):
         return None
     if not kept:
@@ -341,9 +345,13 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
     return Entry(tuple(kept), ", ".join(line.strip(" ,;") for line in lines), is_valid=True)
 
 
+def _joined(words: Sequence[Word]) -> str:
+    return "".join(word.text for word in words)
+
+
 def _is_rest(words: Sequence[Word], cell: Cell) -> bool:
     """Whether most letters of a row are words that the form prints."""
-    if any(map(str.isdigit, "".join(word.text for word in words))):
+    if any(map(str.isdigit, _joined(words))):
         return False
     letters = sum(len(word.key) for word in words)
     own = sum(len(word.key) for word in words if _is_printed(word.key, cell.printed))
@@ -366,7 +374,7 @@ def _beneath(row: Sequence[Word], cell: Cell) -> Sequence[Word]:
 
 
 def _is_entry(word: Word) -> bool:
-    return bool(word.key) and not (len(word.key) == 1 and word.sureness < 0.5)
+    return bool(word.key) and not (len(word.key) <= 2 and word.sureness < 0.5)
 
 
 def _connected(rows: Sequence[tuple[Word, ...]], cell: Cell) -> list[tuple[Word, ...]]:
@@ -376,7 +384,7 @@ def _connected(rows: Sequence[tuple[Word, ...]], cell: Cell) -> list[tuple[Word,
         if kept:
             high = max(word.height for word in kept[-1])
             # Below a name there may be room, between the lines of an address there is none.
-            if _middle(row) - _middle(kept[-1]) > (6.0 if len(kept) == 1 else 2.5) * high:
+            if _middle(row) - _middle(kept[-1]) > (6.0 if len(kept) == 1 else 4.0) * high:
                 break
         kept.append(row)
     near = kept and (cell.ruled or _middle(kept[0]) - cell.label.y1 < _BLOCK_DEPTH * cell.label.height)

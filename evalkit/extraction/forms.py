@@ -8,7 +8,7 @@ mentions a W-2 has the title and not the labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
@@ -17,7 +17,7 @@ from evalkit.documents.bundle import Page
 from evalkit.extraction.cells import Entry, cell_of, entry
 from evalkit.extraction.labels import Label, find_labels, find_text, slots, words_of, words_printed
 from evalkit.extraction.sheet import Sheet, Word, key_of
-from evalkit.extraction.template import Field, FieldTemplate, templates
+from evalkit.extraction.template import Field, FieldTemplate, Need, templates
 
 GENERIC = "OTHER"
 #: Fields that the form itself prints: where they alone are found, nobody has filled it in.
@@ -31,6 +31,8 @@ _ENOUGH_LABELS = 0.2
 _UNTITLED = 0.6
 #: The year of an official form is printed so much larger than the rest.
 _LARGE = 1.3
+#: How sure an amount is that is known only by being left over.
+_GUESSED = 0.6
 #: Evidence from which there is no doubt about the type.
 _CERTAIN = 0.6
 _NUMBER = re.compile(r"(?:[A-Z]{1,2}-)?\d{1,4}(?:-[A-Z0-9]{1,5})?|W-?\d\w*")
@@ -108,7 +110,28 @@ def read_form(sheet: Sheet, template: FieldTemplate, *, is_loose: bool, reach: f
                 found[field.name] = Reading(read, _confidence(read, label))
     if year:
         found["tax_year"] = year
-    return _undisputed(found)
+    found = _undisputed(found)
+    if (is_loose or sheet.is_recognised) and (left := _left_over(sheet, template, found, taken)):
+        found |= left
+    return found
+
+
+def _left_over(
+    sheet: Sheet, template: FieldTemplate, found: Mapping[str, Reading], taken: set[int]
+) -> dict[str, Reading]:
+    """The one required amount whose label was not recognised, if exactly one amount belongs to no other box."""
+    missing = [one for one in template.of(Need.REQUIRED) if one.format == "currency" and one.name not in found]
+    used = taken | {word.at for one in found.values() for word in one.entry.words}
+    if len(missing) != 1:
+        return {}
+    free = [
+        one
+        for row in sheet.rows
+        if not _is_prose(row)
+        for one in _amounts(missing[0], row, cents=False)
+        if not used & {word.at for word in one.words}
+    ]
+    return {missing[0].name: Reading(free[0], _GUESSED)} if len(free) == 1 else {}
 
 
 def is_official(page: Page) -> bool:

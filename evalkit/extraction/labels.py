@@ -24,6 +24,8 @@ _BOX = re.compile(r"\d{1,2}[a-f]?|[a-f]")
 _GAP = 3.0
 #: Nor its lines.
 _LINE = 1.9
+#: Print so many times as high as most of it is a title.
+_TITLE = 1.5
 #: So many labels are followed from one word at most.
 _BRANCHES = 400
 
@@ -162,21 +164,32 @@ def _find(sheet: Sheet, text: str, slot: Slot | None, *, is_loose: bool) -> Iter
             if best is None:
                 continue
             matched, words = best
-            number = sheet.left_of(word) if not skipped else None
-            is_near = number is not None and word.x0 - number.x1 < _GAP * word.height
-            is_numbered = skipped
-            if number is not None and is_near and box:
-                said = number.key.translate(_ALIKE)
-                if said == box.translate(_ALIKE):
-                    words, is_numbered = (number, *words), True
-                elif sheet.is_recognised and len(number.text) <= 3 and number.x1 < word.x0:
-                    words = (number, *words)  # misread, but no entry
-                elif _BOX.fullmatch(number.key) and len(number.text) <= 3:
-                    continue  # another box with the same words
-            # Short labels are ordinary words: without their number they may be anything.
-            if box and not is_numbered and len(key) < 8 and word.key != key and not is_loose:
+            numbered = _numbered(sheet, words, box, skipped=skipped)
+            if numbered is None or (box and not numbered[1] and _is_weak(sheet, word, key, is_loose=is_loose)):
                 continue
+            words, is_numbered = numbered
             yield Label(slot, _filled(sheet, words), matched / len(key), len(key), is_numbered, text)
+
+
+def _numbered(
+    sheet: Sheet, words: tuple[Word, ...], box: str, *, skipped: bool
+) -> tuple[tuple[Word, ...], bool] | None:
+    """The label with the number of its box, and whether it has it; None where it has another box's."""
+    first = words[0]
+    number = sheet.left_of(first) if box and not skipped else None
+    if number is None or first.x0 - number.x1 >= _GAP * first.height:
+        return words, skipped
+    if number.key.translate(_ALIKE) == box.translate(_ALIKE):
+        return (number, *words), True
+    if sheet.is_recognised and len(number.text) <= 3:
+        return (number, *words), False  # misread, but no entry
+    return None if _BOX.fullmatch(number.key) and len(number.text) <= 3 else (words, False)
+
+
+def _is_weak(sheet: Sheet, word: Word, key: str, *, is_loose: bool) -> bool:
+    """Whether words without their box's number may be no label: short ones are ordinary, large ones are the title."""
+    is_short = len(key) < 8 and word.key != key and not is_loose
+    return is_short or word.height > _TITLE * sheet.line_height
 
 
 def _filled(sheet: Sheet, words: tuple[Word, ...]) -> tuple[Word, ...]:

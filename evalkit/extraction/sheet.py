@@ -22,6 +22,10 @@ from evalkit.documents.bundle import Page, PageStatus
 _ASPECT = 792 / 612
 #: What engines take the borders of boxes for, at either end of a word.
 _BORDERS = "|¦[]{}_—–~`‘“”\\«»"
+#: Between borders.
+_INK = re.compile(r"[^|¦_]+")
+_Placed = tuple[int, int, float, float, float, float, int]
+"""Start and end in the page's text, box, number of the word."""
 _LETTER = re.compile(r"[^\W_]+")
 #: Slopes beyond this (about 8°) are no scan put askew by hand.
 _STEEPEST = 0.14
@@ -181,15 +185,10 @@ def _levelled(page: Page) -> Iterable[Word]:
     borders = _cells(page)
     slope = _slope(placed) if page.status is PageStatus.OCR else 0.0
     sure = page.confidences
-    borders_read = _BORDERS if page.status is PageStatus.OCR else ""
-    for number, (begin, stop, x0, y0, x1, y1, at) in enumerate(placed):
-        written = page.text[begin:stop]
-        bare = written.lstrip(borders_read)
-        text = bare.rstrip(borders_read)
-        start = begin + len(written) - len(bare)
-        end = start + len(text)
-        if not text:
-            continue
+    is_recognised = page.status is PageStatus.OCR
+    pieces = (piece for one in placed for piece in (_pieces(page.text, one) if is_recognised else [one]))
+    for number, (start, end, x0, y0, x1, y1, at) in enumerate(pieces):
+        text = page.text[start:end]
         x, y = (x0 + x1) / 2, (y0 + y1) / 2
         # A box around a slanting word is higher than the word.
         half = max((y1 - y0) - abs(slope) * (x1 - x0), 0.4 * (y1 - y0)) / 2
@@ -213,6 +212,18 @@ def _levelled(page: Page) -> Iterable[Word]:
         )
 
 
+def _pieces(text: str, placed: _Placed) -> Iterable[_Placed]:
+    """A recognised word without the borders of boxes at its ends, and divided where they stand within it."""
+    start, end, x0, y0, x1, y1, at = placed
+    wide = (x1 - x0) / max(end - start, 1)
+    for found in _INK.finditer(text, start, end):
+        bare = found.group().strip(_BORDERS)
+        if bare:
+            first = found.start() + found.group().index(bare)
+            last = first + len(bare)
+            yield first, last, x0 + wide * (first - start), y0, x0 + wide * (last - start), y1, at
+
+
 def _cells(page: Page) -> list[tuple[int, int, int]]:
     """Start, end and number of the ruled cells in the page's text: tables have tabs and line breaks between them."""
     found: list[tuple[int, int, int]] = []
@@ -225,7 +236,7 @@ def _cells(page: Page) -> list[tuple[int, int, int]]:
     return found
 
 
-def _slope(placed: Sequence[tuple[int, int, float, float, float, float, int]]) -> float:
+def _slope(placed: Sequence[_Placed]) -> float:
     """How far rows sink per page width to the right: the median of neighbours in reading order, then of far ones."""
     wide = [one for one in placed if one[4] - one[2] > 0.02]
     if len(wide) < 8:

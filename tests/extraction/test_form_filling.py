@@ -14,6 +14,7 @@ import pymupdf
 import pytest
 from benchmarks import tax_forms
 from benchmarks.tax_forms import Box, Drawing, draw, form_1099, form_k1, form_w2
+from servers.gemini import Call, GeminiServer
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.pdf import read_pdf
@@ -24,7 +25,11 @@ from evalkit.extraction.schema import Extraction, FieldStatus
 from evalkit.extraction.template import templates
 from evalkit.issue import IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
+from evalkit.llm.gate import Gate
+from evalkit.llm.gemini import Gemini
+from evalkit.llm.ledger import Ledger
 from evalkit.llm.model import Answer, Model, Question
+from evalkit.llm.remote import LanguageModel
 
 SHARED = tax_forms.SHARED
 
@@ -364,6 +369,31 @@ def test_a_page_that_nobody_could_read_goes_to_a_person() -> None:
     (made,) = fill(read(document))
     assert (made.score, made.decision) == (None, "ESCALATE_TO_SME")
     assert made.issues[0].code == "READER-NO-TEXT"
+
+
+def test_gemini_is_asked_for_the_form_and_for_the_grade() -> None:
+    one = w2()
+    given = bundle(one)
+    said = answer(one).model_dump_json(by_alias=True)
+    graded = {"reasoning": "fine", "pass": True, "score": 95, "document_type": "W-2", "confidence": 0.93, "issues": []}
+
+    def spoken(call: Call) -> str:
+        return json.dumps(graded) if "tax document quality grader" in call.prompt else said
+
+    with GeminiServer(spoken) as server:
+        provider = Gemini("m", base_url=server.url, api_key="AIza-planted-key")
+
+        async def filled() -> Extraction:
+            model = LanguageModel(provider, Ledger(), Gate(4), seconds=30)
+            try:
+                return (await FormFilling(model).fill(given))[0].extraction
+            finally:
+                await model.close()
+
+        made = asyncio.run(filled())
+        assert len(server.calls) == 2
+    assert (made.decision, made.confidence) == ("AUTO_ACCEPT", 0.93)
+    assert made.fields["wages_tips"].raw == one.truth["wages_tips"]
 
 
 # Real forms
