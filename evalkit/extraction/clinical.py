@@ -19,6 +19,7 @@ from evalkit.extraction.clinical_formats import (
     ALTERATION,
     GENE,
     HGVS,
+    NONE_FOUND,
     grade,
     is_gene,
     lab,
@@ -229,10 +230,8 @@ def _alone(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 def _margins(field: Field, report: Report, again: bool) -> Iterator[Found]:
     """Whether they are free comes before how far away the nearest is."""
-    found = list(
-        _in_words(_Words(_MARGIN), _Words(_ANY_MARGIN, is_clause=True), format_of=margin)(field, report, again)
-    )
-    yield from sorted(found, key=lambda one: (margin(one.text) or "")[:1].isdigit())
+    reader = _in_words(_Words(_MARGIN), _Words(_ANY_MARGIN, is_clause=True), format_of=margin)
+    yield from sorted(reader(field, report, again), key=lambda one: (margin(one.text) or "")[:1].isdigit())
 
 
 def _in_format(field: Field, page: Page, start: int, end: int) -> tuple[int, int] | None:
@@ -463,10 +462,7 @@ def _variants(_field: Field, report: Report, again: bool) -> Iterator[Found]:
         yield Found(page, start, end, confidence, str(number))
     if not number:
         for line in report.told:
-            for match in re.finditer(
-                r"(?i)\bno (?:\w+[\s,-]+){0,6}?(?:variants?|mutations?|alterations?)\b(?:\s+\w+){0,3}?\s+(?:detected|identified|found|reported)",
-                line.text,
-            ):
+            if match := NONE_FOUND.search(line.text):
                 yield Found(line.page, line.start + match.start(), line.start + match.end(), LIKELY, "1")
                 return
 

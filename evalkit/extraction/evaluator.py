@@ -475,12 +475,13 @@ def _is_other_result(said: str, value: str) -> bool:
     return words[0] != words[1] and all(word in ("positive", "negative", "equivocal") for word in words)
 
 
-#: Of fields that have one value, by format: whether two readings of it cannot both be right.
+#: By format of fields that have one value, or one of each name: whether two readings of it cannot both be right.
 _DIFFERS: Mapping[str, Callable[[str, str], bool]] = {
     "grade": _is_other,
     "msi": _is_other,
     "tmb": _is_other,
     "marker": _is_other_result,
+    "lab": _is_other,
 }
 
 

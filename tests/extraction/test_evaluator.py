@@ -263,3 +263,13 @@ def test_two_specimens_with_opposite_results_are_a_contradiction() -> None:
     said = {issue.field: issue.description for issue in told.feedback.issues}
     assert 'the source also says "negative, 0%"' in said["ihcMarkers.ER"]
     assert "ihcMarkers.Ki-67" not in said
+
+
+def test_a_test_with_two_results_is_a_contradiction() -> None:
+    text = (
+        "Lab Results\nGlucose 90 mg/dL (Ref: 65-99), Sodium 140 mmol/L (Ref: 135-146)\nGlucose 210 mg/dL (Ref: 65-99)"
+    )
+    said = {"labValues.Glucose": "90 mg/dL (Ref: 65-99)", "labValues.Sodium": "140 mmol/L (Ref: 135-146)"}
+    told = asyncio.run(ExtractionEvaluator().evaluate(attempted(said, document(text), "lab-report")))
+    (issue,) = [issue for issue in told.feedback.issues if issue.field.startswith("labValues.")]
+    assert "210 mg/dL (65-99)" in issue.description
