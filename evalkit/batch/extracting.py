@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from evalkit.batch.asking import Asking
@@ -21,7 +21,6 @@ from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.extraction.schema import Extraction, Extractions
 from evalkit.extraction.template import template, templates_version
 from evalkit.issue import Issue
-from evalkit.llm.ledger import total
 from evalkit.llm.model import A, Answer, Model, Question, Usage
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
@@ -189,19 +188,9 @@ class _Counting:
         return answer
 
     def usage(self) -> UsageReport:
-        by_agent = {role: _total(usages) for role, usages in sorted(self._usage.items())}
-        whole = _total(usage for usages in self._usage.values() for usage in usages)
+        by_agent = {role: UsageTotal.of(usages) for role, usages in sorted(self._usage.items())}
+        whole = UsageTotal.of(usage for usages in self._usage.values() for usage in usages)
         return UsageReport(**whole.model_dump(), by_agent=by_agent)
-
-
-def _total(usages: Iterable[Usage]) -> UsageTotal:
-    spent = total(usages)
-    return UsageTotal(
-        calls=spent.calls,
-        input_tokens=spent.input_tokens,
-        output_tokens=spent.output_tokens,
-        cost_usd=spent.cost_usd,
-    )
 
 
 def _runs(start: int, end: int, forms: set[int]) -> list[tuple[int, int]]:

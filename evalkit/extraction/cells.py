@@ -156,18 +156,14 @@ def _column_end(label: Label, bounds: Sequence[Label], edge: float) -> float:
     return min(x0 for away, x0 in further if away < nearest + label.height)
 
 
-def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int], *, is_loose: bool) -> Entry | None:
+def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int]) -> Entry | None:
     """What the cell holds for the field; None where it is empty.
 
-    ``is_loose`` reads letters in amounts and numbers as the digits that they are taken for.
+    On a recognised page letters in amounts and numbers are read as the digits that they are taken for.
     """
     best: Entry | None = None
     for rows in cell.rows(sheet, taken):
-        read = (
-            _text(field, cell, rows)
-            if field.format == "text"
-            else _formatted(field, cell, rows, sheet, taken, is_loose=is_loose)
-        )
+        read = _text(field, cell, rows) if field.format == "text" else _formatted(field, cell, rows, sheet, taken)
         if read and read.is_valid:
             return read
         best = best or read
@@ -177,14 +173,12 @@ def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int], *, is_loose: 
 # Entries in a format
 
 
-def _formatted(
-    field: Field, cell: Cell, rows: Sequence[Sequence[Word]], sheet: Sheet, taken: set[int], *, is_loose: bool
-) -> Entry | None:
+def _formatted(field: Field, cell: Cell, rows: Sequence[Sequence[Word]], sheet: Sheet, taken: set[int]) -> Entry | None:
     label = cell.label
     # What stands on the label's own line is read last: it is seldom an entry, often the rest of a label.
     below = [row for row in rows if _middle(row) > label.y1 - 0.2 * label.height]
     level = [row for row in rows if _middle(row) <= label.y1 - 0.2 * label.height]
-    repairs = (False, True) if is_loose or any(word.sureness < 1 for row in rows for word in row) else (False,)
+    repairs = (False, True) if sheet.is_recognised else (False,)
     for is_repaired in repairs:
         for row in (*below, *level):
             runs = _runs(field, row, is_repaired=is_repaired)
@@ -193,7 +187,8 @@ def _formatted(
                 best = min(found, key=lambda one: _distance(one[0], label))
                 rivals = [one for one in found if not {w.at for w in one[0]} & {w.at for w in best[0]}]
                 is_doubtful = bool(rivals) or _is_faint(field, best[0], best[1])
-                return Entry((best[0],), best[1], is_valid=True, is_repaired=is_repaired, is_doubtful=is_doubtful)
+                own = tuple(word for word in best[0] if word.text != "$")  # printed in the box
+                return Entry((own,), best[1], is_valid=True, is_repaired=is_repaired, is_doubtful=is_doubtful)
             if field.format == "currency" and row in below and _is_print(row):
                 return None  # words between label and entry: whose entry it is cannot be told
     return _attempt(field, below)

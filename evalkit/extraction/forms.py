@@ -90,8 +90,7 @@ def continues(page: Page, form: FieldTemplate) -> bool:
 def read_form(sheet: Sheet, template: FieldTemplate, *, is_loose: bool, reach: float = 1.0) -> dict[str, Reading]:
     """What is entered in the fields of the template.
 
-    ``is_loose`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost,
-    letters in amounts as digits. ``reach`` lets boxes end further down.
+    ``is_loose`` is another way of reading, for a second try: worse spellings of labels, labels of which a part is lost. ``reach`` lets boxes end further down.
     """
     found_labels = find_labels(sheet, template, is_loose=is_loose)
     taken = words_of(found_labels)
@@ -106,7 +105,7 @@ def read_form(sheet: Sheet, template: FieldTemplate, *, is_loose: bool, reach: f
         is_block = any(field.part for field in label.slot.fields) or label.slot.fields[0].format == "text"
         cell = cell_of(label, labels, sheet, is_block=is_block, stretch=reach, printed=printed)
         for field in label.slot.fields:
-            if read := entry(field, cell, sheet, taken, is_loose=is_loose):
+            if read := entry(field, cell, sheet, taken):
                 found[field.name] = Reading(read, _confidence(read, label))
     if year:
         found["tax_year"] = year

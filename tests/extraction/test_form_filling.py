@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,7 @@ from benchmarks import tax_forms
 from benchmarks.tax_forms import Box, Drawing, draw, form_1099, form_k1, form_w2
 from servers.gemini import Call, GeminiServer
 
-from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.bundle import DocumentBundle, Page, PageStatus, Words
 from evalkit.documents.pdf import read_pdf
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, PlacedFormField
 from evalkit.extraction.form_filling import BLANK, EXHAUSTED, NOT_EXTRACTED, NOT_GRADED, PASSED, WRONG_YEAR, FormFilling
@@ -87,6 +88,48 @@ def test_what_is_drawn_is_read(number: int) -> None:
             assert tax_forms.normal(one.form, name, field.value or "") == tax_forms.normal(one.form, name, value), name
         else:
             assert field.status is FieldStatus.NOT_PRESENT, name
+
+
+def tilted(page: Page, degrees: float) -> Page:
+    """The page as a scanner sees it that it was laid on askew: recognised, each word's box upright around its slant."""
+    slope, aspect = math.tan(math.radians(degrees)), 792 / 612
+    words = []
+    for start, end, x0, y0, x1, y1 in page.words:
+        fall = slope * ((x0 + x1) / 2 - 5000) / aspect
+        more = abs(slope) * (x1 - x0) / 2 / aspect
+        words.append((start, end, x0, round(y0 + fall - more), x1, round(y1 + fall + more)))
+    return page.model_copy(
+        update={"status": PageStatus.OCR, "words": Words(words), "confidences": (96,) * len(words), "quality": 0.95}
+    )
+
+
+@pytest.mark.parametrize("degrees", [-2.0, -0.7, 0.7, 2.0])
+@pytest.mark.parametrize("number", [0, 3, 5])
+def test_a_page_put_askew_is_levelled(degrees: float, number: int) -> None:
+    data, one, _ = tax_forms.redrawn(number, 5, 0.0)
+    given = read(pymupdf.open(stream=data))
+    (made,) = fill(given.model_copy(update={"pages": (tilted(given.page(1), degrees),)}))
+    right = [
+        name
+        for name, value in one.truth.items()
+        if value
+        and tax_forms.normal(one.form, name, made.fields[name].value or "") == tax_forms.normal(one.form, name, value)
+    ]
+    assert len(right) >= 0.9 * sum(map(bool, one.truth.values()))
+
+
+def test_a_letter_among_digits_is_read_as_the_digit_on_a_recognised_page_only() -> None:
+    one = w2()
+    odd = one.truth["wages_tips"].replace("0", "O").replace("1", "l").replace("5", "S").replace("8", "B")
+    assert odd != one.truth["wages_tips"]
+    given = bundle(entered(one, "Wages, tips, other compensation", odd))
+    (as_file,) = fill(given)
+    assert as_file.history[0].fields["wages_tips"].value is None
+    (as_scan,) = fill(given.model_copy(update={"pages": (tilted(given.page(1), 0.0),)}))
+    field = as_scan.fields["wages_tips"]
+    assert tax_forms.normal("W-2", "wages_tips", one.truth["wages_tips"]) == field.value
+    assert field.raw == odd
+    assert as_scan.decision == "ESCALATE_TO_SME"
 
 
 def test_every_value_stands_on_the_page_where_it_says() -> None:
