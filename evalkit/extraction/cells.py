@@ -337,7 +337,8 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
         kept, lines = [kept[at] for at in chosen], [lines[at] for at in chosen]
     if not kept or (field.part == "name" and not any(len(word.key) > 1 for row in kept for word in row)):
         return None
-    return Entry(tuple(kept), ", ".join(line.strip(" ,;") for line in lines), is_valid=True)
+    is_doubtful = min(word.sureness for row in kept for word in row) < _FAINT
+    return Entry(tuple(kept), ", ".join(line.strip(" ,;") for line in lines), is_valid=True, is_doubtful=is_doubtful)
 
 
 def _joined(words: Sequence[Word]) -> str:
@@ -379,7 +380,7 @@ def _connected(rows: Sequence[tuple[Word, ...]], cell: Cell) -> list[tuple[Word,
         if kept:
             high = max(word.height for word in kept[-1])
             # Below a name there may be room, between the lines of an address there is none.
-            if _middle(row) - _middle(kept[-1]) > (6.0 if len(kept) == 1 else 4.0) * high:
+            if _middle(row) - _middle(kept[-1]) > (7.5 if len(kept) == 1 else 4.0) * high:
                 break
         kept.append(row)
     near = kept and (cell.ruled or _middle(kept[0]) - cell.label.y1 < _BLOCK_DEPTH * cell.label.height)
