@@ -19,6 +19,7 @@ from evalkit.extraction.clinical_formats import (
     ALTERATION,
     GENE,
     HGVS,
+    NONE_FOUND,
     grade,
     is_gene,
     lab,
@@ -34,7 +35,7 @@ from evalkit.extraction.template import Field
 from evalkit.grounding.clause import left_out
 
 SURE, LIKELY, GUESSED = 0.95, 0.9, 0.8
-"""Confidence of what stands beside its label, of what words say, and of what only another look found."""
+"""Of what stands beside its label, of what words say, of what only another look found: an order, no probabilities."""
 MOST = 200
 """So many values of one field are read; a file made to hold more costs no more."""
 
@@ -110,13 +111,22 @@ def read(field: Field, report: Report, *, again: bool = False) -> list[Found]:
 
     ``again``: another look, where the first one is known not to have been enough.
     """
-    reader = _READERS.get(field.reader) or _BY_FORMAT.get(field.format, _labelled)
-    found = list(islice(_distinct(reader(field, report, False)), MOST))
+    found = list(islice(_distinct(readings(field, report)), MOST))
     if again:
-        found += [one for one in islice(_distinct(reader(field, report, True)), MOST) if not _is_known(one, found)]
+        more = islice(_distinct(_reader(field)(field, report, True)), MOST)
+        found += [one for one in more if not _is_known(one, found)]
     if field.format in _NUMBERED and field.many:
         found = [replace(one, item=str(number)) for number, one in enumerate(found, 1)]
     return found
+
+
+def readings(field: Field, report: Report) -> Iterator[Found]:
+    """All places of a first look: a value that stands twice, or two values of one name, come as often."""
+    return _reader(field)(field, report, False)
+
+
+def _reader(field: Field) -> _Reader:
+    return _READERS.get(field.reader) or _BY_FORMAT.get(field.format, _labelled)
 
 
 def _is_known(one: Found, found: Iterable[Found]) -> bool:
@@ -220,10 +230,8 @@ def _alone(labels: tuple[str, ...]) -> re.Pattern[str]:
 
 def _margins(field: Field, report: Report, again: bool) -> Iterator[Found]:
     """Whether they are free comes before how far away the nearest is."""
-    found = list(
-        _in_words(_Words(_MARGIN), _Words(_ANY_MARGIN, is_clause=True), format_of=margin)(field, report, again)
-    )
-    yield from sorted(found, key=lambda one: (margin(one.text) or "")[:1].isdigit())
+    reader = _in_words(_Words(_MARGIN), _Words(_ANY_MARGIN, is_clause=True), format_of=margin)
+    yield from sorted(reader(field, report, again), key=lambda one: (margin(one.text) or "")[:1].isdigit())
 
 
 def _in_format(field: Field, page: Page, start: int, end: int) -> tuple[int, int] | None:
@@ -454,10 +462,7 @@ def _variants(_field: Field, report: Report, again: bool) -> Iterator[Found]:
         yield Found(page, start, end, confidence, str(number))
     if not number:
         for line in report.told:
-            for match in re.finditer(
-                r"(?i)\bno (?:\w+[\s,-]+){0,6}?(?:variants?|mutations?|alterations?)\b(?:\s+\w+){0,3}?\s+(?:detected|identified|found|reported)",
-                line.text,
-            ):
+            if match := NONE_FOUND.search(line.text):
                 yield Found(line.page, line.start + match.start(), line.start + match.end(), LIKELY, "1")
                 return
 

@@ -22,6 +22,8 @@ from evalkit.issue import Issue, IssueSeverity
 
 log = logging.getLogger(__name__)
 
+AT_ONCE = 4
+"""Loops of one document under way: each has a deadline, which is not for waiting until the others have asked."""
 UNREADABLE = "Document quality too low for extraction"
 _BETTER_SCAN = "Upload a clearer scan; Use PDF instead of photo"
 
@@ -55,7 +57,13 @@ async def extract_reports(
 ) -> tuple[Extracted, ...]:
     """The fields of every report, in the order of their pages. UsageError where a template does not exist."""
     ordered = sorted(reports, key=lambda one: one.start_page)
-    results = await asyncio.gather(*(_extracted(bundle, one, loop, on_progress) for one in ordered))
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def extracted(one: ReportPages) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
+        async with gate:
+            return await _extracted(bundle, one, loop, on_progress)
+
+    results = await asyncio.gather(*map(extracted, ordered))
     return tuple(
         Extracted(extraction_of(result, form, one.document_type, (one.start_page, one.end_page), more=trouble), result)
         for one, (form, result, trouble) in zip(ordered, results, strict=True)

@@ -82,9 +82,10 @@ ALTERATION = re.compile(
 )
 """A variant in the words of a clinic: V600E, exon 19 deletion, amplification."""
 _FUSION = re.compile(rf"(?P<first>{GENE})\s*(?:::|-|/)\s*(?P<second>{GENE})\s+(?:gene )?(?:fusion|rearrangement)")
-_NONE_FOUND = re.compile(
+NONE_FOUND = re.compile(
     r"(?i)\bno (?:\w+[\s,-]+){0,6}?(?:variants?|mutations?|alterations?)\b(?:\s+\w+){0,3}?\s+(?:detected|identified|found|reported)|^\s*none detected"
 )
+"""That no variant was found."""
 
 _LAB = re.compile(
     r"(?P<sign>[<>≤≥]\s*)?(?P<number>\d+(?:[.,]\d+)*)\s*(?P<flag>\*|\b(?:H|L|HH|LL|A|high|low)\b)?(?![-–]\d)", re.I
@@ -224,7 +225,7 @@ def variant(text: str) -> str | None:
         changes = [match.group() for match in ALTERATION.finditer(text)][:1]
     if changes:
         return " ".join(filter(None, (gene, *changes)))
-    return "none detected" if _NONE_FOUND.search(text) else None
+    return "none detected" if NONE_FOUND.search(text) else None
 
 
 def _closed(change: str) -> str:

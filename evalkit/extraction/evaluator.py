@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from statistics import median
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical import LIKELY, SURE, Found, read, speaks_of
+from evalkit.extraction.clinical import LIKELY, MOST, SURE, Found, read, readings, speaks_of
 from evalkit.extraction.clinical_rules import ACCURACY, CONSISTENCY, VALIDITY, Fields, base, short, values_of
 from evalkit.extraction.report import Report
 from evalkit.extraction.schema import FieldStatus, FieldValue
@@ -247,12 +248,16 @@ class Judgement(BaseModel):
 
 
 def accuracy(
-    template: FieldTemplate, fields: Fields, unproven: Sequence[Issue], opinions: Sequence[Judgement] = ()
+    template: FieldTemplate,
+    fields: Fields,
+    unproven: Sequence[Issue],
+    opinions: Sequence[Judgement] = (),
+    contradicted: Mapping[str, str] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """The mean over all values that were claimed; 0 where none was.
 
-    A value that is not on the page scores 0, one that is in doubt 0.5, one that breaks a rule of ``ACCURACY`` that rule's
-    score. Of several opinions the median of each field counts, and it only lowers.
+    A value that is not on the page scores 0, one that is in doubt or ``contradicted`` 0.5, one that breaks a rule of
+    ``ACCURACY`` that rule's score. Of several opinions the median of each field counts, and it only lowers.
     """
     scores: dict[str, FieldScore] = {}
     names = {one.name: one for one in template.fields}
@@ -266,10 +271,11 @@ def accuracy(
     for issue in unproven:
         low = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
         scores[issue.location] = FieldScore(issue.location, False, low, (issue.message,))
-    for name, said in _opinion(opinions).items():
+    torn = {name: FieldScore(name, True, CRITICAL, (said,)) for name, said in (contradicted or {}).items()}
+    for name, lower in [*torn.items(), *_opinion(opinions).items()]:
         known = scores.get(name)
-        if known and said.score < known.score:
-            scores[name] = replace(known, score=said.score, issues=(*said.issues, *known.issues))
+        if known and lower.score < known.score:
+            scores[name] = replace(known, score=lower.score, issues=(*lower.issues, *known.issues))
     if not scores:  # a template of nothing but the text itself
         told = [name for name, one in names.items() if one.reader == "whole_text" and values_of(fields, name)]
         return (1.0 if told and not _asks_for_values(template) else 0.0), ()
@@ -413,18 +419,12 @@ class AccuracyQuestion(DocumentQuestion[Judgement]):
         )
 
     def offline(self) -> Judgement:
-        """Where another look at the report reads the same field differently, one of the two is wrong."""
-        return Judgement(field_scores=tuple(self._judged(name, value) for name, value in self._asked.items()))
-
-    def _judged(self, name: str, value: FieldValue) -> Judged:
-        one = self._attempt.template.field(base(name))
-        other = _otherwise(one, value, self._attempt.report) if one and _is_single(one) else None
-        return Judged(
-            reasoning="The report was read again without looking at the answer.",
-            field=name,
-            accurate=other is None,
-            score=1.0 if other is None else CRITICAL,
-            issue=f'Extracted "{short(value.value)}" but the source also says "{short(other)}"' if other else None,
+        """Nothing against any value: what can be computed without a language model is not an opinion."""
+        return Judgement(
+            field_scores=tuple(
+                Judged(reasoning="The rules alone judge this.", field=name, accurate=True, score=1.0)
+                for name in self._asked
+            )
         )
 
     def read(self, text: str) -> Judgement:
@@ -432,22 +432,57 @@ class AccuracyQuestion(DocumentQuestion[Judgement]):
         return Judgement.model_validate_json(text, context={"asked": tuple(self._asked)})
 
 
-def _is_single(one: Field) -> bool:
-    """Whether a report has one value of the field, so that two readings of it cannot both be right."""
-    return one.format in ("grade", "msi", "tmb") or (one.reader == "section" and one.need is Need.REQUIRED)
+def contradicted(attempt: Attempt) -> dict[str, str]:
+    """Values that the report also gives otherwise, each with a sentence: one of the two is wrong, or of something else."""
+    told: dict[str, str] = {}
+    for name, value in attempt.fields.items():
+        one = attempt.template.field(base(name))
+        if one and value.is_found and (other := _otherwise(one, name, value, attempt.report)):
+            told[name] = f'Extracted "{short(value.value)}" but the source also says "{short(other)}"'
+    return told
 
 
-def _otherwise(one: Field, value: FieldValue, report: Report) -> str | None:
-    """Another value that a first look finds; of what texts explain at length, only beside the field's labels."""
+def _otherwise(one: Field, name: str, value: FieldValue, report: Report) -> str | None:
+    """What a first look finds in the place of the value, if both cannot be right; of a report of two specimens, say."""
+    differs = _DIFFERS.get(one.format)
+    if one.reader == "section" and one.need is Need.REQUIRED:
+        differs = _is_other_text
+    if differs is None:
+        return None
+    # Texts explain at length what the microsatellite status may be; the report's own stands beside its label.
     least = SURE if one.format == "msi" else LIKELY
-    for found in read(one, report):
+    item = name.partition(".")[2].lower()
+    for found in islice(readings(one, report), MOST):
         normal = one.normal(found.text)
-        if found.confidence < least or normal is None or normal == value.value:
-            continue
-        if one.reader == "section" and (normal in (value.value or "") or (value.value or "") in normal):
-            continue  # the same text, cut elsewhere
-        return normal
+        is_same_item = found.item.lower() == item
+        if is_same_item and found.confidence >= least and normal and differs(normal, value.value or ""):
+            return normal
     return None
+
+
+def _is_other(said: str, value: str) -> bool:
+    return said != value
+
+
+def _is_other_text(said: str, value: str) -> bool:
+    """Not the same text, cut elsewhere."""
+    return said not in value and value not in said
+
+
+def _is_other_result(said: str, value: str) -> bool:
+    """One positive, one negative; a share or score that only one of them tells is no conflict."""
+    words = said.partition(",")[0], value.partition(",")[0]
+    return words[0] != words[1] and all(word in ("positive", "negative", "equivocal") for word in words)
+
+
+#: By format of fields that have one value, or one of each name: whether two readings of it cannot both be right.
+_DIFFERS: Mapping[str, Callable[[str, str], bool]] = {
+    "grade": _is_other,
+    "msi": _is_other,
+    "tmb": _is_other,
+    "marker": _is_other_result,
+    "lab": _is_other,
+}
 
 
 def _is_judged(template: FieldTemplate, name: str) -> bool:
@@ -501,7 +536,9 @@ class ExtractionEvaluator:
             for at in range(0, len(told), each or 1)
         ]
         full, present = self.check_completeness(attempt)
-        exact, accurate = accuracy(attempt.template, attempt.fields, attempt.unproven, () if failed else opinions)
+        exact, accurate = accuracy(
+            attempt.template, attempt.fields, attempt.unproven, () if failed else opinions, contradicted(attempt)
+        )
         agreed, torn = self.check_consistency(attempt)
         valid, odd = self.check_clinical_validity(attempt)
         parts = {"completeness": full, "accuracy": exact, "consistency": agreed, "clinical_validity": valid}

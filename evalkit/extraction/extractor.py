@@ -120,7 +120,6 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
             again.feedback,
             _plain(again.previous, self._template),
             again.iteration,
-            bundle=self.bundle,
             target=again.target,
         )
 
@@ -215,7 +214,7 @@ class ClinicalExtractor:
         answers = await asyncio.gather(*(self._model.ask(question) for question in asked))
         failed = next((answer for answer in answers if answer.value is None), None)
         told = [answer.value for answer in answers if answer.value is not None]
-        claims = [claim for answer in told for claim in answer.fields][:_MOST] if not failed else []
+        claims = [claim for answer in told for claim in answer.fields][:_MOST]
         fields, unproven = prove(claims, bundle, pages, template)
         return Attempt(
             bundle=bundle,
@@ -241,7 +240,7 @@ def prove(
     by_field: dict[str, dict[str, list[ClaimedField]]] = {}
     for claim in claims:
         field = template.field(claim.field)
-        if field is not None and field.reader != "whole_text":
+        if field is not None:
             by_field.setdefault(field.name, {}).setdefault(_name(field, claim, by_field), []).append(claim)
     fields: dict[str, FieldValue] = {}
     issues: list[Issue] = []

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue
-from evalkit.llm.prompts import fenced_claims
+from evalkit.llm.prompts import fenced_json
 
 THRESHOLD_MET = "Quality threshold met"
 MAX_REACHED = "Max iterations reached"
@@ -86,12 +85,11 @@ class ExtractionOptimizer:
         previous_attempt: Mapping[str, Any],
         iteration: int,
         *,
-        bundle: DocumentBundle,
         target: float = 0.95,
     ) -> str:
         """The base prompt with the section of appendix A.2 behind it. The attempt before is fenced: it quotes the document."""
         section = self.feedback_section(feedback, iteration, target)
-        previous = fenced_claims(bundle, dict(previous_attempt), "previous")
+        previous = fenced_json(dict(previous_attempt), "previous", base_prompt)
         return "\n".join(
             [
                 base_prompt.rstrip(),

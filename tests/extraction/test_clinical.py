@@ -117,6 +117,10 @@ def test_stains_in_a_table() -> None:
     assert values("pathology", "ihcMarkers", report) == {"ER": "positive, 95%", "HER2": "negative, 1+", "Ki-67": "14%"}
 
 
+def test_a_first_row_with_a_value_is_no_header() -> None:
+    assert values("pathology", "tumorSize", rows("Size\t3.1 cm", "Margins\tnegative")) == ["3.1 cm"]
+
+
 def test_stains_in_a_sentence() -> None:
     text = "Immunohistochemistry\nER: positive (80%); PR: negative (0%), HER2: equivocal (2+). Ki-67: 30%."
     told = values("pathology", "ihcMarkers", Report(document(text).pages))

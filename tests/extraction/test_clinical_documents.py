@@ -11,11 +11,11 @@ from extraction.reports import draw, page_of
 from extraction.scripted import Scripted
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_documents import Extracted, ReportPages, clinical_template, extract_reports
+from evalkit.extraction.clinical_documents import AT_ONCE, Extracted, ReportPages, clinical_template, extract_reports
 from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.extraction.schema import FieldStatus
 from evalkit.extraction.template import Need, template, templates
-from evalkit.llm.model import Model
+from evalkit.llm.model import A, Answer, Model, Question
 
 
 def extracted(bundle: DocumentBundle, *reports: ReportPages, model: Model | None = None) -> tuple[Extracted, ...]:
@@ -90,6 +90,27 @@ def test_what_is_beyond_a_threshold_is_logged_without_a_word_of_the_document(cap
     assert {one["metric"] for one in told} == {"marc.final_score", "marc.improvement_per_iteration"}
     assert all((one["event"], one["documentId"]) == ("marc_alert", bundle.sha256[:12]) for one in told)
     assert "breast" not in caplog.text
+
+
+def test_many_reports_of_a_document_do_not_wait_within_their_deadlines() -> None:
+    pages = [f"Diagnosis: Carcinoma, grade {1 + number % 3}." for number in range(40)]
+    reports = [ReportPages(number, number, "Pathology Report") for number in range(1, 41)]
+    under_way = most = 0
+
+    class Slow:
+        name = "slow"
+
+        async def ask(self, question: Question[A]) -> Answer[A]:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0.001)
+            under_way -= 1
+            return Answer(question, question.offline())
+
+    told = extracted(document(*pages), *reports, model=Slow())
+    assert [one.extraction.start_page for one in told] == list(range(1, 41))
+    assert most == AT_ONCE
 
 
 def test_the_template_can_be_given() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from builders import document
 from extraction.scripted import FINE, Said, Scripted, claims, found, judged
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
@@ -157,6 +157,7 @@ def test_the_judges_word_only_lowers() -> None:
     assert accuracy(PATHOLOGY, fields, (), [judged(grade=0.2)])[0] == pytest.approx(0.1)
 
 
+@settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from(["histology", "grade", "margins", "nothing"]), st.floats(allow_nan=True)))
 def test_no_opinion_raises_the_accuracy(scores: dict[str, float]) -> None:
     fields = {"histology": found("carcinoma"), "grade": found("grade 2"), "margins": found("negative")}
@@ -189,8 +190,9 @@ def test_one_of_an_ensemble_that_fails_leaves_no_score() -> None:
 def test_another_reading_of_the_same_field_is_a_contradiction() -> None:
     torn = document("Diagnosis: Invasive ductal carcinoma, grade 2.\nHistologic grade: 3")
     one = attempted({"histology": "Invasive ductal carcinoma", "grade": "grade 2"}, torn)
-    told = asyncio.run(ExtractionEvaluator().evaluate(one))
-    assert any('the source also says "3"' in issue.description for issue in told.feedback.issues)
+    for judge in (None, Scripted()):  # whoever judges, and praises it
+        told = asyncio.run(ExtractionEvaluator(judge).evaluate(one))
+        assert any('the source also says "3"' in issue.description for issue in told.feedback.issues)
 
 
 # ------------------------------------------------------------------------------------------------- the whole
@@ -252,3 +254,22 @@ def test_what_a_report_explains_is_no_contradiction() -> None:
     )
     one = attempted({"mutations.1": "KRAS c.35G>A (p.Gly12Asp)", "msiStatus": "MSS"}, told, "genomics")
     assert asyncio.run(ExtractionEvaluator().evaluate(one)).feedback.issues == ()
+
+
+def test_two_specimens_with_opposite_results_are_a_contradiction() -> None:
+    text = "A. Diagnosis: Carcinoma, grade 2.\nER: positive (90%); Ki-67: 20%\nB. ER: negative (0%); Ki-67: 40%"
+    one = attempted({"ihcMarkers.ER": "positive (90%)", "ihcMarkers.Ki-67": "20%"}, document(text))
+    told = asyncio.run(ExtractionEvaluator().evaluate(one))
+    said = {issue.field: issue.description for issue in told.feedback.issues}
+    assert 'the source also says "negative, 0%"' in said["ihcMarkers.ER"]
+    assert "ihcMarkers.Ki-67" not in said
+
+
+def test_a_test_with_two_results_is_a_contradiction() -> None:
+    text = (
+        "Lab Results\nGlucose 90 mg/dL (Ref: 65-99), Sodium 140 mmol/L (Ref: 135-146)\nGlucose 210 mg/dL (Ref: 65-99)"
+    )
+    said = {"labValues.Glucose": "90 mg/dL (Ref: 65-99)", "labValues.Sodium": "140 mmol/L (Ref: 135-146)"}
+    told = asyncio.run(ExtractionEvaluator().evaluate(attempted(said, document(text), "lab-report")))
+    (issue,) = [issue for issue in told.feedback.issues if issue.field.startswith("labValues.")]
+    assert "210 mg/dL (65-99)" in issue.description

@@ -16,8 +16,9 @@ from servers.gemini import HANG, GeminiServer, scripted
 from servers.openai import ModelServer
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.evaluator import ExtractionEvaluator
+from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue, ExtractionEvaluator
 from evalkit.extraction.extractor import (
+    Again,
     ClaimedField,
     ClaimedFields,
     ClinicalExtractor,
@@ -194,6 +195,15 @@ def test_the_embedded_answer_is_what_a_server_can_send() -> None:
     answer = ClinicalQuestion(drawn.bundle, (1,), PATHOLOGY).offline()
     again = ClaimedFields.model_validate_json(answer.model_dump_json(exclude={"fields": {"__all__": {"spans"}}}))
     assert [one.value for one in again.fields] == [one.value for one in answer.fields]
+
+
+def test_the_embedded_model_takes_another_value_for_one_that_was_found_wrong() -> None:
+    torn = document("Histologic grade: 2\nGrade: 3")
+    feedback = EvaluationFeedback(0.8, (EvaluationIssue("major", "grade", "it is another one"),))
+    first = ClinicalQuestion(torn, (1,), PATHOLOGY).offline()
+    previous, _ = prove(first.fields, torn, (1,), PATHOLOGY)
+    second = ClinicalQuestion(torn, (1,), PATHOLOGY, Again(feedback, previous, 1)).offline()
+    assert [[one.value for one in told.fields if one.field == "grade"] for told in (first, second)] == [["2"], ["3"]]
 
 
 def test_a_long_report_is_asked_about_in_windows() -> None:
