@@ -19,10 +19,14 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 if TYPE_CHECKING:
     from evalkit.batch.extract import ExtractSummary
     from evalkit.batch.runner import DocumentSummary, RunSummary
-    from evalkit.classification.result import DocumentResult, UsageTotal
-    from evalkit.evaluation.comparison import Comparison, Paired
+    from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
+    from evalkit.evaluation.challenge import Challenge
+    from evalkit.evaluation.comparison import Comparison
+    from evalkit.evaluation.contrast import Overall, Paired
+    from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
+    from evalkit.store import Files
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -212,12 +216,15 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
 @app.command()
 def show(
     doc_id: Annotated[str, typer.Argument(metavar="DOC_ID", help="As the run's summary names it.")],
+    why: Annotated[
+        bool, typer.Option("--why", help="What speaks for and against each type, by the built-in model.")
+    ] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """One document's decision and issues.
 
-    Example: evalkit show doc2_6
+    Example: evalkit show doc2_6 --why
     """
     from evalkit.classification.result import DocumentFailure
     from evalkit.issue import by_severity
@@ -225,9 +232,10 @@ def show(
     from evalkit.review.stored import read_result
     from evalkit.store import Files
 
-    result = read_result(Files(_existing(output)), doc_id)
+    files = Files(_existing(output))
+    result = read_result(files, doc_id)
     if as_json:
-        _print_json(result.model_dump(mode="json"))
+        _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
         return
     if isinstance(result, DocumentFailure):
         typer.echo(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
@@ -237,6 +245,23 @@ def show(
         typer.echo(line)
     for issue in by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
+    if why and result.classification:
+        from evalkit.classification.explanation import lines
+        from evalkit.review.stored import read_bundle
+
+        typer.echo("\nWhat speaks on its pages, by the built-in model:")
+        for line in lines(read_bundle(files, doc_id), result.classification):
+            typer.echo(line)
+
+
+def _reasons(files: Files, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
+    from evalkit.classification.explanation import why
+    from evalkit.classification.result import DocumentFailure
+    from evalkit.review.stored import read_bundle
+
+    if isinstance(result, DocumentFailure) or result.classification is None:
+        return {"why": None}
+    return {"why": why(read_bundle(files, result.doc_id), result.classification).to_json()}
 
 
 class ExportFormat(StrEnum):
@@ -392,14 +417,23 @@ class SampleBy(StrEnum):
 
 @app.command()
 def sample(
-    number: Annotated[int, typer.Argument(metavar="N", min=1, help="How many accepted documents.")],
+    number: Annotated[int, typer.Argument(metavar="N", min=1, help="How many documents.")],
     by: Annotated[
-        SampleBy, typer.Option("--by", help="Spread evenly over production's labels, the agent's types, or decisions.")
-    ] = SampleBy.type,
+        SampleBy | None,
+        typer.Option(
+            "--by",
+            help="Spread evenly over production's labels, the agent's types, or decisions.",
+            show_default="type",
+        ),
+    ] = None,
+    seeded: Annotated[
+        bool,
+        typer.Option("--seeded", help="Instead, cases with a planted fault, to measure how often experts notice it."),
+    ] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Put accepted documents into the queue, each drawn with a known probability.
+    """Put accepted documents into the queue, each drawn with a known probability; or decided ones with a planted fault.
 
     Example: evalkit sample 50 --by production
     """
@@ -410,6 +444,16 @@ def sample(
 
     folder = _existing(output)
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if seeded:
+        if by is not None:
+            raise UsageError(
+                "--by says nothing about cases with a planted fault",
+                code="SAMPLE-BY",
+                remedy="Give --seeded or --by, not both.",
+            )
+        _sample_seeded(folder, number, seed=Settings.load().audit_seed, drawn_at=now, as_json=as_json)
+        return
+    by = by or SampleBy.type
     made = draw(folder, number, by.value, seed=Settings.load().audit_seed, drawn_at=now)
     if as_json:
         _print_json(made.model_dump(mode="json"))
@@ -420,6 +464,24 @@ def sample(
     ]
     _print_table(rows, (by.value, "accepted", "drawn now", "highest probability"))
     typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: evalkit queue")
+
+
+def _sample_seeded(folder: Path, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
+    from evalkit.evaluation.seeding import sample_seeded
+    from evalkit.review.seeded import described
+
+    made = sample_seeded(folder, number, seed=seed, drawn_at=drawn_at)
+    rows = [[one.packet.case_id, one.doc_id, one.fault.kind, described(one.fault)] for one in made.cases]
+    if as_json:
+        cases = [dict(zip(("case_id", "doc_id", "kind", "fault"), row, strict=True)) for row in rows]
+        _print_json({"cases": cases, "nobody": list(made.nobody)})
+        return
+    _print_table(rows, ("case", "document", "kind", "planted fault"))
+    fewer = f"; no fault can be planted in any other document yet ({number} were asked for)" * (len(rows) < number)
+    typer.echo(f"{len(rows)} cases with a planted fault wait in the queue among the others{fewer}")
+    typer.echo("Your experts should know that such cases exist; which they are, the screen tells after each answer.")
+    for case_id in made.nobody:
+        _complain(f"{case_id}: nobody may take it, because everybody in the roster knows its document")
 
 
 @app.command()
@@ -452,6 +514,47 @@ def compare(
 
 
 @app.command()
+def challenge(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH…", help="Output folders with accepted documents; PDFs, and folders of them."),
+    ],
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.", show_default="embedded")] = None,
+    profile: Annotated[str | None, typer.Option(help="As for `run`.", show_default="full")] = None,
+    classifications: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder with {doc_id}.json: right answers for the PDFs.")
+    ] = None,
+    kinds: Annotated[
+        str | None, typer.Option(metavar="KIND,…", help="Only these: names, structural, quote, semantic.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Cases of each kind, at most.")] = 40,
+    seed: Annotated[int, typer.Option(help="The same seed plants the same faults.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Plant faults into right answers, one at a time, and count who catches them. Nothing is written.
+
+    Example: evalkit challenge output --model gemini:gemini-2.5-flash --kinds semantic --limit 10
+    """
+    from evalkit.evaluation.challenge import conduct
+
+    made = conduct(
+        paths,
+        model=model,
+        profile=profile,
+        classifications=classifications,
+        kinds=filter(None, map(str.strip, (kinds or "").split(","))),
+        limit=limit,
+        seed=seed,
+    )
+    if as_json:
+        _print_json(made.to_json())
+    else:
+        _print_challenge(made)
+    for line in made.problems:
+        _complain(line)
+
+
+@app.command()
 def schema(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Without a name: which there are.")] = None,
 ) -> None:
@@ -466,15 +569,18 @@ def schema(
     from evalkit.classification.result import DocumentFailure, DocumentResult
     from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
+    from evalkit.evaluation.export import ExportedTruth
     from evalkit.extraction.schema import Extractions
     from evalkit.issue import Issue
     from evalkit.review import GroundTruth, Review, SMEPacket
+    from evalkit.review.seeded import Seeded
 
     models: dict[str, type[BaseModel]] = {
         "bundle": DocumentBundle,
         "classification": ClassificationOutput,
         "draw": Draw,
         "extraction": Extractions,
+        "export": ExportedTruth,
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
         "issue": Issue,
@@ -482,6 +588,7 @@ def schema(
         "production": StoredProduction,
         "result": DocumentResult,
         "review": Review,
+        "seeded": Seeded,
     }
     if name is None:
         typer.echo("\n".join(models))
@@ -671,8 +778,20 @@ def _print_report(made: Report, to: Path | None) -> None:
     typer.echo(f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html")
 
 
+def _print_challenge(made: Challenge) -> None:
+    from evalkit.evaluation.challenge import lines
+
+    head, rows, tail = lines(made)
+    _print_table(rows, head)
+    for line in tail:
+        typer.echo(line)
+    for agent, usage in made.by_agent.items():
+        typer.echo(f"{agent}: {_cost(usage)}")
+
+
 def _print_comparison(compared: Comparison) -> None:
     from evalkit.evaluation.comparison import records
+    from evalkit.evaluation.verifiers import LEVELS
 
     alone = f"{len(compared.only_a)} only in A, {len(compared.only_b)} only in B"
     typer.echo(f"A is {compared.a}, B is {compared.b}: {len(compared.documents)} documents in both, {alone}")
@@ -693,8 +812,11 @@ def _print_comparison(compared: Comparison) -> None:
         _print_table([_changes(one) for one in changed[:_MOST_ROWS]], columns)
     left_out = f", of which {_MOST_ROWS} are shown (--json has all)" * (len(changed) > _MOST_ROWS)
     typer.echo(f"{len(changed)} documents changed{left_out}")
-    for name, outcome in (("Type", compared.type), ("Segments exactly", compared.segments)):
-        typer.echo(f"{name}: {_paired(outcome)}")
+    known = (compared.type, compared.segments, compared.segments_merged)
+    names = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
+    for name, level, outcome in zip(names, LEVELS, known, strict=True):
+        typer.echo(f"{name}: {_overall(compared.overall[level], compared.drawn_by)}")
+        typer.echo(f"{name}, reviewed only: {_paired(outcome)}")
     _print_truths(compared)
     effort = [[one["measure"], *(_amount(one[side]) for side in "ab")] for one in records(compared.effort)]
     _print_table(effort, ("", "A", "B"))
@@ -734,14 +856,25 @@ def _codes(sign: str, counted: dict[str, int]) -> str:
     return ", ".join(f"{sign}{code}{f' ×{n}' if n > 1 else ''}" for code, n in sorted(counted.items()))
 
 
+def _overall(outcome: Overall, drawn_by: str) -> str:
+    return (
+        f"of all {outcome.population} documents in both, estimated from {outcome.documents} by the draws of {drawn_by}: "
+        f"A right {_interval(outcome.a, '.3f')}, B {_interval(outcome.b, '.3f')}; B − A {_interval(outcome.difference, '+.3f')}"
+    )
+
+
+def _interval(estimate: Estimate, form: str) -> str:
+    value = "not known" if estimate.value is None else format(estimate.value, form)
+    return f"{value} (95 % interval {estimate.low:{form}} to {estimate.high:{form}})"
+
+
 def _paired(outcome: Paired) -> str:
     if not outcome.documents:
         return "nobody knows the truth of any document in both"
-    estimate = outcome.difference
     return (
-        f"{outcome.documents} documents with a known truth (reviewed only): both right {outcome.both}, "
-        f"only A {outcome.only_a}, only B {outcome.only_b}, none {outcome.neither}; B − A {estimate.value:+.3f} "
-        f"(95 % interval {estimate.low:+.3f} to {estimate.high:+.3f}); "
+        f"{outcome.documents} documents with a known truth: both right {outcome.both}, "
+        f"only A {outcome.only_a}, only B {outcome.only_b}, none {outcome.neither}; "
+        f"B − A {_interval(outcome.difference, '+.3f')}; "
         + (f"exact McNemar p {outcome.p_value:.3g}; " if outcome.p_value is not None else "")
         + outcome.verdict
     )

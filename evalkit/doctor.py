@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.schema import type_definitions
-from evalkit.classification.v3_traps import shipped_traps
+from evalkit.classification.trap_examples import wrong_examples
+from evalkit.classification.traps import read_traps, shipped_traps, traps_of
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
@@ -45,6 +47,7 @@ def examine(settings: Settings, *, live: bool = False) -> list[Check]:
         _reader(settings, live=live),
         *(_model(name, settings, live=live) for name in sorted(settings.models.names)),
         _data(),
+        *_traps(settings.traps_file),
         _output(Path(settings.output)),
     ]
 
@@ -112,11 +115,27 @@ def _data() -> Check:
     try:
         found = (
             f"{len(prompt_names())} prompts, types {type_definitions()['version']}, "
-            f"lexicon {lexicon().version}, traps {shipped_traps().version}"
+            f"lexicon {lexicon().version}, weights {learned().version}, traps {shipped_traps().version}"
         )
         return Check("prompts and tables", bool(prompt_names()), found, "Install evalkit again.")
     except EvalkitError as error:
         return Check("prompts and tables", False, error.message, error.remedy)
+
+
+def _traps(path: str | None) -> list[Check]:
+    """A site's own traps: are they read, and do they do what their examples say?"""
+    if path is None:
+        return []
+    try:
+        traps = traps_of(path)
+        own = read_traps(Path(path).read_text("utf-8"), path)
+    except EvalkitError as error:
+        return [Check("own traps", False, error.message, error.remedy)]
+    if wrong := wrong_examples(traps):
+        more = f" and {len(wrong) - 3} more" * (len(wrong) > 3)
+        return [Check("own traps", False, f"{path}: {'; '.join(wrong[:3])}{more}", "Correct these rows or examples.")]
+    examples = sum(len(row.fires) + len(row.silent) for row in own.rows)
+    return [Check("own traps", True, f"{path}: {len(own.rows)} rows, {examples} examples, version {own.version}")]
 
 
 def _output(folder: Path) -> Check:

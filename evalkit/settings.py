@@ -154,6 +154,8 @@ class Settings(BaseSettings):
     anthropic_base_url: str | None = None
     ollama_base_url: str | None = None
     reliability_loop: ReliabilityLoop = ReliabilityLoop()
+    traps_file: str | None = Field(None, min_length=1)
+    """A site's own traps, in the form of ``classification/traps.toml``; they come on top of the shipped ones."""
     lossless_repair: bool = False
     """Apply repairs of BLOCKERs that lose nothing (a wrong segment count) before the arbiter counts."""
     on_agent_failure: Literal["escalate", "ignore"] = "escalate"

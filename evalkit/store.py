@@ -22,9 +22,10 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from pydantic import BaseModel, ValidationError
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
@@ -37,6 +38,7 @@ PACKETS = "sme_packets"
 REVIEWS = "reviews"
 GROUND_TRUTH = "ground_truth"
 EXTRACTIONS = "extractions"
+SEEDED = "seeded"
 DRAWS = "draws"
 PRODUCTION = "production.json"
 
@@ -75,6 +77,11 @@ def ground_truth_name(case_id: str) -> str:
     return f"{GROUND_TRUTH}/gt_{case_id}.json"
 
 
+def seeded_name(case_id: str) -> str:
+    """Where it stands what was planted in a seeded case."""
+    return f"{SEEDED}/{case_id}.json"
+
+
 def draw_name(number: int) -> str:
     """Where the draw of that number lies."""
     return f"{DRAWS}/{number:04d}.json"
@@ -88,6 +95,18 @@ def canonical(value: Any) -> bytes:
 def digest(value: Any) -> str:
     """SHA-256 (hex) of the canonical JSON."""
     return hashlib.sha256(canonical(value)).hexdigest()
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def shaped(model: type[M], stored: Mapping[str, Any], name: str, remedy: str) -> M:
+    """What a file holds, as its model. StoreError that names the file, with this remedy, where it has another shape."""
+    try:
+        return model.model_validate(stored)
+    except ValidationError:
+        # Without the cause: pydantic's message would quote the patient's document.
+        raise StoreError(f"{name} does not have the shape of its kind", code="STORE-TORN", remedy=remedy) from None
 
 
 class Files:
@@ -310,6 +329,8 @@ _cases = sa.Table(
     sa.Column("source", sa.String, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("barred", sa.String, nullable=False, server_default=""),
+    # Of a seeded case the document whose pages it shows; else empty.
+    sa.Column("shows", sa.String, nullable=False, server_default=""),
     sa.Index("ix_cases_worst", "review_status", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
 )
 
@@ -565,17 +586,20 @@ class CaseList:
             found = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
         return {row[0]: row[1] for row in found}
 
-    def groups(self, statuses: Sequence[str], at: Moments, *, search: str = "") -> list[dict[str, Any]]:
+    def groups(
+        self, statuses: Sequence[str], at: Moments, *, search: str = "", reader: str | None = None
+    ) -> list[dict[str, Any]]:
         """How many cases (``count``) there are of each combination of ``severity`` (of the worst open issue, or none),
         ``dominant_type`` (or ``cannot tell``), ``agents`` (joined by commas), ``review_reason``, ``source``, ``kind``
         and ``age`` (day, week, older). What a blind case must not tell yet is empty.
 
-        ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands.
+        ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
+        ``reader`` must not read yet, because a seeded case about the same document may come to them, is left out.
         """
         facets = [facet.label(name) for name, facet in _FACETS.items()]
         query = (
             sa.select(*facets, sa.func.count().label("count"))
-            .where(*_listed(statuses, search))
+            .where(*_listed(statuses, search, reader))
             .group_by(*_FACETS.values())
         )
         return self._rows(query, at)
@@ -586,6 +610,7 @@ class CaseList:
         at: Moments,
         *,
         search: str = "",
+        reader: str | None = None,
         facets: Mapping[str, str],
         order: str,
         limit: int,
@@ -614,7 +639,7 @@ class CaseList:
             )
             .outerjoin(_claims, sa.and_(claim.case_id == _cases.c.case_id, claim.expires_at > at.now))
             .outerjoin(_deferrals, _deferrals.c.case_id == _cases.c.case_id)
-            .where(*_listed(statuses, search), *(_has(name, value) for name, value in facets.items()))
+            .where(*_listed(statuses, search, reader), *(_has(name, value) for name, value in facets.items()))
             .order_by(sa.case((status == "completed", 2), (status == "deferred", 1), else_=0), *_ORDERS[order])
             .limit(limit)
             .offset(offset)
@@ -661,8 +686,13 @@ class CaseList:
             return [dict(row) for row in connection.execute(query, ages).mappings()]
 
 
-def _listed(statuses: Sequence[str], search: str) -> Iterator[sa.ColumnElement[bool]]:
+def _listed(statuses: Sequence[str], search: str, reader: str | None) -> Iterator[sa.ColumnElement[bool]]:
     yield _cases.c.review_status.in_(statuses)
+    if reader is not None:
+        seeded = _cases.alias("seeded").c
+        waits = sa.and_(seeded.shows != "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
+        answers = sa.select(seeded.shows).where(waits)
+        yield sa.or_(_cases.c.review_status != "completed", _cases.c.doc_id.not_in(answers))
     if search:
         wanted = folded(search)
         yield sa.or_(*(sa.func.instr(text, wanted) > 0 for text in (_FILE_NAME, sa.func.folded(_cases.c.case_id))))

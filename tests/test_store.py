@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import stat
 import threading
+import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store import (
@@ -28,6 +31,7 @@ from evalkit.store import (
     packet_name,
     result_name,
     review_name,
+    shaped,
 )
 
 REVIEW = "reviews/doc2_6/0001.json"
@@ -447,3 +451,18 @@ def test_a_damaged_index_says_how_to_mend_it(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="reindex") as refused:
         Index(tmp_path)
     assert refused.value.code == "STORE-INDEX"
+
+
+class _Shape(BaseModel):
+    schema_version: int
+    pages: int
+
+
+def test_what_has_another_shape_is_refused_by_name_and_never_quoted() -> None:
+    of_a_patient = {"schema_version": 1, "pages": "John Smith"}
+    assert shaped(_Shape, {"schema_version": 1, "pages": 2}, "results/a.json", "Run it again.").pages == 2
+    with pytest.raises(StoreError, match=re.escape("results/a.json does not have the shape")) as refused:
+        shaped(_Shape, of_a_patient, "results/a.json", "Run it again.")
+    assert refused.value.remedy == "Run it again."
+    told = "".join(traceback.format_exception(refused.value))
+    assert "John Smith" not in told

@@ -100,7 +100,7 @@ def described(case: Case) -> dict[str, Any]:
 
 def told(case: Case) -> list[str]:
     """What colleagues left for whoever opens the case, a sentence each."""
-    sentences = []
+    sentences = [case.planted] if case.planted else []
     if case.request:
         sentences.append(f"A colleague asks: {case.request}")
     if case.deferral:

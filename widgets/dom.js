@@ -54,6 +54,21 @@ const counted = (model, root, token) => {
   };
 };
 
+// Read out by screen readers. They read what changes in a region that stays, not a region that comes with its words.
+const announced = () => {
+  const region = document.querySelector(".ek-announced") || el("div", { class: "ek ek-announced", role: "status" });
+  if (!region.isConnected) document.body.append(region);
+  return region;
+};
+const announce = (model, name) => {
+  announced();
+  const tell = () => {
+    const words = model.get(name);
+    if (words) announced().textContent = words; // what became empty takes no other words away
+  };
+  model.on(`change:${name}`, tell);
+};
+
 // Draw now and on every change of the model, and leave the focus on the control that had it: `data-focus` or the key
 // tells which. Between press and release of the mouse, or of the space bar, nothing is exchanged: a new button under the
 // finger would swallow the click. Returns what ends it.

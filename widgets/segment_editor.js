@@ -176,7 +176,7 @@ function render({ model, el: root }) {
       el("div", { class: "ek-row ek-state" },
         el("span", { class: why ? "ek-muted" : "ek-seen", text: ready }),
         el("span", { class: "ek-grow" }),
-        el("span", { class: "ek-saved", role: "status", text: model.get("saved") })),
+        el("span", { class: "ek-saved", text: model.get("saved") })),
       el("div", { class: "ek-row ek-main" },
         blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "", disabled: awaited || locked || Boolean(why) || changed,
           onclick: once("validate") }, "Validate and next", kbd("v")),
@@ -208,6 +208,7 @@ function render({ model, el: root }) {
   model.on("change:token", () => { clearTimeout(typing); typing = null; stopAsking(); notes.value = model.get("notes"); mixture.open = false; });
   notes.value = model.get("notes");
   const stop = drawnOnChange(model, root, draw);
+  announce(model, "saved");
   return () => { stop(); sendNotes(); };
 }
 

@@ -206,7 +206,7 @@ function render({ model, el: root }) {
           el("b", { text: title }), el("span", { class: "ek-muted", text: ` · ${model.get("subtitle")}` }))
         : el("span", { class: "ek-crumbs" }, el("b", { text: "Queue" })),
       el("span", { class: "ek-grow" }),
-      model.get("notice") ? el("span", { class: "ek-notice", role: "status", text: model.get("notice") }) : null,
+      model.get("notice") ? el("span", { class: "ek-notice", text: model.get("notice") }) : null,
       el("span", { class: "ek-pill", title: "done by you today; waiting; your median minutes a case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
       el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": `${done} done by you today, ${total} left` }),
       el("span", { class: "ek-pill", text: model.get("reviewer") }),
@@ -237,6 +237,7 @@ function render({ model, el: root }) {
   model.on("msg:custom", heard);
   model.on("change:case_id change:is_ready", remember);
   const stopDrawing = drawnOnChange(model, root, draw);
+  announce(model, "notice");
   tab.then((mine) => {
     id = mine;
     say(model, { action: "hello", tab: id, case: sessionStorage.getItem("evalkit-case") });

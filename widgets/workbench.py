@@ -606,14 +606,14 @@ class Workbench:
     def ask_second(self, message: Message) -> None:
         """The expert's answer, and a second expert's beside it."""
         done = self.desk.ask_second(self.case.packet.case_id, self.draft, str(message["reason"]))
-        self._bar.notice = f"{self._saved(done)} · a second expert is asked"
-        self._go_on()
+        self._bar.notice = self._saved(done) + ("" if done.planted else " · a second expert is asked")
+        self._go_on(done.planted)
 
     def _submit(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
         case_id = self.case.packet.case_id
         done = self.desk.submit(case_id, self.draft, validate=validate, undeterminable=undeterminable)
         self._bar.notice = self._saved(done)
-        self._go_on()
+        self._go_on(done.planted)
 
     def _saved(self, done: Submitted) -> str:
         """What is said of a decision: when it was saved, and what the machines had said, which nobody had seen yet."""
@@ -624,10 +624,11 @@ class Workbench:
             parts.append(f"production said {done.production}")
         return " · ".join(parts)
 
-    def _go_on(self) -> None:
-        following = self.desk.next_case()
+    def _go_on(self, planted: str = "") -> None:
+        """The next case; what was planted in the last one is read first, in the queue."""
+        following = None if planted else self.desk.next_case()
         if following is None:
-            self._show_queue()
+            self._show_queue(planted)
         else:
             self._open(following)
 

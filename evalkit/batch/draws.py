@@ -7,12 +7,11 @@ drawn, because each of them is from then on looked at with a higher probability 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from evalkit.errors import StoreError
-from evalkit.store import DRAWS, Files
+from evalkit.store import DRAWS, Files, shaped
 
 SCHEMA_VERSION = 1
 
@@ -26,10 +25,16 @@ class Stratum(_Frozen):
 
     value: str
     """What they have in common, ``Pathology Report``."""
-    probability: dict[str, float]
+    probability: dict[str, Annotated[float, Field(ge=0, le=1)]]
     """doc_id → with which it has been or could have been drawn until now, 0..1, audits included."""
     drawn: tuple[str, ...]
     """The documents that this draw put into the queue."""
+
+    @model_validator(mode="after")
+    def _drawn_could_be(self) -> Self:
+        if not self.probability.keys() >= set(self.drawn):
+            raise ValueError("a document was drawn that could not be")
+        return self
 
 
 class Draw(_Frozen):
@@ -45,7 +50,10 @@ class Draw(_Frozen):
 
 def draws(files: Files) -> list[Draw]:
     """All draws, oldest first. StoreError for a damaged file."""
-    return [_shaped(files.read(name, schema_version=SCHEMA_VERSION), name) for name in files.names(DRAWS)]
+    return [
+        shaped(Draw, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
+        for name in files.names(DRAWS)
+    ]
 
 
 def read_draws(files: Files) -> Mapping[str, float]:
@@ -56,12 +64,3 @@ def read_draws(files: Files) -> Mapping[str, float]:
 def sampled(files: Files) -> Mapping[str, float]:
     """The documents that a draw put into the queue, with the probability that it gave them."""
     return {name: one.probability[name] for draw in draws(files) for one in draw.strata for name in one.drawn}
-
-
-def _shaped(stored: dict[str, Any], name: str) -> Draw:
-    try:
-        return Draw.model_validate(stored)
-    except ValidationError:
-        raise StoreError(
-            f"{name} does not have the shape of a draw", code="STORE-TORN", remedy="Restore it from a backup."
-        ) from None

@@ -43,8 +43,10 @@ class Found:
     """Files with the same bytes as another: path, doc_id of that one."""
 
 
-def find(paths: Iterable[Path | str], known: Mapping[str, str]) -> Found:
+def find(paths: Iterable[Path | str], known: Mapping[str, str], reserved: Iterable[str] = ()) -> Found:
     """The documents under these paths. ``known`` maps the SHA-256 of earlier documents to their doc_id.
+
+    No new document is called by a ``reserved`` name.
 
     UsageError where no path was given or none holds a document.
     """
@@ -58,7 +60,7 @@ def find(paths: Iterable[Path | str], known: Mapping[str, str]) -> Found:
             )
         )
     named = dict(known)
-    taken = set(known.values())
+    taken = {*known.values(), *reserved}
     sources: list[Source] = []
     copies: list[tuple[Path, str]] = []
     seen: set[str] = set()

@@ -8,16 +8,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evalkit.batch.identity import Source
 from evalkit.classification.orchestrator import Unparseable
 from evalkit.classification.schema import DocumentType
-from evalkit.errors import StoreError, UsageError
-from evalkit.store import PRODUCTION, Files, canonical
+from evalkit.errors import UsageError
+from evalkit.store import PRODUCTION, Files, canonical, shaped
 
 SCHEMA_VERSION = 1
 
@@ -116,7 +117,7 @@ def _rows(path: Path, kind: _Kind) -> Iterator[Mapping[str, Any]]:
     is_json = path.suffix.lower() == ".json"
     try:
         text = path.read_text("utf-8-sig")
-        rows = json.loads(text) if is_json else list(csv.DictReader(text.splitlines(), restkey=_BEYOND))
+        rows = json.loads(text) if is_json else list(csv.DictReader(StringIO(text), restkey=_BEYOND))
         canonical(rows)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise _wrong(path, kind, f"it cannot be read ({type(error).__name__})") from error
@@ -218,12 +219,7 @@ def stored_production(files: Files) -> dict[str, Mapping[str, Any]]:
     if not files.exists(PRODUCTION):
         return {}
     stored = files.read(PRODUCTION, schema_version=SCHEMA_VERSION)
-    try:
-        StoredProduction.model_validate(stored)
-    except ValidationError:
-        raise StoreError(
-            f"{PRODUCTION} does not have the shape of labels", code="STORE-TORN", remedy="Restore it from a backup."
-        ) from None
+    shaped(StoredProduction, stored, PRODUCTION, "Restore it from a backup.")
     labels: dict[str, Mapping[str, Any]] = stored["labels"]
     return labels
 

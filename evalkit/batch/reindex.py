@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.classification.result import DocumentFailure
 from evalkit.review.claims import show_status
 from evalkit.review.lock import writing
-from evalkit.review.opinions import reproject
+from evalkit.review.opinions import reproject, settle_seeded
 from evalkit.review.packet import base_of, moment, utc_now
 from evalkit.review.queue import case_ids, rebuild_closings, rebuild_rows
 from evalkit.review.stored import read_bundle, read_result
@@ -35,6 +35,7 @@ def rebuild(files: Files, index: Index) -> tuple[int, int]:
     for case_id in sorted({base_of(case_id) for case_id in case_ids(files)}):
         reproject(files, case_id)
     with writing(files):  # no review may be saved between reading and rebuilding
+        settle_seeded(files, index, moment(utc_now()))
         documents = _marked([_row(files, name) for name in files.names(RESULTS)])
         cases = rebuild_rows(files)
         index.rebuild(documents, cases, rebuild_closings(files))

@@ -28,11 +28,13 @@ from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
+from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
 from evalkit.classification.result import DocumentFailure, DocumentResult, Failure
 from evalkit.classification.schema import type_definitions
-from evalkit.classification.v3_traps import shipped_traps
+from evalkit.classification.traps import traps_of
+from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v5_arbiter import Decision, count
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, EvalkitError, StoreError, UsageError
@@ -42,6 +44,7 @@ from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
 from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver
 from evalkit.review.packet import SMEPacketGenerator, is_frozen, publish, withdraw
+from evalkit.review.seeded import seeded_cases
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
 from evalkit.store import RESULTS, Files, Index, bundle_name, digest, result_name
@@ -237,7 +240,8 @@ async def arun(
             if not index.documents() and files.names(RESULTS):  # it only indexes: lost, it is made again
                 rebuild(files, index)
             known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
-            found = find(paths, {sha256: row["doc_id"] for sha256, row in known.items()})
+            doc_ids = {sha256: row["doc_id"] for sha256, row in known.items()}
+            found = find(paths, doc_ids, reserved=(case_id for case_id, _ in seeded_cases(files)))
             labels, idle_rows = None, []
             if production is not None:
                 given_labels = read_production(Path(production))
@@ -301,7 +305,7 @@ async def aevaluate(
         bundle = await readers.read(where, doc_id=stem_of(path), timestamp=started)
     supplied = None if classification is None else checked(classification)
     async with Asking(given) as asking:
-        outcome = await _orchestrator(given, asking).evaluate(bundle, supplied)
+        outcome = await orchestrator(given, asking).evaluate(bundle, supplied)
     print_ = fingerprint(bundle.sha256, given, how.reader, supplied)
     return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": now()})
 
@@ -352,26 +356,30 @@ def document_ai(settings: Settings) -> DocumentAi:
     )
 
 
-def _orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
+def orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
+    """What decides about documents as the settings say, asking these models."""
     return RetryOrchestrator(
         asking.model,
         lossless_repair=settings.lossless_repair,
         on_agent_failure=settings.on_agent_failure,
         profile=settings.profile,
         window=settings.window_characters if asking.is_remote else None,
+        v3=V3TrapDetector(traps_of(settings.traps_file)),
     )
 
 
 @cache
-def versions() -> dict[str, Any]:
-    """Of everything that makes a result: code, tables, prompts."""
+def versions(traps_file: str | None = None) -> dict[str, Any]:
+    """Of everything that makes a result: code, tables, prompts. UsageError for a site's traps that cannot be read."""
+    traps = traps_of(traps_file)
     return {
         "evalkit": version("evalkit"),
         "grounding": grounding_version(),
         "types": type_definitions()["version"],
         "lexicon": lexicon().version,
-        "traps": shipped_traps().version,
-        "tables_sha256": digest([type_definitions(), shipped_traps().model_dump(mode="json")]),
+        "weights": learned().version,
+        "traps": traps.version,
+        "tables_sha256": digest([type_definitions(), traps.model_dump(mode="json")]),
         "prompts": prompt_versions(),
     }
 
@@ -389,7 +397,7 @@ def fingerprint(sha256: str, settings: Settings, reader: str, supplied: Any) -> 
             "own_servers": [settings.openai_base_url, settings.ollama_base_url],
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
-            "versions": versions(),
+            "versions": versions(settings.traps_file),
             "supplied": None if supplied is None else digest(_json_of(supplied)),
         }
     )
@@ -422,7 +430,8 @@ def _result(
         usage=outcome.usage,
         model=settings.models.default,
         reader=bundle.reader,
-        versions=versions() | ({"models": settings.models.by_role} if settings.models.by_role else {}),
+        versions=versions(settings.traps_file)
+        | ({"models": settings.models.by_role} if settings.models.by_role else {}),
         times=times,
     )
 
@@ -477,7 +486,7 @@ class _Batch:
         self._fresh = fresh
         self._how = how
         self._asking = asking
-        self._orchestrator = _orchestrator(settings, asking)
+        self._orchestrator = orchestrator(settings, asking)
         self._extraction = FieldExtraction(settings, asking, versions()) if extract else None
         self._audit = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed

@@ -10,14 +10,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
 
 from evalkit.classification.findings import Finding, primary_types
 from evalkit.classification.schema import (
+    REPORT_TYPES,
     ClassificationOutput,
     DocumentType,
     Evidence,
+    Segment,
 )
-from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.documents.bundle import Block, DocumentBundle, Page
+from evalkit.grounding.normalise import canonical_text
 from evalkit.issue import IssueSeverity
 
 MAJOR, MINOR = IssueSeverity.MAJOR, IssueSeverity.MINOR
@@ -31,93 +37,174 @@ class Sign:
     kind: DocumentType
     name: str
     """As the expert reads it, in the plural."""
+    needs: tuple[str, ...]
+    """Of these small letters every place has some, so that most pages need not be searched; none: search all."""
     pattern: re.Pattern[str]
     weight: float
+    in_small: re.Pattern[str] | None
+    """The same for small letters, where the case does not matter: searched several times as fast. None: it matters."""
+
+    def count(self, text: str, lowered: str) -> int:
+        """How often it is in the text, at most ``CAP`` times; ``lowered``: the text in small letters."""
+        if self.needs and not any(one in lowered for one in self.needs):
+            return 0
+        found = self.in_small.finditer(lowered) if self.in_small else self.pattern.finditer(text)
+        return sum(1 for _ in islice(found, CAP))
 
 
-def _sign(kind: DocumentType, name: str, pattern: str, weight: float = 1.0, flags: int = re.IGNORECASE) -> Sign:
-    return Sign(kind, name, re.compile(pattern, flags | re.MULTILINE), weight)
+def _sign(
+    kind: DocumentType, name: str, needs: str, pattern: str, weight: float = 1.0, flags: int = re.IGNORECASE
+) -> Sign:
+    exact = re.compile(pattern, flags | re.MULTILINE)
+    small = re.sub(r"\\.|[A-Z]", lambda match: match[0] if match[0][0] == "\\" else match[0].lower(), pattern)
+    in_small = re.compile(small, re.MULTILINE) if flags else None
+    return Sign(kind, name, tuple(filter(None, needs.split(", "))), exact, weight, in_small)
+
+
+def _lowered(text: str) -> str:
+    """ASCII letters made small, so that nothing moves."""
+    return text.encode(errors="surrogatepass").lower().decode(errors="surrogatepass")
 
 
 _NUMBER = r"\d+(?:[.,]\d+)?"
 
 # fmt: off
 SIGNS = (
-    _sign(GENOMIC, "variants in HGVS notation", r"\b[cgmnp]\.\(?(?:\d+|[A-Z][a-z]{2}\d+|[A-Z]\d+)[\w>_*+=()-]*", 2.0, 0),
-    _sign(GENOMIC, "reference sequences", r"\b(?:NM|NP|NC|NG|ENST|LRG)_?\d{3,}(?:\.\d+)?\b|\brs\d{4,}\b", 2.0, 0),
-    _sign(GENOMIC, "allele fractions or zygosity", r"\b(?:heterozygous|homozygous|hemizygous|VAF|allele (?:fraction|frequency))\b", 1.5),
-    _sign(GENOMIC, "variant classifications", r"\b(?:likely )?pathogenic\b|\bvariants? of (?:uncertain|unknown) (?:clinical )?significance\b|\bVUS\b", 1.0),
-    _sign(GENOMIC, "sequencing measures", r"\b(?:read depth|mean coverage|\d+x coverage|mutations?/m(?:ega)?b|tumou?r mutational burden|microsatellite|copy number)\b", 1.5),
-    _sign(GENOMIC, "karyotypes or loci", r"\b4[5-7],X[XY]\b|\b(?:\d{1,2}|X)[pq]\d{1,2}(?:\.\d+)?\b|\bchr(?:\d{1,2}|X|Y)\b", 1.5, 0),
-    _sign(PATHOLOGY, "measurements in three dimensions", rf"{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*cm", 0.5),
-    _sign(PATHOLOGY, "block or cassette codes", r"\b(?:cassettes?|blocks?|submitted (?:entirely|in toto|in [A-Z0-9])|representative sections?|serially sectioned|in formalin)\b", 2.0),
-    _sign(PATHOLOGY, "stages or grades read from tissue", r"\bp?T[0-4][a-c]?,?\s*p?N[0-3X]|\bgleason\b|\bnottingham\b|\bhistologic(?:al)? (?:grade|type)\b", 1.5),
-    _sign(PATHOLOGY, "margins and invasion", r"\bmargins?\b[^.\n]{0,40}\b(?:negative|positive|free|uninvolved|involved)\b|\b(?:lympho)?vascular invasion\b|\bperineural invasion\b", 1.5),
-    _sign(PATHOLOGY, "stains", r"\b(?:H&E|hematoxylin|immunohistochem\w+|immunostain\w*|cytokeratin|Ki-?67|p63|CK\d+)\b", 1.0),
-    _sign(PATHOLOGY, "descriptions of cells", r"\b(?:nuclei|nuclear|mitos[ei]s|mitotic|stroma|glandular|epithelium|lymphocytes|cytoplasm)\b", 0.7),
-    _sign(RADIOLOGY, "techniques of imaging", r"\b(?:axial|sagittal|coronal)\b|\b(?:with|without) (?:intravenous |iv )?contrast\b|\bAP (?:and|&) lateral\b|\b[2-5] views?\b|\bT[12][- ]weighted\b|\btransducer\b|\btransvaginal\b", 1.5),
-    _sign(RADIOLOGY, "doses of tracer or ray", rf"{_NUMBER}\s*(?:mCi|MBq|mGy|mSv|kVp)\b", 2.0, 0),
-    _sign(RADIOLOGY, "densities and signals", r"\b(?:attenuation|hyper-?intens\w+|hypo-?intens\w+|echogenic\w*|hypoechoic|radiolucen\w+|opacit(?:y|ies)|enhancement|signal intensity|uptake)\b", 1.2),
-    _sign(RADIOLOGY, "normal organs listed", r"\b(?:liver|spleen|kidneys?|pancreas|heart|lungs?|ventricles|aorta|gallbladder|mediastin\w+)\b[^.\n]{0,60}\b(?:normal|unremarkable|clear|within normal limits|patent)\b", 1.0),
-    _sign(RADIOLOGY, "absent findings of imaging", r"\bno (?:evidence of |acute |focal )*(?:fracture|pneumothorax|effusion|hemorrhage|infiltrate|mass effect|midline shift|consolidation|hydronephrosis|adenopathy)", 1.0),
-    _sign(NOTE, "vital signs", r"\b(?:BP|blood pressure)\b\W{0,4}(?:is |of |was )?\d{2,3}/\d{2,3}|\b(?:pulse|heart rate|temperature|respirations)\b\W{0,3}(?:is |of |was )?\d{2,3}", 1.5),
-    _sign(NOTE, "doses", rf"\b{_NUMBER}\s*(?:mg|mcg|units?)\b[^.\n]{{0,25}}\b(?:daily|bid|tid|qid|q\.?d\.?|b\.i\.d|p\.?o\.?|qhs|nightly|twice|every|once|as needed|prn)\b", 1.2),
-    _sign(NOTE, "a patient's story", r"\b(?:patient|he|she|mother|father)\s+(?:\w+\s+)?(?:denies|reports?|states?|presents?|presented|complains?|notes|was seen|returns|admits|is here)\b", 1.2),
-    _sign(NOTE, "ages in words", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7),
-    _sign(NOTE, "what the writer does next", r"\b(?:I|we)\s+(?:\w+\s+)?(?:discussed|recommend\w*|examined|reviewed|will|have|believe|advised|explained|think|saw)\b", 1.0),
-    _sign(NOTE, "follow-up plans", r"\bfollow[- ]?up\b[^.\n]{0,40}\b(?:in|with|week|month|day)|\b(?:plan|assessment)\s*:", 1.0),
-    _sign(NOTE, "histories and examinations", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
-    _sign(NOTE, "steps of an operation", r"\b(?:prepped and draped|incision|anesthesia|estimated blood loss|was (?:closed|sutured|irrigated|intubated|extubated))\b", 1.2),
-    _sign(NOTE, "letters", r"^\s*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5),
-    _sign(OTHER, "result rows with reference ranges", rf"(?<![\d.]){_NUMBER}\s*[HL*]?\s+(?:[A-Za-z%/^µμ0-9³]*\s+)?(?:{_NUMBER}\s*[-–]\s*{_NUMBER}|[<>]\s*{_NUMBER})", 1.2),
-    _sign(OTHER, "routine analytes with values", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
-    _sign(OTHER, "lines to fill in", r"_{4,}|\.{8,}|☐|□|❑|\[\s?\]|\(\s{1,3}\)", 1.2),
-    _sign(OTHER, "consent and release wording", r"\bI (?:hereby |also |further )?(?:authorize|consent|understand|agree|acknowledge|request)\b|\bsignature of\b|\brevoke\b|\blegal (?:guardian|representative)\b", 1.5),
-    _sign(OTHER, "prescription wording", r"\b(?:refills?|dispense|disp)\b\W{0,3}#?\d+|^\s*sig\s*:|\bRx\b", 1.5),
-    _sign(OTHER, "fax and billing wording", r"\bnumber of pages\b|\bpages? including\b|\bconfidentiality notice\b|\bpolicy (?:number|holder)\b|\bsubscriber\b|^\s*(?:to|from|attn)\s*:", 1.0),
+    _sign(GENOMIC, "variants in HGVS notation", "", r"\b[cgmnp]\.\(?(?:\d+|[A-Z][a-z]{2}\d+|[A-Z]\d+)[\w>_*+=()-]*", 2.0, 0),
+    _sign(GENOMIC, "variants by amino acids", "", r"\b(?:[ACDEFGHIKLMNPQRSTVWY]\d{2,4}(?:[ACDEFGHIKLMNPQRSTVWY*]|fs|del|dup|ins))\b", 1.5, 0),
+    _sign(GENOMIC, "reference sequences", "nm, np, nc, ng, enst, lrg, rs", r"\b(?:NM|NP|NC|NG|ENST|LRG)_?\d{3,}(?:\.\d+)?\b|\brs\d{4,}\b", 2.0, 0),
+    _sign(GENOMIC, "allele fractions or zygosity", "zygous, vaf, allele", r"\b(?:heterozygous|homozygous|hemizygous|VAF|allele (?:fraction|frequency))\b", 1.5),
+    _sign(GENOMIC, "variant classifications", "pathogenic, significance, vus", r"\b(?:likely )?pathogenic\b|\bvariants? of (?:uncertain|unknown) (?:clinical )?significance\b|\bVUS\b", 1.0),
+    _sign(GENOMIC, "sequencing measures", "read depth, coverage, mutation, mut, tumor mut, tumour mut, microsatellite, copy number", r"\b(?:read depth|mean coverage|\d+x coverage|mutations?/m(?:ega)?b|tumou?r mutational burden|microsatellite|copy number)\b", 1.5),
+    _sign(GENOMIC, "karyotypes or loci", "", r"\b4[5-7],X[XY]\b|\b(?:\d{1,2}|X)[pq]\d{1,2}(?:\.\d+)?\b|\bchr(?:\d{1,2}|X|Y)\b", 1.5, 0),
+    _sign(PATHOLOGY, "measurements in three dimensions", "cm", rf"{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*cm", 0.5),
+    _sign(PATHOLOGY, "block or cassette codes", "cassette, block, submitted, representative, sectioned, formalin", r"\b(?:cassettes?|blocks?|submitted (?:entirely|in toto|in [A-Z0-9])|representative sections?|serially sectioned|in formalin)\b", 2.0),
+    _sign(PATHOLOGY, "stages or grades read from tissue", "t0, t1, t2, t3, t4, gleason, nottingham, histologic", r"\bp?T[0-4][a-c]?,?\s*p?N[0-3X]|\bgleason\b|\bnottingham\b|\bhistologic(?:al)? (?:grade|type)\b", 1.5),
+    _sign(PATHOLOGY, "margins and invasion", "margin, invasion", r"\bmargins?\b[^.\n]{0,40}\b(?:negative|positive|free|uninvolved|involved)\b|\b(?:lympho)?vascular invasion\b|\bperineural invasion\b", 1.5),
+    _sign(PATHOLOGY, "stains", "h&e, hematoxylin, immuno, cytokeratin, ki-67, ki67, p63, ck", r"\b(?:H&E|hematoxylin|immunohistochem\w+|immunostain\w*|cytokeratin|Ki-?67|p63|CK\d+)\b", 1.0),
+    _sign(PATHOLOGY, "descriptions of cells", "nucle, mitos, mitotic, stroma, glandular, epithelium, lymphocytes, cytoplasm", r"\b(?:nuclei|nuclear|mitos[ei]s|mitotic|stroma|glandular|epithelium|lymphocytes|cytoplasm)\b", 0.7),
+    _sign(RADIOLOGY, "techniques of imaging", "axial, sagittal, coronal, contrast, lateral, view, weighted, transducer, transvaginal", r"\b(?:axial|sagittal|coronal)\b|\b(?:with|without) (?:intravenous |iv )?contrast\b|\bAP (?:and|&) lateral\b|\b[2-5] views?\b|\bT[12][- ]weighted\b|\btransducer\b|\btransvaginal\b", 1.5),
+    _sign(RADIOLOGY, "doses of tracer or ray", "mci, mbq, mgy, msv, kvp", rf"{_NUMBER}\s*(?:mCi|MBq|mGy|mSv|kVp)\b", 2.0, 0),
+    _sign(RADIOLOGY, "densities and signals", "attenuation, intens, echogenic, hypoechoic, radiolucen, opacit, enhancement, uptake", r"\b(?:attenuation|hyper-?intens\w+|hypo-?intens\w+|echogenic\w*|hypoechoic|radiolucen\w+|opacit(?:y|ies)|enhancement|signal intensity|uptake)\b", 1.2),
+    _sign(RADIOLOGY, "normal organs listed", "normal, unremarkable, clear, patent", r"\b(?:liver|spleen|kidneys?|pancreas|heart|lungs?|ventricles|aorta|gallbladder|mediastin\w+)\b[^.\n]{0,60}\b(?:normal|unremarkable|clear|within normal limits|patent)\b", 1.0),
+    _sign(RADIOLOGY, "absent findings of imaging", "no ", r"\bno (?:evidence of |acute |focal )*(?:fracture|pneumothorax|effusion|hemorrhage|infiltrate|mass effect|midline shift|consolidation|hydronephrosis|adenopathy)", 1.0),
+    _sign(RADIOLOGY, "kinds of pictures", "radiograph, sono, grayscale, gray-scale, doppler, fluoroscop, tomogra, projection, scout, barium, urogram, angiogram, spect, gated, survey film, image", r"\b(?:radiographs?|radiographic|sono(?:gram|graphic)\w*|gray-?scale|doppler|fluoroscop\w+|tomogra\w+|projections?|scout|barium|urogram|angiogram|SPECT|gated|survey film|(?:axial|stress|resting|spot|delayed|multiplanar) images?)\b", 0.8),
+    _sign(RADIOLOGY, "what pictures show", "visuali, imaged, demonstrated, stable, unchanged, normal", r"\b(?:is|are|was|were) (?:well |again |not |also |clearly )?(?:visuali[sz]ed|imaged|demonstrated)\b|\b(?:visuali[sz]ed|imaged) (?:portions?|lungs?|osseous|bones)\b|\b(?:stable|unchanged) (?:from|since|compared)\b|\bnormal (?:in )?(?:size|caliber|contour|course)\b", 0.8),
+    _sign(RADIOLOGY, "findings of imaging", "dis, foramin, sac, stenosis, phlebolith, osteophyt, atelectasis, spondylosis, hydronephrosis, calcification, free fluid, gestational, fetal heart, amniotic, bpd, crown-rump, placenta, systolic, ejection, perfusion", r"\bdis[ck] (?:desiccation|herniation|protrusion|spaces?|bulg\w+|height)\b|\b(?:neural|foraminal) (?:foramin\w+|stenosis|compromise)\b|\bthecal sac\b|\bcanal stenosis\b|\b(?:phlebolith|osteophyt|atelectasis|spondylosis|hydronephrosis)\w*|\bcalcifications?\b|\bfree fluid\b|\bgestational (?:age|sac)\b|\bfetal heart\b|\bamniotic fluid\b|\b(?:BPD|crown-rump)\b|\bplacenta\b|\bpeak systolic\b|\bejection fraction\b|\bperfusion\b", 1.0),
+    _sign(RADIOLOGY, "headings of an examination by pictures", "technique, comparison, reason for, indication, exam", r"^\s*(?:TECHNIQUE|COMPARISON|REASON FOR (?:THE )?EXAM\w*|CLINICAL INDICATION)\s*:|\bEXAM(?:INATION)?\s*:\s*(?:\w+[ -]){0,4}(?:CT|MRI?|x-?ray|ultrasound|scan|spine|chest|abdomen|enema|swallow|radiograph\w*|mammogra\w+)\b", 1.2),
+    _sign(NOTE, "vital signs", "bp, blood pressure, pulse, heart rate, temperature, respirations", r"\b(?:BP|blood pressure)\b\W{0,4}(?:is |of |was )?\d{2,3}/\d{2,3}|\b(?:pulse|heart rate|temperature|respirations)\b\W{0,3}(?:is |of |was )?\d{2,3}", 1.5),
+    _sign(NOTE, "doses", "mg, mcg, unit", rf"\b{_NUMBER}\s*(?:mg|mcg|units?)\b[^.\n]{{0,25}}\b(?:daily|bid|tid|qid|q\.?d\.?|b\.i\.d|p\.?o\.?|qhs|nightly|twice|every|once|as needed|prn)\b", 1.2),
+    _sign(NOTE, "a patient's story", "patient, he, mother, father", r"\b(?:patient|he|she|mother|father)\s+(?:\w+\s+)?(?:denies|reports?|states?|presents?|presented|complains?|notes|was seen|returns|admits|comes|came|spoke|is here)\b", 1.2),
+    _sign(NOTE, "ages in words", "old", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7),
+    _sign(NOTE, "what the writer does next", "discussed, recommend, examined, reviewed, will, have, believe, advised, explained, think, saw, appreciate, ask, told, plan", r"\b(?:I|we)\s+(?:\w+\s+)?(?:discussed|recommend\w*|examined|reviewed|will|have|believe|advised|explained|think|saw|appreciate|ask|asked|told|plan)\b", 1.0),
+    _sign(NOTE, "follow-up plans", "follow, plan, assessment", r"\bfollow[- ]?up\b[^.\n]{0,40}\b(?:in|with|week|month|day)|\b(?:plan|assessment)\s*:", 1.0),
+    _sign(NOTE, "histories and examinations", "systems, history, physical, complaint", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
+    _sign(NOTE, "steps of an operation", "prepped, incision, anesthesia, blood loss, was ", r"\b(?:prepped and draped|incision|anesthesia|estimated blood loss|was (?:closed|sutured|irrigated|intubated|extubated))\b", 1.2),
+    _sign(NOTE, "what people ask, feel and are told", "ask, wish, want, agree, understand, fe, would like, was , improved, will", r"\b(?:she|he|they|(?:the )?patient|mother|father|family|wife|husband|daughter|son) (?:asked|asks|wishes|wants|wanted|agrees|agreed|understands|feels|felt|would like|was told|was advised|was seen|was given|improved|will (?:be|see|return|follow))\b", 1.0),
+    _sign(NOTE, "titles of notes", "note, summary, report, letter", r"^\W*(?:progress|discharge|(?:genetic )?counsel?ling|consult(?:ation)?|office visit|clinic|emergency (?:department|room)|tumou?r board|nursing|operative|admission|follow-?up|telephone) (?:note|summary|report|letter)\b", 1.5),
+    _sign(NOTE, "parts of a progress note", "subjective, objective, assessment, plan, disposition, course", r"^\s*(?:SUBJECTIVE|OBJECTIVE|ASSESSMENT|PLAN|DISPOSITION|HOSPITAL COURSE)\s*[:.]", 1.0),
+    _sign(NOTE, "letters", "dear, sincerely, thank you", r"^\s*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5),
+    _sign(OTHER, "result rows with reference ranges", "", rf"(?<![\d.]){_NUMBER}\s*[HL*]?\s+(?:[A-Za-z%/^µμ0-9³]*\s+)?(?:{_NUMBER}\s*[-–]\s*{_NUMBER}|[<>]\s*{_NUMBER})", 1.2),
+    _sign(OTHER, "routine analytes with values", "wbc, rbc, emoglobin, ematocrit, plt, platelet, mcv, glucose, sodium, potassium, chloride, creatinine, bun, alt, ast, cholesterol, tsh, hba1c, calcium, albumin, bilirubin", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
+    _sign(OTHER, "lines to fill in", "____, ........, ☐, □, ❑, [, (", r"_{4,}|\.{8,}|☐|□|❑|\[\s?\]|\(\s{1,3}\)", 1.2),
+    _sign(OTHER, "consent and release wording", "i , signature, revoke, guardian, representative", r"\bI (?:hereby |also |further )?(?:authorize|consent|understand|agree|acknowledge|request)\b|\bsignature of\b|\brevoke\b|\blegal (?:guardian|representative)\b", 1.5),
+    _sign(OTHER, "prescription wording", "refill, disp, sig, rx", r"\b(?:refills?|dispense|disp)\b\W{0,3}#?\d+|^\s*sig\s*:|\bRx\b", 1.5),
+    _sign(OTHER, "fax and billing wording", "pages, confidentiality, policy, subscriber, to, from, attn", r"\bnumber of pages\b|\bpages? including\b|\bconfidentiality notice\b|\bpolicy (?:number|holder)\b|\bsubscriber\b|^\s*(?:to|from|attn)\s*:", 1.0),
 )
 # fmt: on
 
 CAP = 4
 """A sign counts at most so often: one repeated form cannot decide."""
 
-CARRIES = 2.0
-"""From this strength on the text carries a label."""
+LEAD = 2.5
+"""So much stronger another type must be to speak against a label ..."""
 
-OVERRULES = 3.0
-"""From this strength on another type speaks against a label that the text does not carry."""
+MARGIN = 1.8
+"""... and so many times."""
 
-MARGIN = 3.0
-"""How many times stronger the other type must be."""
+LEAST = 1.6
+"""A report of which the text has less than this is not there."""
 
-
-def strengths(text: str) -> dict[DocumentType, float]:
-    """How strongly the form of the text speaks for each type, from 0."""
-    totals = dict.fromkeys(DocumentType, 0.0)
-    for sign in SIGNS:
-        found = sum(1 for _, _ in zip(sign.pattern.finditer(text), range(CAP), strict=False))
-        totals[sign.kind] += found * sign.weight
-    return totals
+FEW_WORDS = 30
+"""Of so little text nothing is missed."""
 
 
-def carries(kind: DocumentType, pages: Iterable[Page]) -> bool:
-    """Whether the pages have the form of that type."""
-    return strengths(_text(pages))[kind] >= CARRIES
+class Example(NamedTuple):
+    """The weightiest sign of a type on some pages, and the first words that show it."""
+
+    sign: Sign
+    page: Page
+    quote: str
+
+
+class Forms:
+    """How strongly the forms of some pages speak for each type, from 0."""
+
+    def __init__(self, counts: Iterable[Sequence[int]]) -> None:
+        """``counts``: of each page, how often it has each of ``SIGNS``."""
+        self._counts = [min(sum(column), CAP) for column in zip(*counts, strict=True)] or [0] * len(SIGNS)
+        self._totals = dict.fromkeys(DocumentType, 0.0)
+        for sign, count in zip(SIGNS, self._counts, strict=True):
+            self._totals[sign.kind] += count * sign.weight
+
+    def __getitem__(self, kind: DocumentType) -> float:
+        return self._totals[kind]
+
+    @property
+    def strongest(self) -> DocumentType | None:
+        """The type that most speaks for; None where nothing speaks for any."""
+        first = max(self._totals, key=lambda kind: self._totals[kind])
+        return first if self._totals[first] else None
+
+    def against(self, kind: DocumentType) -> DocumentType | None:
+        """The type that the text has the form of instead of this one, if any."""
+        first = self.strongest
+        if first is None or first is kind:
+            return None
+        return first if self[first] >= max(self[kind] + LEAD, MARGIN * self[kind]) else None
+
+    def example(self, kind: DocumentType, pages: Sequence[Page]) -> Example:
+        """What on these pages, which the forms are of, speaks most for a type. ValueError where nothing does."""
+        signs = [
+            (count * sign.weight, sign) for sign, count in zip(SIGNS, self._counts, strict=True) if sign.kind is kind
+        ]
+        for strength, sign in sorted(signs, key=lambda one: -one[0]):
+            for page in pages if strength else ():
+                if match := sign.pattern.search(page.text):
+                    return Example(sign, page, match.group().strip())
+        raise ValueError("no sign of that type stands on these pages")
+
+
+@lru_cache(maxsize=1024)  # several checks ask about the same pages
+def _counts(text: str) -> tuple[int, ...]:
+    lowered = _lowered(text)
+    return tuple(sign.count(text, lowered) for sign in SIGNS)
+
+
+def forms_of_text(text: str) -> Forms:
+    """The forms of a piece of text."""
+    return Forms([_counts(text)])
+
+
+def forms_of(pages: Iterable[Page]) -> Forms:
+    """The forms of these pages together."""
+    return Forms([_counts(page.text) for page in pages])
 
 
 def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """V2's question: segments whose text has the form of another type than the one claimed as PRIMARY."""
     for segment, kind in primary_types(answer):
         pages = list(bundle.between(segment.start_page, segment.end_page))
-        found = strengths(_text(pages))
-        strongest = max(found, key=lambda other: found[other])
-        if strongest is kind or found[strongest] < max(OVERRULES, MARGIN * found[kind]):
+        forms = forms_of(pages)
+        other = forms.against(kind)
+        if other is None:
+            if kind in REPORT_TYPES and forms[kind] < LEAST:
+                yield from _nothing_of(kind, segment, pages)
             continue
-        sign, page, quote = _example(strongest, pages)
+        sign, page, quote = forms.example(other, pages)
         what = "routine lab values" if "analytes" in sign.name else sign.name
         yield Finding(
-            reasoning=f"The text has {sign.name}, the form of {strongest.value}; forms of {kind.value} are rare or "
-            "missing.",
+            reasoning=f"The text has {sign.name}, the form of {other.value}; forms of {kind.value} are rare or missing.",
             severity=MAJOR,
             message=f"Segment {segment.segment_index} text contains {what} inconsistent with "
             f"{kind.value} PRIMARY classification",
@@ -125,24 +212,48 @@ def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iter
             document_type=kind.value,
             page=page.page_num,
             quote=quote,
-            suggested_fix=f"Check whether the segment is {strongest.value}",
+            suggested_fix=f"Check whether the segment is {other.value}",
         )
 
 
-def _example(kind: DocumentType, pages: Sequence[Page]) -> tuple[Sign, Page, str]:
-    """The weightiest sign of the type, and the first words that show it."""
-    text = _text(pages)
-    signs = [sign for sign in SIGNS if sign.kind is kind and sign.pattern.search(text)]
-    for sign in sorted(signs, key=lambda sign: -sign.weight * min(len(sign.pattern.findall(text)), CAP)):
-        for page in pages:
-            if match := sign.pattern.search(page.text):
-                return sign, page, match.group().strip()
-    raise ValueError("no sign of that type stands on one page")
+def _nothing_of(kind: DocumentType, segment: Segment, pages: Sequence[Page]) -> Iterator[Finding]:
+    """A report of which the text has no form, although it says a lot."""
+    if sum(len(page.text.split()) for page in pages) < FEW_WORDS:
+        return
+    page = next(page for page in pages if page.text.strip())
+    yield Finding(
+        reasoning=f"Nothing in the text has the form of {kind.value}.",
+        severity=MAJOR,
+        message=f"Segment {segment.segment_index} text has none of the forms of {kind.value}, which it is called",
+        segment_index=segment.segment_index,
+        document_type=kind.value,
+        page=page.page_num,
+        quote=next(line for line in page.text.splitlines() if line.strip())[:80],
+        suggested_fix="Check what the segment is",
+    )
 
 
 _GENERIC = re.compile(
-    r"\b(?:see|refer to|please (?:see|find|note)|as (?:noted|above|described|discussed)|attached|enclosed|"
-    r"report (?:to )?follows?|results? (?:are |is )?(?:attached|enclosed|pending|available|below)|see (?:page|next|over))\b",
+    r"\b(?:see|refer to|please (?:see|find|note|refer)|as (?:noted|above|described|discussed)|attached|enclosed|overleaf|"
+    r"report (?:to )?follows?|results? (?:are |is )?(?:attached|enclosed|pending|available|below|on request)|on request|"
+    r"see (?:page|next|over)|(?:sent|mailed|reported) separately|(?:to|will) follow|accompanying|hereto|(?:separate|next|following) (?:sheet|page)|for details)\b",
+    re.IGNORECASE,
+)
+_EMPTY = re.compile(
+    r"\b(?:the|for|a|an|of|to|in|on|is|are|this|report|results?|page|sheet|document|copy)\b", re.IGNORECASE
+)
+#: Words of which a finding, an order or a form is made; without any of them a line could stand in every document.
+_CLINICAL = re.compile(
+    r"\b\w{2,40}(?:itis|omas?|osis|oses|emia|ectomy|oscopy|plasty|opathy|algia|uria|otomy|genic|cytes?|plasia|trophy|ectasia)\b"
+    r"|\b(?:carcin|cardi|pulmon|hepat|renal|gastr|neuro|cyst|lymph|node|nodul|lesion|mass|tumou?r|cancer|malign|benign|fractur"
+    r"|stenos|effusion|dis[ck]|arter|vein|venous|aort|liver|spleen|kidney|lung|breast|prostat|colon|bowel|uter|ovar|thyroid|brain"
+    r"|spin[ae]|bone|heart|chest|abdom|pelvi|skin|blood|pain|fever|nause|vomit|cough|dyspn|symptom|diagnos|treat|therap|surg"
+    r"|medic|dose|tablet|mg\b|mm\b|cm\b|exam|normal|gene|mutation|variant|sequenc|specimen|biops|margin|cell|nuclear|stain|allerg"
+    r"|weight|infect|wound|pregnan|fetal|infant|child|year-old|eye|ear\b|nose|throat|knee|hip\b|shoulder|foot|hand\b|head\b|neck"
+    r"|alcohol|smok|tobacco|diabet|hypertens|insulin|seizure|stroke|depress|anxi|sleep|urin|stool|bladder|consent|authori[sz]"
+    r"|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result|glucose|sodium|potassium"
+    r"|hemoglobin|platelet|cholesterol|creatinine|prescri|refill|pharmac|impression|finding|technique|contrast|history|patholog|radiolog|oncolog|genom|genetic|chromosom|DNA\b"
+    r"|RNA\b|laborator|imaging|progress note|consult|discharge|operati|anesthe|incision)",
     re.IGNORECASE,
 )
 _CONFIDENT = 0.7
@@ -150,33 +261,52 @@ _CONFIDENT = 0.7
 
 def weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
     """V4's question: types claimed as PRIMARY that rest on quotes which could stand in any document."""
-    del bundle  # whether a quote stands in the document is computed elsewhere; here only its weight is judged
     for segment, kind in primary_types(answer):
         for presence in segment.segment_composition:
             if presence.document_type is not kind:
                 continue
-            generic = [one for one in presence.top_evidence if is_generic(one)]
-            if not generic:
+            weak = [(one, why) for one in presence.top_evidence if (why := _weakness(one, kind, bundle))]
+            alone = len(weak) == len(presence.top_evidence)
+            if not alone:  # beside good evidence a dull line does no harm; only a reference was meant as more
+                weak = [(one, why) for one, why in weak if why == REFERENCE]
+            if not weak:
                 continue
-            alone = len(generic) == len(presence.top_evidence)
             unsupported = alone and presence.confidence >= _CONFIDENT
-            words = " ".join(generic[0].snippet.split())
+            evidence, why = weak[0]
+            words = " ".join(evidence.snippet.split())
             yield Finding(
-                reasoning="The quote only points elsewhere or names nothing that is particular to the type.",
+                reasoning=f"The quote {_WHY[why]}.",
                 severity=MAJOR if alone else MINOR,
-                message=f"Evidence snippet '{words}' is a generic reference, not specific evidence of "
-                f"{presence.document_type.value}."
+                message=f"Evidence snippet '{words}' is {why}, not specific evidence of {kind.value}."
                 + (f" Confidence {presence.confidence:g} is not supported by it." if unsupported else ""),
                 segment_index=segment.segment_index,
-                document_type=presence.document_type.value,
-                page=generic[0].page,
-                quote=generic[0].snippet,
+                document_type=kind.value,
+                page=evidence.page,
+                quote=evidence.snippet,
                 suggested_fix="Quote a finding",
             )
 
 
+REFERENCE = "a generic reference"
+_WHY = {
+    REFERENCE: "only points elsewhere",
+    "the header or footer of the page": "says whose page it is, or who printed it",
+    "a line that any document could have": "names nothing that is particular to the type",
+}
+
+
+def _weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) -> str:
+    """What the quote is instead of evidence; empty where it is some."""
+    if is_generic(evidence):
+        return REFERENCE
+    if stands_in_furniture(evidence, bundle):
+        return "the header or footer of the page"
+    speaks = any(sign.pattern.search(evidence.snippet) for sign in SIGNS if sign.kind is kind)
+    return "" if speaks or _CLINICAL.search(evidence.snippet) else "a line that any document could have"
+
+
 def is_generic(evidence: Evidence) -> bool:
-    """Whether the quote only points elsewhere: a phrase of reference and at most three other words, and no sign.
+    """Whether the quote only points elsewhere: phrases of reference and at most three other words, and no sign.
 
     >>> is_generic(Evidence(snippet="See attached results", page=2))
     True
@@ -184,9 +314,21 @@ def is_generic(evidence: Evidence) -> bool:
     False
     """
     rest = _GENERIC.sub(" ", evidence.snippet)
-    points_elsewhere = rest != evidence.snippet and len(re.findall(r"\w+", rest)) <= 3
+    more = _EMPTY.sub(" ", rest)
+    points_elsewhere = rest != evidence.snippet and len(re.findall(r"\w+", more)) <= 3 and not _CLINICAL.search(more)
     return points_elsewhere and not any(sign.pattern.search(evidence.snippet) for sign in SIGNS)
 
 
-def _text(pages: Iterable[Page]) -> str:
-    return "\n\f\n".join(page.text for page in pages)
+def stands_in_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
+    """Whether the quote stands in the page's furniture and nowhere else on it."""
+    if not 1 <= evidence.page <= bundle.total_pages:
+        return False
+    blocks = bundle.page(evidence.page).visible_blocks
+    furniture = [block for block in blocks if block.furniture]
+    if not furniture or not (wanted := canonical_text(evidence.snippet)):
+        return False
+
+    def holds(block: Block) -> bool:
+        return wanted in canonical_text(block.text)
+
+    return any(map(holds, furniture)) and not any(holds(block) for block in blocks if not block.furniture)

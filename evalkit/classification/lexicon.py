@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Literal, TypeVar, get_args
 
 from evalkit.classification.schema import DocumentType
@@ -195,7 +195,7 @@ def read_page(page: Page, words: Lexicon | None = None) -> PageReading:
     words = lexicon() if words is None else words
     furniture = tuple(span for number, span in _block_spans(page) if page.blocks[number].furniture)
     all_tokens = _tokens(page.text)
-    tokens = [token for token in all_tokens if not _inside(token[1], furniture)]
+    tokens = [token for token in all_tokens if not _inside(token[1], furniture)] if furniture else all_tokens
     top = _top_lines(page.text, furniture)
     cues = _resolved(_cues(page, tokens, furniture, top, words), len(page.text))
     return PageReading(
@@ -422,11 +422,11 @@ def _parts(text: str, start: int, end: int) -> Iterator[Span]:
 def _phrases_at(
     tokens: Sequence[Token], index: Mapping[str, Sequence[tuple[tuple[str, ...], V]]]
 ) -> Iterator[tuple[str, Span, V]]:
-    words = [word for word, _, _ in tokens]
+    words = tuple(word for word, _, _ in tokens)
     for position, word in enumerate(words):
         for phrase, value in index.get(word, ()):
             last = position + len(phrase)
-            if tuple(words[position:last]) == phrase:
+            if words[position:last] == phrase:
                 yield " ".join(phrase), (tokens[position][1], tokens[last - 1][2]), value
 
 
@@ -448,12 +448,19 @@ def _cues(
         for _, start, end in tokens
         for group in words.symbol_index.get(text[start:end], ())
     ]
+    heads = "\n".join(text[start:end] for start, end in titles)
+    places = [0, *accumulate(end - start + 1 for start, end in titles)]
     for group in words.groups:
         for pattern in group.patterns:
-            for start, end in titles if group.zone == "title" else [(0, len(text))]:
+            if group.zone == "title":
+                for match in pattern.finditer(heads):
+                    line = bisect_right(places, match.start()) - 1
+                    shift = titles[line][0] - places[line]
+                    found.append((match.group().lower(), (match.start() + shift, match.end() + shift), group))
+            else:
                 found += [
                     (match.group().lower(), match.span(), group)
-                    for match in pattern.finditer(text, start, end)
+                    for match in pattern.finditer(text)
                     if not _inside(match.start(), furniture)
                 ]
     cues: list[Cue] = []

@@ -1,13 +1,13 @@
 """The primary classifier: which document types does the record hold, on which pages, by what evidence?
 
-A language model is asked with the whole text. Offline, the same question is answered by the lexicon: each page is
-read, pages are joined to documents, and each document takes the type that speaks loudest in all of its pages.
-Whatever the text, that answer keeps the rules that V1 and V2 check.
+A language model is asked with the whole text. Offline, the same question is answered by the embedded model: each page is
+read (``lexicon``), pages are joined to documents (``sequence``), and each document takes its most probable type
+(``judging``), or none where that is not probable enough. Whatever the text, that answer keeps the rules that V1 and V2
+check.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,9 @@ from itertools import islice, pairwise
 from typing import Any
 
 from evalkit.classification.answer import answer_schema, read_answer
-from evalkit.classification.lexicon import Cue, PageReading, Span, clear_winner, lexicon, read_page
+from evalkit.classification.judging import Heard, Judgement, hear, judge, learned_cues
+from evalkit.classification.learned import Learned
+from evalkit.classification.lexicon import Cue, PageReading, Span, lexicon
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -28,6 +30,7 @@ from evalkit.classification.schema import (
     normalised,
     type_definitions,
 )
+from evalkit.classification.sequence import BEGINS, Join, course
 from evalkit.classification.v2_consistency import nearly_largest, tie_winner
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import whole_words
@@ -35,19 +38,6 @@ from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import fenced, render
 
 Scores = Mapping[DocumentType, float]
-
-# Where documents begin. Signs are weighed in lexicon.toml; these are what the pages' order says.
-START = 3.0
-SIGNED_OFF = 1.0
-FIRST_OF_COUNT = 2.5
-NEXT_OF_COUNT = -4.0
-LATER_OF_COUNT = -1.0
-OTHER_RECORD = 1.5
-SAME_RECORD = -3.0
-OTHER_TYPE = 1.5
-QUITE_OTHER_TYPE = 3.0
-IN_MID_SENTENCE = -2.0
-THIN = 1.0
 
 # Presence of the types that a segment is not. A form names every kind of record, so it must say more to mention one.
 MENTION_EVIDENCE = 2.0
@@ -133,10 +123,16 @@ def types_text() -> str:
     )
 
 
-def classify(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> ClassificationOutput:
-    """The classification by the lexicon alone, of all pages or of these: deterministic, without any model."""
-    readings = [read_page(page) for page in (bundle.pages if pages is None else pages)]
-    documents = [_verdict(readings[start:end]) for start, end in page_runs(readings)]
+def classify(
+    bundle: DocumentBundle, pages: Iterable[Page] | None = None, known: Learned | None = None
+) -> ClassificationOutput:
+    """The embedded model's classification, of all pages or of these: deterministic, without any language model.
+
+    ``known``: other learned numbers than the shipped ones.
+    """
+    heard = [hear(page, known=known) for page in (bundle.pages if pages is None else pages)]
+    found = course(heard)
+    documents = [_verdict(heard[start:end], found.joins) for start, end in found.runs]
     segments = tuple(_segment(index, document) for index, document in enumerate(documents, start=1))
     mixture = mixture_of(segments)
     return ClassificationOutput(
@@ -144,77 +140,9 @@ def classify(bundle: DocumentBundle, pages: Iterable[Page] | None = None) -> Cla
         number_of_segments=len(segments),
         segments=segments,
         document_mixture=mixture,
-        vendor_signals=tuple(dict.fromkeys(name for reading in readings for name in reading.vendors)),
+        vendor_signals=tuple(dict.fromkeys(name for page in heard for name in page.reading.vendors)),
         self_evaluation=_self_evaluation(documents),
     )
-
-
-# -------------------------------------------------------------------------------------------- pages to documents
-
-
-def page_runs(readings: Sequence[PageReading]) -> list[tuple[int, int]]:
-    """The documents as index ranges, end exclusive: a new one begins where enough speaks for it."""
-    if not readings:
-        return []
-    starts = [0]
-    running = _no_scores()
-    last: PageReading | None = None  # the last page that says anything; blank pages interrupt no document
-    for index, reading in enumerate(readings):
-        if _is_thin(reading):
-            continue
-        if last is not None and start_evidence(last, reading, clear_winner(running), len(readings)) >= START:
-            starts.append(index)
-            running = _no_scores()
-        running = _added(running, reading.scores)
-        last = reading
-    return list(zip(starts, [*starts[1:], len(readings)], strict=True))
-
-
-def start_evidence(last: PageReading, reading: PageReading, running: DocumentType | None, total_pages: int) -> float:
-    """How much speaks for a new document on this page, after ``last`` of a document that is of type ``running``."""
-    known = {sign.line for sign in last.start_signs} | set(last.top_lines)
-    evidence = sum(sign.weight for sign in reading.start_signs if sign.line not in known)
-    evidence += SIGNED_OFF if last.is_signed_off else 0.0
-    evidence += _count_evidence(last, reading, total_pages)
-    if last.record_numbers and reading.record_numbers:
-        evidence += SAME_RECORD if last.record_numbers & reading.record_numbers else OTHER_RECORD
-    evidence += _switch_evidence(reading, running)
-    return evidence + (IN_MID_SENTENCE if _goes_on(reading) else 0.0)
-
-
-def _count_evidence(last: PageReading, reading: PageReading, total_pages: int) -> float:
-    """Page 1 of 3 begins a document, page 2 of 3 after page 1 of 3 goes on; the packet's own count says nothing."""
-    counts = [count for count in reading.numbering if count != (reading.page.page_num, total_pages)]
-    if any(number == 1 for number, _ in counts):
-        return FIRST_OF_COUNT
-    if any((number - 1, of) in last.numbering for number, of in counts):
-        return NEXT_OF_COUNT
-    return LATER_OF_COUNT if counts else 0.0
-
-
-def _switch_evidence(reading: PageReading, running: DocumentType | None) -> float:
-    opinion = reading.opinion
-    if opinion is None or running is None or opinion is running:
-        return 0.0
-    return QUITE_OTHER_TYPE if reading.scores[running] * 3 <= reading.scores[opinion] else OTHER_TYPE
-
-
-def _goes_on(reading: PageReading) -> bool:
-    """The page begins in the middle of a sentence."""
-    return bool(reading.top_lines) and reading.top_lines[0][0].islower()
-
-
-def _is_thin(reading: PageReading) -> bool:
-    """Hardly anything is said: such a page belongs to what is around it."""
-    return sum(reading.scores.values()) < THIN and sum(sign.weight for sign in reading.start_signs) < START
-
-
-def _no_scores() -> Scores:
-    return dict.fromkeys(DocumentType, 0.0)
-
-
-def _added(scores: Scores, more: Scores) -> Scores:
-    return {kind: scores[kind] + more[kind] for kind in DocumentType}
 
 
 # ---------------------------------------------------------------------------------------------- one document
@@ -224,40 +152,53 @@ def _added(scores: Scores, more: Scores) -> Scores:
 class _Source:
     """A page that evidence is taken from."""
 
-    reading: PageReading
+    page: Heard
     passages: tuple[Span, ...]
+
+    @property
+    def reading(self) -> PageReading:
+        return self.page.reading
 
 
 @dataclass(frozen=True)
 class _Verdict:
     """What one document's pages say together."""
 
-    readings: tuple[PageReading, ...]
-    scores: Scores
+    pages: tuple[Heard, ...]
+    judgement: Judgement
     dominant_type: DocumentType | None
     presence: tuple[TypePresence, ...]
+    joins: tuple[Join, ...]
+    """Those on its pages, its first included."""
+
+    @property
+    def scores(self) -> Scores:
+        return self.judgement.scores
 
     @property
     def ranking(self) -> list[DocumentType]:
-        return sorted(DocumentType, key=lambda kind: -self.scores[kind])
+        return self.judgement.ranking
 
 
-def _verdict(readings: Sequence[PageReading]) -> _Verdict:
-    scores = _no_scores()
-    for reading in readings:
-        scores = _added(scores, reading.scores)
-    sources = [_Source(reading, tuple(_passages(reading.page.text, reading.furniture))) for reading in readings]
-    dominant = clear_winner(scores)
-    if dominant is not None:
+def _verdict(pages: Sequence[Heard], joins: Iterable[Join]) -> _Verdict:
+    judgement = pages[0].judgement if len(pages) == 1 else judge(pages)
+    sources = [_Source(page, tuple(_passages(page.reading.page.text, page.reading.furniture))) for page in pages]
+    numbers = {page.reading.page.page_num for page in pages}
+    own = tuple(join for join in joins if join.page_num in numbers)
+    dominant = judgement.ranking[0]
+    if judgement.probabilities[dominant] >= pages[0].known.least:
         evidence = _chosen(sources, dominant, SNIPPETS[PresenceLevel.PRIMARY])
         if evidence:
-            return _Verdict(tuple(readings), scores, dominant, _composition(sources, scores, dominant, evidence))
-    return _Verdict(tuple(readings), scores, None, _undecided(sources, scores))
+            return _Verdict(
+                tuple(pages), judgement, dominant, _composition(sources, judgement, dominant, evidence), own
+            )
+    return _Verdict(tuple(pages), judgement, None, _undecided(sources, judgement), own)
 
 
 def _composition(
-    sources: Sequence[_Source], scores: Scores, dominant: DocumentType, evidence: tuple[Evidence, ...]
+    sources: Sequence[_Source], judgement: Judgement, dominant: DocumentType, evidence: tuple[Evidence, ...]
 ) -> tuple[TypePresence, ...]:
+    scores = judgement.scores
     rest = {kind: _secondary(sources, scores, kind, dominant) for kind in DocumentType if kind is not dominant}
     shares = {kind: presence.segment_share for kind, presence in rest.items()}
     shares[dominant] = 1 - sum(shares.values())
@@ -265,7 +206,7 @@ def _composition(
     rest[dominant] = TypePresence(
         document_type=dominant,
         presence_level=PresenceLevel.PRIMARY,
-        confidence=_confidence(scores, dominant),
+        confidence=_confidence(judgement, dominant),
         segment_share=exact_shares[dominant],
         top_evidence=evidence,
     )
@@ -299,17 +240,17 @@ def _secondary(sources: Sequence[_Source], scores: Scores, kind: DocumentType, d
     )
 
 
-def _undecided(sources: Sequence[_Source], scores: Scores) -> tuple[TypePresence, ...]:
-    """Cannot tell: the types that most speaks for, equal among each other; where nothing speaks, all five."""
-    enough = max(scores.values()) / 2
-    found = {kind: _chosen(sources, kind, 1) for kind in DocumentType if scores[kind] >= enough > 0}
+def _undecided(sources: Sequence[_Source], judgement: Judgement) -> tuple[TypePresence, ...]:
+    """Cannot tell: the most probable types, equal among each other; where nothing speaks, all five."""
+    enough = max(judgement.probabilities.values()) / 2
+    found = {kind: _chosen(sources, kind, 1) for kind in DocumentType if judgement.probabilities[kind] >= enough}
     candidates = [kind for kind, evidence in found.items() if evidence]
     equal = normalised([1.0 if kind in candidates or not candidates else 0.0 for kind in DocumentType])
     return tuple(
         TypePresence(
             document_type=kind,
             presence_level=PresenceLevel.MENTION_ONLY,
-            confidence=round(_confidence(scores, kind) / 3, 2),
+            confidence=_confidence(judgement, kind),
             segment_share=share,
             top_evidence=found[kind],
         )
@@ -325,15 +266,13 @@ def _absent(kind: DocumentType, share: float = 0.0) -> TypePresence:
     )
 
 
-def _confidence(scores: Scores, kind: DocumentType) -> float:
-    """More for a longer lead over the next type, more for more evidence, never certain."""
-    best_other = max(scores[other] for other in DocumentType if other is not kind)
-    lead = scores[kind] / (scores[kind] + best_other) if scores[kind] else 0.0
-    return round(min(0.99, math.sqrt(lead) * scores[kind] / (scores[kind] + 2)), 2)
+def _confidence(judgement: Judgement, kind: DocumentType) -> float:
+    """How probable the type is, calibrated; never certain."""
+    return min(0.99, round(judgement.probabilities[kind], 2))
 
 
 def _segment(index: int, verdict: _Verdict) -> Segment:
-    pages = [reading.page.page_num for reading in verdict.readings]
+    pages = [page.reading.page.page_num for page in verdict.pages]
     return Segment(
         segment_index=index,
         start_page=pages[0],
@@ -348,40 +287,49 @@ def _segment(index: int, verdict: _Verdict) -> Segment:
 def _reasoning(verdict: _Verdict) -> str:
     first, second = verdict.ranking[:2]
     strongest = _strongest_terms(verdict, first)
+    doubts = "".join(f" {_doubt(join)}." for join in verdict.joins if join.is_doubtful)
     if verdict.dominant_type is None:
         named = f" ({strongest})" if strongest else ""
-        return f"Too little or too even evidence to tell: most speaks for {first.value}{named}, then {second.value}."
+        return f"Too little or too even evidence to tell: most speaks for {first.value}{named}, then {second.value}.{doubts}"
     against = _strongest_terms(verdict, second)
     rest = f"; {second.value} is next ({against})" if against else "; nothing speaks for another type"
-    return f"Strongest signs of {first.value}: {strongest}{rest}."
+    return f"Strongest signs of {first.value}: {strongest}{rest}.{doubts}"
+
+
+def _doubt(join: Join) -> str:
+    if join.probability >= BEGINS:
+        return f"Page {join.page_num} may go on from the page before ({1 - join.probability:.0%})"
+    return f"Page {join.page_num} may begin another document ({join.probability:.0%})"
 
 
 def _strongest_terms(verdict: _Verdict, kind: DocumentType) -> str:
-    cues = [cue for reading in verdict.readings for cue in reading.cues if cue.document_type is kind]
+    cues = [cue for page in verdict.pages for cue in page.reading.cues if cue.document_type is kind]
     cues.sort(key=lambda cue: -cue.weight)
     # Phrases are the lexicon's own words; what a pattern matched could be anything on the page.
     known = lexicon().group_by_id
     named = dict.fromkeys(
         f"{cue.term!r} ({cue.zone})" if cue.term in known[cue.entry].phrases else cue.entry for cue in cues
     )
+    if not named:
+        spoke = sorted((cue for page in verdict.pages for cue in learned_cues(page, kind)), key=lambda cue: -cue.weight)
+        named = dict.fromkeys(f"{cue.term!r} (learned)" for cue in spoke)
     return ", ".join(islice(named, 4))
 
 
 def _self_evaluation(documents: Sequence[_Verdict]) -> str:
     if not documents:
         return "There is no page."
-    closest = min(range(len(documents)), key=lambda index: _lead(documents[index]))
+    closest = min(range(len(documents)), key=lambda index: _sureness(documents[index]))
     first, second = documents[closest].ranking[:2]
-    ahead, behind = documents[closest].scores[first], documents[closest].scores[second]
+    probabilities = documents[closest].judgement.probabilities
     return (
-        f"Computed from lexicon {lexicon().version} without a language model; least sure of segment {closest + 1}: "
-        f"{first.value} {ahead:.1f}, {second.value} {behind:.1f}."
+        f"Computed from lexicon {lexicon().version} and weights {documents[0].pages[0].known.version} without a language model; least sure "
+        f"of segment {closest + 1}: {first.value} {probabilities[first]:.0%}, {second.value} {probabilities[second]:.0%}."
     )
 
 
-def _lead(verdict: _Verdict) -> float:
-    first, second = verdict.ranking[:2]
-    return verdict.scores[first] / (verdict.scores[second] + 1)
+def _sureness(verdict: _Verdict) -> float:
+    return verdict.judgement.probabilities[verdict.ranking[0]]
 
 
 # ------------------------------------------------------------------------------------------------- evidence
@@ -401,8 +349,13 @@ class _Quote:
 
 
 def _chosen(sources: Sequence[_Source], kind: DocumentType, most: int, least: float = 0.0) -> tuple[Evidence, ...]:
-    """The passages that say most for the type, each adding more than ``least`` in words not quoted before."""
-    quotes = [quote for source in sources for quote in _quotes(source, kind)]
+    """The passages that say most for the type, each adding more than ``least`` in words not quoted before.
+
+    Where the lexicon has nothing to quote, what the learned terms stand in.
+    """
+    quotes = [quote for source in sources for quote in _quotes(source, kind, source.reading.cues)]
+    if not quotes:
+        quotes = [quote for source in sources for quote in _quotes(source, kind, learned_cues(source.page, kind))]
     chosen: list[_Quote] = []
     known: set[str] = set()
     while len(chosen) < most:
@@ -425,11 +378,11 @@ def _evidence(quote: _Quote) -> Evidence:
     )
 
 
-def _quotes(source: _Source, kind: DocumentType) -> Iterator[_Quote]:
+def _quotes(source: _Source, kind: DocumentType, spoke: Iterable[Cue]) -> Iterator[_Quote]:
     reading, text = source.reading, source.reading.page.text
     cues = [
         cue
-        for cue in reading.cues
+        for cue in spoke
         # A ruled line or a tick box shows a form, but is nothing that could be quoted.
         if cue.document_type is kind and any(map(str.isalnum, text[cue.start : cue.end]))
     ]

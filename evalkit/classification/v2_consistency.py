@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from evalkit.classification.autofix import is_repairable, sums_to_one
+from evalkit.classification.continuity import strange_beginnings
 from evalkit.classification.corroboration import contradictions
-from evalkit.classification.findings import Findings, Pages, VerifierQuestion, read_findings
+from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, read_findings
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -46,13 +47,16 @@ class V2ConsistencyChecker:
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
     ) -> list[Question[Findings]]:
         """The model's part: does the text of each segment match its labels?"""
-        return [
-            VerifierQuestion("V2", "V2_Internal_Consistency_Checker", classification, bundle, contradictions, pages)
-        ]
+        return [VerifierQuestion("V2", "V2_Internal_Consistency_Checker", classification, bundle, _seen_in_text, pages)]
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""
         return read_findings("V2", answers)
+
+
+def _seen_in_text(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    yield from contradictions(answer, bundle)
+    yield from strange_beginnings(answer, bundle)
 
 
 def _faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:

@@ -6,15 +6,10 @@ Source: specification 000, slide 5; contract rulings 3 and 9. What the traps kno
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
-from importlib.resources import files
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-
-from evalkit.classification.corroboration import carries
+from evalkit.classification.corroboration import forms_of, forms_of_text, stands_in_furniture
 from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, primary_types, read_findings
 from evalkit.classification.schema import (
     REPORT_TYPES,
@@ -24,105 +19,34 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
 )
+from evalkit.classification.traps import (
+    Administrative,
+    Boilerplate,
+    HiddenText,
+    OrderForm,
+    PageFurniture,
+    Traps,
+    shipped_traps,
+)
 from evalkit.classification.v1_schema import MIXTURE
-from evalkit.documents.bundle import Block, DocumentBundle, Page
-from evalkit.errors import UsageError
-from evalkit.grounding.normalise import canonical_text
+from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
-GENOMIC = DocumentType.GENOMIC_REPORT
+GENOMIC, NOTE = DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE
 
+RESULT = 2.0
+"""From this strength of a report's forms on a page is no mere order."""
+QUOTING = 2.5
+"""From this strength of a note's forms on, if it is at least half of the report's, a quoted report makes no report."""
 
-class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RoutineVendor(_Data):
-    """A laboratory of trap 1."""
-
-    name: str
-    names: tuple[str, ...] = Field(min_length=1)
-    genomic_assays: tuple[str, ...]
-
-    def is_in(self, text: str) -> bool:
-        """Whether the text has one of its names; case, spaces and punctuation do not matter."""
-        plain = _plain(text)
-        return any(_plain(name) in plain for name in self.names)
-
-
-class Administrative(_Data):
-    """Trap 2."""
-
-    scope: Literal["segment", "document"]
-    keywords: tuple[str, ...]
-
-
-def _compiles(pattern: str) -> str:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from error
-    return pattern
-
-
-class _Pattern(_Data):
-    name: str
-    pattern: Annotated[str, AfterValidator(_compiles)]
-
-    def search(self, text: str) -> str | None:
-        """The first place in the text, as it is written there."""
-        found = re.search(self.pattern, text, re.IGNORECASE)
-        return found.group() if found else None
-
-    def matches(self, text: str) -> bool:
-        """Whether the text holds it."""
-        return self.search(text) is not None
-
-
-class PageFurniture(_Pattern):
-    """One kind of header or footer text of trap 3."""
-
-
-class AddressedToModel(_Pattern):
-    """One kind of words that speak to a machine."""
-
-
-class OrderForm(_Data):
-    """Words of forms that order tests."""
-
-    at_least: int
-    words: tuple[str, ...]
-
-
-class Traps(_Data):
-    """``traps.toml``."""
-
-    version: str
-    routine_vendor: tuple[RoutineVendor, ...]
-    administrative: Administrative
-    page_furniture: tuple[PageFurniture, ...]
-    order_form: OrderForm
-    addressed_to_model: tuple[AddressedToModel, ...] = ()
-
-
-@cache
-def shipped_traps() -> Traps:
-    """The traps that evalkit ships. UsageError naming the row that is wrong."""
-    return read_traps((files("evalkit.classification") / "traps.toml").read_text("utf-8"))
-
-
-def read_traps(text: str) -> Traps:
-    """Traps from the text of a TOML file. UsageError naming the row that is wrong."""
-    try:
-        return Traps.model_validate(tomllib.loads(text))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = " → ".join(str(part) for part in first["loc"])
-        raise UsageError(f"traps: {where}: {first['msg']}", code="TRAPS", remedy="Correct that row.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"traps: {error}", code="TRAPS", remedy="Correct that line.") from error
+_REPORTED = re.compile(
+    r"\b(?:pathology|imaging|radiology|CT|MRI|sequencing|biopsy|x-?ray|ultrasound)\b[^.\n]{0,40}"
+    r"\b(?:showed|shows|found|described|revealed|demonstrated|was read|reads)\b",
+    re.IGNORECASE,
+)
+_IN_QUOTES = re.compile(r"[\"“]([^\"”]{15,600})[\"”]")
 
 
 class V3TrapDetector:
@@ -149,6 +73,8 @@ class V3TrapDetector:
         yield from _vendor_trap(self._traps, answer, bundle)
         yield from _administrative_trap(self._traps.administrative, answer, bundle)
         yield from _instruction_trap(self._traps, bundle)
+        for hidden in self._traps.hidden_text:
+            yield from _hidden_trap(hidden, bundle)
         for segment in answer.segments:
             for presence in segment.segment_composition:
                 for evidence in presence.top_evidence:
@@ -158,12 +84,11 @@ class V3TrapDetector:
 
     def _seen_in_context(self, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
         yield from _unnamed_vendor(self._traps, answer, bundle)
-        yield from _order_as_report(self._traps.order_form, answer, bundle)
-
-
-@lru_cache(maxsize=512)  # the vendors' names, and the letterheads that are compared with each of them
-def _plain(text: str) -> str:
-    return "".join(filter(str.isalnum, canonical_text(text)))
+        for form in self._traps.order_form:
+            yield from _order_as_report(form, answer, bundle)
+        for boilerplate in self._traps.boilerplate:
+            yield from _method_as_result(boilerplate, answer, bundle)
+        yield from _quoted_as_report(answer, bundle)
 
 
 def _genomic_claim(answer: ClassificationOutput) -> str | None:
@@ -195,13 +120,19 @@ def _vendor_trap(traps: Traps, answer: ClassificationOutput, bundle: DocumentBun
         yield Issue.of(
             "V3",
             "V3-TRAP-VENDOR",
-            MAJOR if assay else BLOCKER,
-            f"Routine lab vendor detected ({signal}) but Genomic Report marked PRIMARY"
+            _at_most(MAJOR, vendor.severity) if assay else vendor.severity,
+            vendor.worded(
+                f"Routine lab vendor detected ({signal}) but Genomic Report marked PRIMARY",
+                found=signal,
+                type=GENOMIC.value,
+                level=PresenceLevel.PRIMARY,
+                page=page,
+            )
             + (f"; its genomic assay {quote} is named on page {page}" if assay else ""),
             location=location,
             suggested_fix="Check that the page is the assay's own report"
             if assay
-            else "Reclassify as 'Other' or downgrade to MENTION_ONLY",
+            else vendor.remedied("Reclassify as 'Other' or downgrade to MENTION_ONLY", found=signal, page=page),
             document_type=GENOMIC.value,
             page=page,
             quote=quote,
@@ -218,64 +149,107 @@ def _written(names: Sequence[str], pages: Sequence[Page]) -> tuple[int, str] | N
     return None
 
 
-def _administrative_trap(trap: Administrative, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Issue]:
+def _at_most(most: IssueSeverity, severity: IssueSeverity) -> IssueSeverity:
+    return max(most, severity, key=lambda one: one.rank)
+
+
+def _administrative_trap(
+    rows: Sequence[Administrative], answer: ClassificationOutput, bundle: DocumentBundle
+) -> Iterator[Issue]:
     in_segments = set()
+    whole = list(bundle.pages)
     for segment in answer.segments:
-        pages = list(bundle.pages if trap.scope == "document" else bundle.between(segment.start_page, segment.end_page))
+        pages = list(bundle.between(segment.start_page, segment.end_page))
         for presence in segment.segment_composition:
             if presence.presence_level is not PresenceLevel.NO_EVIDENCE:
                 in_segments.add(presence.document_type)
-                yield from _keyword_issue(trap, presence.document_type, presence.presence_level, pages, segment)
+                searched = [(row, whole if row.scope == "document" else pages) for row in rows]
+                yield from _phrase_issues(searched, presence.document_type, presence.presence_level, segment)
     for entry in answer.document_mixture:
         if entry.presence_level is not PresenceLevel.NO_EVIDENCE and entry.document_type not in in_segments:
-            yield from _keyword_issue(trap, entry.document_type, entry.presence_level, list(bundle.pages), None)
+            yield from _phrase_issues([(row, whole) for row in rows], entry.document_type, entry.presence_level, None)
 
 
-def _keyword_issue(
-    trap: Administrative, kind: DocumentType, level: PresenceLevel, pages: Sequence[Page], segment: Segment | None
+def _phrase_issues(
+    searched: Iterable[tuple[Administrative, Sequence[Page]]],
+    kind: DocumentType,
+    level: PresenceLevel,
+    segment: Segment | None,
 ) -> Iterator[Issue]:
+    """One issue for all phrases that have nothing of their own to say, one for each other."""
     if kind not in REPORT_TYPES:
         return
-    # The first page that says it comes last here, and stays.
-    found = {
-        word: (page.page_num, said) for word in trap.keywords for page in pages[::-1] if (said := _said(page, word))
-    }
-    if not found:
-        return
-    page, quote = next(iter(found.values()))
-    words = ", ".join(f"'{keyword}'" for keyword in found)
-    yield Issue.of(
-        "V3",
-        "V3-TRAP-ADMINISTRATIVE",
-        BLOCKER,
-        f"Administrative keywords found ({words}) but {kind.value} marked {level.value}",
-        location=f"segment {segment.segment_index} → {kind.value}" if segment else f"{MIXTURE} → {kind.value}",
-        suggested_fix="Reclassify as 'Other', or give the form its own segment",
-        segment_index=segment.segment_index if segment else None,
-        document_type=kind.value,
-        page=page,
-        quote=quote,
-    )
+    found: dict[tuple[IssueSeverity, str, str], list[tuple[str, int, str]]] = {}
+    for row, pages in searched:
+        place = next(((page.page_num, said) for page in pages if (said := _said(page, row.phrase))), None)
+        if place:
+            values = {"found": place[1], "type": kind.value, "level": level.value, "page": place[0]}
+            key = row.severity, row.worded("", **values), row.remedied("", **values)
+            found.setdefault(key, []).append((row.phrase, *place))
+    for (severity, message, remedy), places in found.items():
+        words = ", ".join(f"'{phrase}'" for phrase, _, _ in places)
+        _, page, quote = places[0]
+        yield Issue.of(
+            "V3",
+            "V3-TRAP-ADMINISTRATIVE",
+            severity,
+            message or f"Administrative keywords found ({words}) but {kind.value} marked {level.value}",
+            location=f"segment {segment.segment_index} → {kind.value}" if segment else f"{MIXTURE} → {kind.value}",
+            suggested_fix=remedy or "Reclassify as 'Other', or give the form its own segment",
+            segment_index=segment.segment_index if segment else None,
+            document_type=kind.value,
+            page=page,
+            quote=quote,
+        )
 
 
 def _instruction_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
     """Words for a machine, seen or hidden: what the models said of this document may be what it told them to say."""
     for page in bundle.pages:
         hidden = "\n".join(block.text for block in page.blocks if block.hidden)
+        shown, unseen = _lowered(page.text), hidden.lower()
         for row in traps.addressed_to_model:
-            seen = row.search(page.text)
-            if seen is None and not row.matches(hidden):
+            seen = row.search(page.text) if row.may_be_in(shown) else None
+            if seen is None and not (row.may_be_in(unseen) and row.matches(hidden)):
                 continue
             yield Issue.of(
                 "V3",
                 "V3-TRAP-INSTRUCTION",
-                MAJOR,
-                f"Page {page.page_num} has {row.name}" + ("" if seen else ", hidden from people who look at it"),
+                row.severity,
+                row.worded(f"Page {page.page_num} has {row.name}", found=seen or "", page=page.page_num)
+                + ("" if seen else ", hidden from people who look at it"),
                 location=f"page {page.page_num}",
-                suggested_fix="Decide without what any model said of this document, and ask where it comes from",
+                suggested_fix=row.remedied(_ASK_WHENCE, found=seen or "", page=page.page_num),
                 page=page.page_num,
                 quote=seen,
             )
+
+
+_ASK_WHENCE = "Decide without what any model said of this document, and ask where it comes from"
+_WORD = re.compile(r"[^\W\d_]{2,}")
+
+
+def _hidden_trap(row: HiddenText, bundle: DocumentBundle) -> Iterator[Issue]:
+    """What is written and nobody sees, as far as the page does not say it as well (an invisible copy of a scan does)."""
+    for page in bundle.pages:
+        hidden = [word for block in page.blocks if block.hidden for word in _WORD.findall(_lowered(block.text))]
+        if len(hidden) < row.words:
+            continue
+        seen = set(_WORD.findall(_lowered(page.text)))
+        new = sum(word not in seen for word in hidden)
+        if new < row.words or 2 * new < len(hidden):
+            continue
+        yield Issue.of(
+            "V3",
+            "V3-TRAP-HIDDEN",
+            row.severity if new >= row.notable else _at_most(MINOR, row.severity),
+            row.worded(
+                f"Page {page.page_num} has hidden text of {new} words that it does not show", page=page.page_num
+            ),
+            location=f"page {page.page_num}",
+            suggested_fix=row.remedied("Find out who wrote what nobody can see, and why", page=page.page_num),
+            page=page.page_num,
+        )
 
 
 def _said(page: Page, phrase: str) -> str | None:
@@ -299,40 +273,29 @@ def _lowered(text: str) -> str:
 def _furniture_trap(
     traps: Traps, evidence: Evidence, segment_index: int, kind: DocumentType, bundle: DocumentBundle
 ) -> Iterator[Issue]:
-    if _is_marked_furniture(evidence, bundle):
+    rows: Sequence[PageFurniture] = ()
+    if stands_in_furniture(evidence, bundle):
         what = "the header or footer of the page"
     else:
-        names = [row.name for row in traps.page_furniture if row.matches(evidence.snippet)]
-        if not names:
+        rows = [row for row in traps.page_furniture if row.matches(evidence.snippet)]
+        if not rows:
             return
-        what = f"header or footer text ({', '.join(names)})"
+        what = f"header or footer text ({', '.join(row.name for row in rows)})"
+    values = {"found": evidence.snippet, "type": kind.value, "page": evidence.page}
+    usual = f"The evidence for {kind.value} on page {evidence.page} is {what}"
+    remedy = "Quote a sentence of the document's body"
     yield Issue.of(
         "V3",
         "V3-TRAP-FURNITURE",
-        MINOR,
-        f"The evidence for {kind.value} on page {evidence.page} is {what}",
+        min((row.severity for row in rows), key=lambda severity: severity.rank, default=MINOR),
+        next((row.worded(usual, **values) for row in rows if row.message), usual),
         location=f"segment {segment_index} → {kind.value} → top_evidence",
-        suggested_fix="Quote a sentence of the document's body",
+        suggested_fix=next((row.remedied(remedy, **values) for row in rows if row.remedy), remedy),
         segment_index=segment_index,
         document_type=kind.value,
         page=evidence.page,
         quote=evidence.snippet,
     )
-
-
-def _is_marked_furniture(evidence: Evidence, bundle: DocumentBundle) -> bool:
-    """Whether the quote stands in the page's furniture and nowhere else on it."""
-    if not 1 <= evidence.page <= bundle.total_pages:
-        return False
-    blocks = bundle.page(evidence.page).visible_blocks
-    furniture = [block for block in blocks if block.furniture]
-    if not furniture or not (wanted := canonical_text(evidence.snippet)):
-        return False
-
-    def holds(block: Block) -> bool:
-        return wanted in canonical_text(block.text)
-
-    return any(map(holds, furniture)) and not any(holds(block) for block in blocks if not block.furniture)
 
 
 def _unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
@@ -347,7 +310,7 @@ def _unnamed_vendor(traps: Traps, answer: ClassificationOutput, bundle: Document
         if page and not _written(vendor.genomic_assays, pages):
             yield Finding(
                 reasoning="A letterhead says who made the report; this laboratory's everyday product is blood panels.",
-                severity=MAJOR,
+                severity=_at_most(MAJOR, vendor.severity),
                 message=f"{vendor.name} stands in the letterhead of page {page.page_num}, is missing in "
                 "vendor_signals, and Genomic Report is marked PRIMARY",
                 document_type=GENOMIC.value,
@@ -363,15 +326,82 @@ def _order_as_report(form: OrderForm, answer: ClassificationOutput, bundle: Docu
         if kind not in REPORT_TYPES:
             continue
         for page in bundle.between(segment.start_page, segment.end_page):
-            words = [word for word in form.words if _said(page, word)]
-            if len(words) >= form.at_least and not carries(kind, [page]):
+            said = [words for word in form.words if (words := _said(page, word))]
+            if len(said) >= form.at_least and _is_order(kind, page):
+                found = ", ".join(said[:4])
+                values = {"found": found, "type": kind.value, "level": PresenceLevel.PRIMARY, "page": page.page_num}
+                usual = f"Page {page.page_num} looks like an order ({found}) but is claimed as {kind.value}"
                 yield Finding(
                     reasoning="The page has the words of an order form and none of the signs of a result.",
-                    severity=MAJOR,
-                    message=f"Page {page.page_num} looks like an order ({', '.join(words[:4])}) "
-                    f"but is claimed as {kind.value}",
+                    severity=form.severity,
+                    message=form.worded(usual, **values),
                     segment_index=segment.segment_index,
                     document_type=kind.value,
                     page=page.page_num,
-                    suggested_fix="Reclassify the page as 'Other'",
+                    quote=said[0],
+                    suggested_fix=form.remedied("Reclassify the page as 'Other'", **values),
                 )
+
+
+def _is_order(kind: DocumentType, page: Page) -> bool:
+    """Whether the page has nothing of the report that it orders, or more of a form."""
+    forms = forms_of([page])
+    return forms[kind] < max(RESULT, forms[DocumentType.OTHER])
+
+
+def _method_as_result(row: Boilerplate, answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """A laboratory's words about its method or service, claimed as a report, where no result is said."""
+    for segment, kind in primary_types(answer):
+        if kind is not row.type:
+            continue
+        pages = list(bundle.between(segment.start_page, segment.end_page))
+        found = row.found("\n".join(page.text for page in pages))
+        if len(found) < row.at_least:
+            continue
+        page = next((page for page in pages if found[0] in page.text), pages[0])
+        values = {"found": found[0], "type": kind.value, "level": PresenceLevel.PRIMARY, "page": page.page_num}
+        usual = f"Segment {segment.segment_index} says how a test is done and no result, but is claimed as {kind.value}"
+        yield Finding(
+            reasoning="The text speaks of a method or a service; nothing in it is a patient's result.",
+            severity=row.severity,
+            message=row.worded(usual, **values),
+            segment_index=segment.segment_index,
+            document_type=kind.value,
+            page=page.page_num,
+            quote=found[0],
+            suggested_fix=row.remedied("Reclassify as 'Other', or join it to the report that it belongs to", **values),
+        )
+
+
+def _reported(kind: DocumentType, pages: Iterable[Page]) -> Iterator[tuple[Page, str]]:
+    """Where a report is told: words of its form in quotation marks, or somebody who says what it showed."""
+    for page in pages:
+        for quoted in _IN_QUOTES.finditer(page.text):
+            if forms_of_text(quoted[1])[kind]:
+                yield page, quoted[1].strip()
+        if found := _REPORTED.search(page.text):
+            yield page, found.group()
+
+
+def _quoted_as_report(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """A report quoted in a note or letter, claimed as the report."""
+    for segment, kind in primary_types(answer):
+        if kind not in REPORT_TYPES:
+            continue
+        pages = list(bundle.between(segment.start_page, segment.end_page))
+        forms = forms_of(pages)
+        if forms[NOTE] < max(QUOTING, forms[kind] / 2):
+            continue
+        page, quote = next(_reported(kind, pages), (None, ""))
+        if page:
+            yield Finding(
+                reasoning="Somebody tells a patient's story and quotes a report; the report itself is elsewhere.",
+                severity=MAJOR,
+                message=f"Segment {segment.segment_index} seems to be a note that quotes a report, "
+                f"but is claimed as {kind.value}",
+                segment_index=segment.segment_index,
+                document_type=kind.value,
+                page=page.page_num,
+                quote=quote,
+                suggested_fix=f"Reclassify as '{NOTE.value}', with {kind.value} EMBEDDED_RAW or MENTION_ONLY",
+            )

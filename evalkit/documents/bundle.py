@@ -28,9 +28,10 @@ _IN_A_WORD = 6
 
 
 class Words(Sequence[Word]):
-    """The words of a page. Reads, compares and is written as the tuple of them, in 24 bytes a word instead of some 300.
+    """The words of a page. Reads, compares and is written as the tuple of them, in 12 bytes a word instead of some 300.
 
-    A file of 500 pages has 160,000 words, of which a screen asks for those of a few pages.
+    A file of 500 pages has 160,000 words, of which a screen asks for those of a few pages. On a page of more than
+    65,535 characters, or with a word outside its edges, a word takes 24 bytes.
     """
 
     __slots__ = ("_numbers",)
@@ -40,7 +41,10 @@ class Words(Sequence[Word]):
         rows = tuple(words)
         try:
             is_whole = {_IN_A_WORD}.issuperset(map(len, rows))
-            self._numbers = array("i", chain.from_iterable(rows))
+            try:
+                self._numbers = array("H", chain.from_iterable(rows))
+            except OverflowError:
+                self._numbers = array("i", chain.from_iterable(rows))
         except (TypeError, OverflowError):
             is_whole = False
         if not is_whole:

@@ -73,7 +73,7 @@ def calibration(study: Study) -> Calibration:
     usable = [(one, right) for one, right in known if _confidence(one) is not None]
     said = [_confidence(one) or 0.0 for one, _ in usable]
     was = [right == 1 for _, right in usable]
-    weights = [1 / one.probability if one.probability else 1.0 for one, _ in usable]
+    weights = [one.weight for one, _ in usable]
     return Calibration(
         len(usable),
         len(known) - len(usable),

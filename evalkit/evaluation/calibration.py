@@ -39,12 +39,16 @@ class Certificate(NamedTuple):
 
 
 def reliability(
-    confidence: Sequence[float], right: Sequence[bool], weights: Sequence[float] | None = None, bins: int = 10
+    confidence: Sequence[float],
+    right: Sequence[bool],
+    weights: Sequence[float] | None = None,
+    bins: int = 10,
+    equal_mass: bool = False,
 ) -> pd.DataFrame:
     """Confidence against accuracy: ``low, high, n, confidence, accuracy, accuracy_low, accuracy_high`` per bin.
 
-    The bins are equally wide, above ``low`` and up to ``high``, the first one with 0; those that nothing fell into
-    are left out. ``n`` counts documents; ``confidence`` and ``accuracy`` are means (weighted), and the interval is
+    The bins are equally wide or, for ``equal_mass``, hold equally many documents as far as equal confidences allow.
+    They are above ``low`` and up to ``high``, the first one with 0; those that nothing fell into are left out. ``n`` counts documents; ``confidence`` and ``accuracy`` are means (weighted), and the interval is
     exact at 95 % for the effective number of documents, the sum of weights over the largest.
 
     Source: the binning is that of scikit-learn's ``calibration_curve``.
@@ -56,7 +60,7 @@ def reliability(
     """
     said, was, weight = _columns(confidence, right, weights)
     _check_probabilities(said)
-    edges = np.linspace(0.0, 1.0, bins + 1)
+    edges = _edges(said, bins, equal_mass)
     places = np.searchsorted(edges[1:-1], said)
     rows = []
     for place in np.unique(places):
@@ -80,7 +84,11 @@ def reliability(
 
 
 def expected_calibration_error(
-    confidence: Sequence[float], right: Sequence[bool], weights: Sequence[float] | None = None, bins: int = 10
+    confidence: Sequence[float],
+    right: Sequence[bool],
+    weights: Sequence[float] | None = None,
+    bins: int = 10,
+    equal_mass: bool = False,
 ) -> float:
     """Mean distance of confidence and accuracy over the bins of :func:`reliability`, each by its weight; 0 to 1.
 
@@ -93,9 +101,17 @@ def expected_calibration_error(
     _check_probabilities(said)
     if not len(said):
         return float("nan")
-    places = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], said)
+    places = np.searchsorted(_edges(said, bins, equal_mass)[1:-1], said)
     gaps = np.bincount(places, weights=weight * (said - was))
     return float(np.abs(gaps).sum() / weight.sum())
+
+
+def _edges(said: _Numbers, bins: int, equal_mass: bool) -> _Numbers:
+    """Where bins begin and end, from 0 to 1."""
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    if equal_mass and len(said):
+        edges[1:-1] = np.quantile(said, edges[1:-1])
+    return edges
 
 
 def brier(confidence: Sequence[float], right: Sequence[bool], weights: Sequence[float] | None = None) -> float:

@@ -1,24 +1,27 @@
 """Two runs over the same documents, case by case: what changed, why, and which run was right more often.
 
-Documents are the same where their bytes are. Which of the two answers is right is asked of the documents whose truth is
-known in either folder: these are no random ones, so that a difference found there is one of reviewed documents only.
+Documents are the same where their bytes are. Which of the two answers is right is asked twice: of the documents whose
+truth is known in either folder, which are no random ones, so that a difference found there is one of reviewed documents
+only; and of all documents of both, each one that chance drew counting for as many as it stands for.
 """
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal
 
 import pandas as pd
 
 from evalkit.batch.labels import Span
-from evalkit.evaluation.intervals import Estimate
-from evalkit.evaluation.metrics import is_exact
+from evalkit.evaluation.contrast import Case, Overall, Paired, overall, paired
+from evalkit.evaluation.estimates import is_certain
+from evalkit.evaluation.metrics import is_exact, merged
 from evalkit.evaluation.study import Document, Labels, Study, Truth
+from evalkit.evaluation.verifiers import LEVELS, Level
 
 NOT_READ = "NOT READ"
 """Instead of a decision, of a document that could not be read."""
@@ -28,60 +31,20 @@ CANNOT_TELL = "cannot tell"
 KNOWN_FROM = ("given", "A", "B", "both")
 """Who can know a truth: a file of labels, the reviews of one folder alone, those of both."""
 
-_FEWEST = 6
-"""Discordant documents below which no outcome can have a p-value under 0.05: 2 · 0.5⁵ is 0.0625."""
-_Z = 1.959963984540054
-"""97.5 % of a standard normal distribution lie below."""
-
 CHANGE_COLUMNS = (
     *("doc_id", "doc_id_b", "decision_a", "decision_b", "rule_a", "rule_b", "type_a", "type_b"),
     *("segments_a", "segments_b", "score_a", "score_b", "appeared", "disappeared", "changed"),
-    *(
-        "truth",
-        "right_a",
-        "right_b",
-        "true_segments",
-        "segments_right_a",
-        "segments_right_b",
-        "truth_from",
-        "simulated",
-    ),
+    *("truth", "right_a", "right_b", "true_segments", "segments_right_a", "segments_right_b"),
+    *("segments_merged_right_a", "segments_merged_right_b", "truth_from", "simulated"),
 )
+_RIGHT: dict[Level, str] = {
+    "type": "right",
+    "segments": "segments_right",
+    "segments merged": "segments_merged_right",
+}
+"""The beginnings of the columns that say whether A and B are right."""
 
 Part = Literal["dominant_type", "segments"]
-
-
-@dataclass(frozen=True)
-class Paired:
-    """How often each of two answers was right about the same documents."""
-
-    both: int
-    only_a: int
-    only_b: int
-    neither: int
-    p_value: float | None
-    """Of McNemar's exact test: how likely so uneven a count is where none is better; None without discordant ones."""
-    difference: Estimate
-    """Accuracy of B − accuracy of A, -1..1, with the 95 % interval."""
-
-    @property
-    def documents(self) -> int:
-        """All of them."""
-        return self.both + self.only_a + self.only_b + self.neither
-
-    @property
-    def discordant(self) -> int:
-        """Those of which only one answer was right: they alone tell the two apart."""
-        return self.only_a + self.only_b
-
-    @property
-    def verdict(self) -> str:
-        """In words."""
-        if self.discordant < _FEWEST:
-            return f"too few to tell: the answers differ in being right on {self.discordant}, {_FEWEST} are the fewest"
-        if self.p_value is None or self.p_value >= 0.05:
-            return "no difference shown"
-        return "B is right more often" if self.only_b > self.only_a else "A is right more often"
 
 
 @dataclass(frozen=True)
@@ -96,8 +59,8 @@ class Comparison:
     """One row per document of both, by A's doc_id: ``doc_id, doc_id_b``; decision, rule, type (None: cannot tell, or no
     answer), segments (as ``1-2 Clinical Note; 3 Other``), evidence quality score of either (``…_a``, ``…_b``); the open
     issues that only B, or only A, has, as code → number (``appeared, disappeared``); whether any of that ``changed``;
-    ``truth, true_segments`` (None: not known) and whether A and B are right; ``truth_from`` (A, B, both, given, disputed);
-    ``simulated``, 1 where a program told the truth."""
+    ``truth, true_segments`` (None: not known) and whether A and B are right, of segments in both readings; ``truth_from``
+    (A, B, both, given, disputed); ``simulated``, 1 where a program told the truth."""
     only_a: tuple[str, ...]
     """The doc_ids of documents that B does not have, and of damaged ones whose bytes are not known."""
     only_b: tuple[str, ...]
@@ -107,9 +70,15 @@ class Comparison:
     types: pd.DataFrame
     """``type_a, type_b, documents``: how often A's type became another one."""
     type: Paired
-    """The type of the whole document."""
+    """The type of the whole document; this and the next two of reviewed documents only."""
     segments: Paired
     """All segments exactly, as they were given."""
+    segments_merged: Paired
+    """The same, neighbours of one type as one (contract, ruling 12)."""
+    drawn_by: Literal["A", "B"]
+    """The run by whose draws documents count for as many as they stand for: that of which more were looked at."""
+    overall: Mapping[Level, Overall]
+    """Over all documents of both."""
     disputed: tuple[str, ...]
     """Documents of which the two folders know different truths: they are left out of what is in dispute."""
     simulated: int
@@ -132,7 +101,7 @@ class Comparison:
         if self.known_from["A"] == self.known_from["B"]:
             return None
         return (
-            f"A comparison of accuracies leans here: {self.known_from[run]} of the truths are from reviews of {run} alone, "
+            f"The comparison of reviewed documents leans here: {self.known_from[run]} of the truths are from reviews of {run} alone, "
             f"mostly of documents that {run} escalated, which are hard for {run} (this leans against it), by experts who "
             "may have seen its answer (this leans towards it)"
         )
@@ -149,6 +118,9 @@ class Comparison:
             "types": records(self.types),
             "type": _paired_json(self.type),
             "segments": _paired_json(self.segments),
+            "segments_merged": _paired_json(self.segments_merged),
+            "drawn_by": self.drawn_by,
+            "overall": {level: _overall_json(self.overall[level]) for level in LEVELS},
             "disputed": list(self.disputed),
             "simulated": self.simulated,
             "known_from": dict(self.known_from),
@@ -167,6 +139,7 @@ def compare(a: Study, b: Study) -> Comparison:
     of_both = {id(one) for pair in pairs for one in pair}
     rows = [_row(*pair) for pair in pairs]
     documents = pd.DataFrame(rows, columns=list(CHANGE_COLUMNS))
+    drawn_by = _drawn_by(pairs)
     return Comparison(
         a=str(a.output),
         b=str(b.output),
@@ -175,10 +148,14 @@ def compare(a: Study, b: Study) -> Comparison:
         only_b=tuple(one.doc_id for one in b.documents if id(one) not in of_both),
         decisions=pd.crosstab(documents["decision_a"], documents["decision_b"]),
         types=_type_changes(pairs),
-        type=paired([(row["right_a"], row["right_b"]) for row in rows if row["right_a"] is not None]),
-        segments=paired(
-            [(row["segments_right_a"], row["segments_right_b"]) for row in rows if row["segments_right_a"] is not None]
-        ),
+        type=_paired(rows, "type"),
+        segments=_paired(rows, "segments"),
+        segments_merged=_paired(rows, "segments merged"),
+        drawn_by=drawn_by,
+        overall={
+            level: overall([_case(*both, drawn_by, level) for both in zip(pairs, rows, strict=True)])
+            for level in LEVELS
+        },
         disputed=tuple(row["doc_id"] for row in rows if row["truth_from"] == "disputed"),
         simulated=sum(row["simulated"] for row in rows),
         known_from={name: sum(row["truth_from"] == name for row in rows) for name in KNOWN_FROM},
@@ -278,9 +255,9 @@ def _cost(documents: Sequence[Document]) -> Decimal | None:
 
 def _judged(a: Document, b: Document) -> dict[str, Any]:
     kinds, segments = _truths(a, b, "dominant_type"), _truths(a, b, "segments")
-    kind = kinds.pop() if len(kinds) == 1 else None
-    parts = segments.pop() if len(segments) == 1 else None
-    is_disputed = bool(kinds or segments)
+    kind, parts = _agreed(kinds), _agreed(segments)
+    joined = _agreed({tuple(merged(one)) for one in segments})
+    is_disputed = len(kinds) > 1 or len(segments) > 1
     return {
         "truth": kind,
         "right_a": None if kind is None else a.agent is not None and a.agent.dominant_type == kind,
@@ -288,6 +265,8 @@ def _judged(a: Document, b: Document) -> dict[str, Any]:
         "true_segments": None if parts is None else _written(parts),
         "segments_right_a": None if parts is None else _is_exact(a.agent, parts),
         "segments_right_b": None if parts is None else _is_exact(b.agent, parts),
+        "segments_merged_right_a": None if joined is None else _is_exact(_joined(a.agent), joined),
+        "segments_merged_right_b": None if joined is None else _is_exact(_joined(b.agent), joined),
         "truth_from": "disputed" if is_disputed else _source(a.truth, b.truth),
         "simulated": int(any(one is not None and one.is_simulated for one in (a.truth, b.truth))),
     }
@@ -300,8 +279,18 @@ def _truths(a: Document, b: Document, part: Part) -> set[Any]:
     return {_said(one.labels, part) for one in given or known}
 
 
+def _agreed(known: AbstractSet[Any]) -> Any:
+    """What is true; None where nobody knows or there are two truths."""
+    return next(iter(known)) if len(known) == 1 else None
+
+
 def _said(labels: Labels, part: Part) -> Any:
     return labels.dominant_type if part == "dominant_type" else _in_order(labels.segments)
+
+
+def _joined(agent: Labels | None) -> Labels | None:
+    """The second reading: neighbours of one type are one."""
+    return agent and replace(agent, segments=tuple(merged(agent.segments)))
 
 
 def _is_exact(agent: Labels | None, segments: Sequence[Span]) -> bool:
@@ -315,58 +304,42 @@ def _source(a: Truth | None, b: Truth | None) -> str:
     return {(True, True): "both", (True, False): "A", (False, True): "B"}.get((a is not None, b is not None), "")
 
 
-def paired(right: Sequence[tuple[bool, bool]]) -> Paired:
-    """Whether A and B were right, one pair per document, counted and tested.
-
-    Source: McNemar, Psychometrika 12 (1947), here exactly, as a binomial test of the discordant pairs; the interval is
-    Newcombe's, Statistics in Medicine 17 (1998) 2635, method 10.
-
-    >>> outcome = paired([(True, True)] * 36 + [(False, True)] * 12 + [(True, False)] * 2)
-    >>> round(outcome.p_value, 6), [round(number, 4) for number in outcome.difference[:3]], outcome.verdict
-    (0.012939, [0.2, 0.0569, 0.3404], 'B is right more often')
-    """
-    from scipy.stats import binomtest
-
-    counts = Counter((bool(a), bool(b)) for a, b in right)
-    both, neither = counts[True, True], counts[False, False]
-    only_a, only_b = counts[True, False], counts[False, True]
-    discordant = only_a + only_b
-    return Paired(
-        both,
-        only_a,
-        only_b,
-        neither,
-        p_value=float(binomtest(only_b, discordant).pvalue) if discordant else None,
-        difference=_difference(both, only_b, only_a, neither),
-    )
+def _paired(rows: Sequence[Mapping[str, Any]], level: Level) -> Paired:
+    return paired([right for row in rows if (right := _right(row, level)) is not None])
 
 
-def _difference(both: int, first: int, second: int, neither: int) -> Estimate:
-    """Share right of the first − share right of the second, which judge the same documents."""
-    n = both + first + second + neither
-    if n == 0:
-        return Estimate(None, -1.0, 1.0, 0, "Newcombe")
-    right_1, right_2 = both + first, both + second
-    share_1, share_2 = right_1 / n, right_2 / n
-    (low_1, high_1), (low_2, high_2) = _wilson(right_1, n), _wilson(right_2, n)
-    together = both * neither - first * second
-    spread = math.sqrt(right_1 * (n - right_1) * right_2 * (n - right_2))
-    # A correction for continuity: a few documents show less of how the two go together than they seem to.
-    correlation = (max(together - n / 2, 0) if together > 0 else together) / spread if spread else 0.0
-    below, above = share_1 - low_1, high_2 - share_2
-    further_below = math.sqrt(below**2 - 2 * correlation * below * above + above**2)
-    below, above = share_2 - low_2, high_1 - share_1
-    further_above = math.sqrt(below**2 - 2 * correlation * below * above + above**2)
-    value = (first - second) / n
-    return Estimate(value, max(value - further_below, -1.0), min(value + further_above, 1.0), n, "Newcombe")
+def _right(row: Mapping[str, Any], level: Level) -> tuple[bool, bool] | None:
+    right_a, right_b = (row[f"{_RIGHT[level]}_{side}"] for side in "ab")
+    return None if right_a is None else (right_a, right_b)
 
 
-def _wilson(right: int, n: int) -> tuple[float, float]:
-    """Both ends of a share's interval. Source: Wilson, Journal of the American Statistical Association 22 (1927)."""
-    middle = 2 * right + _Z**2
-    half = _Z * math.sqrt(_Z**2 + 4 * right * (n - right) / n)
-    whole = 2 * (n + _Z**2)
-    return (middle - half) / whole, (middle + half) / whole
+# ---------------------------------------------------------------------------------------------------------------------
+# Over all documents
+
+
+def _drawn_by(pairs: Sequence[tuple[Document, Document]]) -> Literal["A", "B"]:
+    """One run's draws alone: what both looked at was not drawn independently, and one run may have no reviews yet."""
+    of_a, of_b = (sum(pair[side].was_looked_at for pair in pairs) for side in (0, 1))
+    return "B" if of_b > of_a else "A"
+
+
+def _case(pair: tuple[Document, Document], row: Mapping[str, Any], drawn_by: Literal["A", "B"], level: Level) -> Case:
+    drawn = pair["AB".index(drawn_by)]
+    certain = is_certain(drawn) or any(one.truth is not None and one.truth.source == "GOLD" for one in pair)
+    said_a, said_b = (_answer(one.agent, level) for one in pair)
+    return Case(_right(row, level), said_a == said_b, 1.0 if certain else drawn.probability, drawn.was_looked_at)
+
+
+def _answer(agent: Labels | None, level: Level) -> Any:
+    """What was said, so that equal answers are equally right; None: nothing."""
+    if agent is None or level == "type":
+        return agent and agent.dominant_type
+    return _in_order(merged(agent.segments) if level == "segments merged" else agent.segments) or None
+
+
+def _overall_json(outcome: Overall) -> dict[str, Any]:
+    estimates = {name: getattr(outcome, name)._asdict() for name in ("a", "b", "difference")}
+    return {"population": outcome.population, "documents": outcome.documents, **estimates}
 
 
 def _paired_json(outcome: Paired) -> dict[str, Any]:

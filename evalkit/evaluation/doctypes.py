@@ -1,8 +1,9 @@
 """How well the types of whole documents are told apart: accuracy, macro-F1 and each type by itself, with intervals.
 
 Measured on the documents whose type an expert vouched for; one that was drawn with probability p stands for 1 / p.
-Intervals are those of a bootstrap over documents, of macro-F1 too, whose coverage was not simulated: take it with care
-where a type has few documents.
+Intervals are those of a bootstrap over documents, of one type over those that are of it or were said to be: what others
+say of it tells nothing. That of macro-F1, whose coverage was not simulated, is over all: take it with care where a type
+has few documents.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import pandas as pd
 
 from evalkit.evaluation.intervals import Estimate, Rows, bootstrap
 from evalkit.evaluation.metrics import accuracy, confusion, macro_f1
-from evalkit.evaluation.study import TYPES, Document, Study
+from evalkit.evaluation.study import TYPES, Study
 
 _SEED = 20
 _REPEATS = 300
@@ -27,6 +28,9 @@ _SIDE = len(TYPES) + 1
 
 Counts = npt.NDArray[np.float64]
 """Documents by true type (rows) and said type (columns), those that were said to be no type in the last column."""
+
+Flags = npt.NDArray[np.bool_]
+"""One a document."""
 
 
 @dataclass(frozen=True)
@@ -60,20 +64,25 @@ class Types:
 def doctypes(study: Study) -> Types:
     """The types of a study's documents."""
     pairs = [
-        (one.truth.labels.dominant_type or "", one.agent.dominant_type if one.agent else None, _weight(one))
+        (one.truth.labels.dominant_type or "", one.agent.dominant_type if one.agent else None, one.weight)
         for one in study.reviewed
         if one.truth and one.truth.says("dominant_type")
     ]
     truth, said = [one for one, _, _ in pairs], [one for _, one, _ in pairs]
-    cells = np.array([_code(true) * _SIDE + _code(other) for true, other, _ in pairs], dtype=np.intp)
+    codes = np.array([(_code(true), _code(other)) for true, other, _ in pairs], dtype=np.intp).reshape(-1, 2)
+    weights = np.array([weight for *_, weight in pairs])
 
-    def estimate(of: Callable[[Counts], float]) -> Estimate:
+    def estimate(of: Callable[[Counts], float], about: Flags | None = None) -> Estimate:
+        """Of the documents that it is about; None: of all."""
+        chosen = np.ones(len(pairs), dtype=bool) if about is None else about
+        cells = codes[chosen] @ [_SIDE, 1]
+
         def statistic(rows: Rows) -> float:
             return of(np.bincount(cells[rows], minlength=_SIDE**2).reshape(_SIDE, _SIDE).astype(float))
 
-        weights = [weight for *_, weight in pairs]
-        return bootstrap(statistic, len(pairs), seed=_SEED, repeats=_REPEATS, weights=weights)
+        return bootstrap(statistic, len(cells), seed=_SEED, repeats=_REPEATS, weights=weights[chosen].tolist())
 
+    is_true, is_said = (codes[:, side, np.newaxis] == np.arange(len(TYPES)) for side in (0, 1))
     return Types(
         len(pairs),
         confusion(truth, said, TYPES),
@@ -85,17 +94,13 @@ def doctypes(study: Study) -> Types:
             TypeScores(
                 kind,
                 truth.count(kind),
-                estimate(partial(_precision, at=place)),
-                estimate(partial(_recall, at=place)),
-                estimate(partial(_f1, at=place)),
+                estimate(partial(_precision, at=place), is_said[:, place]),
+                estimate(partial(_recall, at=place), is_true[:, place]),
+                estimate(partial(_f1, at=place), is_true[:, place] | is_said[:, place]),
             )
             for place, kind in enumerate(TYPES)
         ),
     )
-
-
-def _weight(one: Document) -> float:
-    return 1 / one.probability if one.probability else 1.0
 
 
 def _code(kind: str | None) -> int:

@@ -89,7 +89,7 @@ def headlines(study: Study) -> list[Headline]:
 def headline(name: str, about: str, documents: Sequence[Document], measure: Measure) -> Headline:
     """One figure about these documents."""
     values = {one.doc_id: value for one in documents if (value := measure(one)) is not None}
-    certain = sum(_is_certain(one) for one in documents)
+    certain = sum(is_certain(one) for one in documents)
     return Headline(
         name,
         about,
@@ -101,14 +101,14 @@ def headline(name: str, about: str, documents: Sequence[Document], measure: Meas
     )
 
 
-def _is_certain(one: Document) -> bool:
+def is_certain(one: Document) -> bool:
     """Whether it was sure to be looked at: escalated, known by other means, or unreadable, which somebody sees too."""
     return one.standing == "unreadable" or one.probability == 1
 
 
 def _observed(documents: Iterable[Document], values: dict[str, float]) -> Iterable[Observed]:
     for one in documents:
-        if _is_certain(one):
+        if is_certain(one):
             if one.doc_id in values:
                 yield Observed(values[one.doc_id], 1.0)
         elif one.probability and one.was_looked_at:

@@ -18,7 +18,7 @@ import pandas as pd
 
 from evalkit.evaluation.agreement import alpha, boundary_agreement, kappa
 from evalkit.evaluation.intervals import Estimate, exact
-from evalkit.evaluation.metrics import boundary_scores, pooled
+from evalkit.evaluation.metrics import boundary_scores, is_exact, pooled
 from evalkit.evaluation.study import Answer, Document, Labels, Study, Truth
 from evalkit.review.packet import ADJUDICATION, SECOND
 
@@ -105,7 +105,10 @@ def agreement(study: Study) -> Agreement:
     both = [(one, *pair) for one in study.documents if (pair := _pair(one)) is not None]
     pairs = pd.DataFrame([_compared(*one) for one in both], columns=list(PAIR))
     scores = pooled(boundary_scores(first.segments, second.segments) for _, (_, first), (_, second) in both)
-    types = [[None if name is None else str(name) for name in pairs[column]] for column in ("first", "second")]
+    types = [
+        [labels.dominant_type for _, labels in answers]
+        for answers in ([one for _, one, _ in both], [one for *_, one in both])
+    ]
     return Agreement(
         pairs,
         exact(int(pairs["is_same_type"].sum()), len(pairs)),
@@ -135,7 +138,7 @@ def _compared(one: Document, first: _Said, second: _Said) -> dict[str, Any]:
         "first": said.dominant_type,
         "second": other_said.dominant_type,
         "is_same_type": said.dominant_type == other_said.dominant_type,
-        "is_same_segments": said.segments == other_said.segments,
+        "is_same_segments": is_exact(said.segments, other_said.segments, typed=True),
         "boundaries": boundary_agreement(said.segments, other_said.segments),
         "adjudicated": any(answer.case_id.endswith(ADJUDICATION) for answer in one.answers),
         "simulated": answer.is_simulated or other.is_simulated,
@@ -164,5 +167,6 @@ def validated_wrongly(study: Study) -> pd.DataFrame:
 
 
 def _agrees(said: Labels, truth: Truth) -> bool:
-    same_type = said.dominant_type == truth.labels.dominant_type
-    return same_type and (not truth.says("segments") or said.segments == truth.labels.segments)
+    """In the parts that somebody stands for."""
+    same_type = not truth.says("dominant_type") or said.dominant_type == truth.labels.dominant_type
+    return same_type and (not truth.says("segments") or is_exact(truth.labels.segments, said.segments, typed=True))

@@ -27,6 +27,7 @@ from evalkit.evaluation.deidentify import Aliases, Known, NamedFile, deidentifie
 from evalkit.evaluation.ground_truth import COLUMNS, Level, Row, Truth, Truths, dtype, read_truths, rows
 from evalkit.evaluation.splitting import Traits, check_shares
 from evalkit.evaluation.splitting import split as divided
+from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.roster import Roster
 from evalkit.review.stored import read_bundle
 from evalkit.store import RESULTS, Files, Index, result_name
@@ -54,6 +55,7 @@ CSV_COLUMNS = (
     "inclusion_probability",
     "revision",
     "correction_notes",
+    "is_simulated",
 )
 
 #: Between the pages of a text.
@@ -65,6 +67,20 @@ _SPLIT = "The part of the split that the document belongs to."
 _UNDIVIDED = "train"
 #: Identifiers of each kind, planted to measure what de-identifying misses; their seed; documents looked at for harm.
 _PLANTED, _PLANTED_SEED, _LOOKED_AT = 200, 0, 200
+
+
+class ExportedTruth(GroundTruth):
+    """One line of an export of documents as JSON Lines: the stored record, and what only the whole folder tells.
+
+    ``schema_version`` is that of the record; what is added here changes nothing of it.
+    """
+
+    is_simulated: bool
+    """Whether a program answered any case of the document, for a demonstration or test."""
+    split: str | None = None
+    """The part of the split that the document belongs to, where one was asked for."""
+    text: str | None = None
+    """What stands on the pages, a form feed between two, where it was asked for."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +134,7 @@ def export_ground_truth(
     Args:
         output: The output folder.
         to: The file; of ``folder`` a folder that is not there yet, or an earlier export; None is standard output.
-        file_format: ``jsonl`` (of documents the whole records), ``csv``, ``parquet``, or ``folder``: a data card and
+        file_format: ``jsonl`` (of documents the whole records, :class:`ExportedTruth`), ``csv``, ``parquet``, or ``folder``: a data card and
             one JSON Lines file per part of the split.
         level: One row per document, segment or page.
         silver: The AUTO_ACCEPTED records too, which no expert has seen.
@@ -267,7 +283,8 @@ def _rows(documents: Iterable[_Document], wanted: _Wanted) -> Iterator[Row]:
 
 def _records(documents: Iterable[_Document], wanted: _Wanted) -> Iterator[Row]:
     for document in documents:
-        yield document.truth.record.model_dump(mode="json") | _more(document, wanted, {})
+        told = {"is_simulated": document.truth.is_simulated}
+        yield document.truth.record.model_dump(mode="json") | told | _more(document, wanted, {})
 
 
 def _more(document: _Document, wanted: _Wanted, row: Row) -> Row:
@@ -326,9 +343,9 @@ def save_table(frame: pd.DataFrame, to: Path | str) -> None:
     target = Path(to)
     try:
         with replacing(target) as temporary:
-            cells = [
-                {str(name): value for name, value in row.items()} for row in frame.astype(object).to_dict("records")
-            ]
+            plain = frame.astype(object)
+            rows = plain.where(plain.notna(), None).to_dict("records")  # what is missing is empty, not the word nan
+            cells = [{str(name): value for name, value in row.items()} for row in rows]
             write_private(temporary, _csv(list(map(str, frame.columns)), cells))
     except OSError as error:
         raise UsageError(

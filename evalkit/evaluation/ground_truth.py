@@ -119,7 +119,7 @@ class Truths:
     problems: tuple[str, ...]
     """A sentence for each file that could not be read; it names the file and quotes nothing of it."""
     reviewers: frozenset[str]
-    """Everybody who has reviewed any case of the folder, with or without ground truth."""
+    """Everybody who has reviewed any case of the folder, with or without ground truth; seeded cases apart."""
 
 
 def load_ground_truth(output: Path | str, level: Level = "document", *, silver: bool = False) -> pd.DataFrame:
@@ -184,7 +184,7 @@ def _probability(record: GroundTruth, drawn: Mapping[str, float] | None) -> floa
 
 
 def _reviews(files: Files, problems: list[str]) -> Iterator[tuple[str, str, str]]:
-    """Case, reviewer and outcome of every review in the folder."""
+    """Case, reviewer and outcome of every review in the folder but those of seeded cases."""
     for case_id in files.folders(REVIEWS):
         try:
             names = [review_name(case_id, number) for number in revisions(files, case_id)]
@@ -195,6 +195,8 @@ def _reviews(files: Files, problems: list[str]) -> Iterator[tuple[str, str, str]
                 stored = files.read(name, schema_version=SCHEMA_VERSION)
             except StoreError as error:
                 problems.append(error.message)
+                continue
+            if stored.get("seeded") is True:  # it says nothing about a document
                 continue
             reviewer, outcome = stored.get("reviewer"), stored.get("outcome")
             if isinstance(reviewer, str) and isinstance(outcome, str):

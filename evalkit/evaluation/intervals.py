@@ -118,7 +118,8 @@ def bootstrap(
     Args:
         statistic: from row numbers (0 … n - 1, some repeated, some missing) to a number within ``bounds``, or NaN
             where it is not defined for those rows.
-        n: how many rows there are.
+        n: how many rows there are. Leave out those that tell nothing of the statistic, such as documents of other
+            types: each row counts as an observation of it.
         seed: the same seed gives the same interval.
         repeats: how many resamples.
         level: how often the interval holds the truth.

@@ -10,10 +10,12 @@ from typing import Any
 
 import pandas as pd
 
+from evalkit.classification.schema import ClassificationOutput
 from evalkit.evaluation.domain import Certain, Drawn, share_within
+from evalkit.evaluation.estimates import is_certain
 from evalkit.evaluation.intervals import Estimate, Observed, exact, weighted
 from evalkit.evaluation.study import TYPES, Document, Study
-from evalkit.store import Files, result_name
+from evalkit.store import Files, result_name, shaped
 
 DIFFERENCE_COLUMNS = (
     *("doc_id", "production", "agent", "truth", "right", "production_confidence", "agent_confidence"),
@@ -70,16 +72,17 @@ def evidence_of(study: Study, doc_id: str) -> pd.DataFrame:
     terms in it that decided. Empty where there is no usable answer. Reads the document's result: NotFound where there
     is none, StoreError where it is damaged.
     """
-    answer = Files(study.output).read(result_name(doc_id)).get("classification")
-    if answer is None:
+    name = result_name(doc_id)
+    stored = Files(study.output).read(name).get("classification")
+    if stored is None:
         return pd.DataFrame([], columns=list(EVIDENCE_COLUMNS))
-    claims = [one for segment in answer["segments"] for one in segment["segment_composition"]]
-    own = answer["dominant_type_overall"]
-    claims.sort(key=lambda one: (one["document_type"] != own, -one["segment_share"]))
+    answer = shaped(ClassificationOutput, stored, name, "Run the document with --fresh.")
+    claims = [one for segment in answer.segments for one in segment.segment_composition]
+    claims.sort(key=lambda one: (one.document_type != answer.dominant_type_overall, -one.segment_share))
     rows = [
-        (quote["page"], one["document_type"], quote["snippet"], tuple(quote["anchors_found"]))
+        (quote.page, str(one.document_type), quote.snippet, quote.anchors_found)
         for one in claims
-        for quote in one["top_evidence"]
+        for quote in one.top_evidence
     ]
     return pd.DataFrame(rows, columns=list(EVIDENCE_COLUMNS))
 
@@ -173,8 +176,8 @@ def _named(name: str, estimate: Estimate) -> dict[str, float | None]:
 
 
 def _recall(name: str, labelled: Sequence[Document]) -> Estimate:
-    certain = [(true_type(one), production_type(one) == name) for one in labelled if one.probability == 1]
-    others = [one for one in labelled if one.probability != 1]
+    certain = [(true_type(one), production_type(one) == name) for one in labelled if is_certain(one)]
+    others = [one for one in labelled if not is_certain(one)]
     return share_within(
         Certain(
             hits=certain.count((name, True)),
@@ -202,7 +205,7 @@ def _share(documents: Sequence[Document], hits: frozenset[str]) -> Estimate:
         for one in documents
         if one.probability and (one.probability == 1 or one.was_looked_at)
     ]
-    return weighted(observed, len(documents), take_all=sum(one.probability == 1 for one in documents))
+    return weighted(observed, len(documents), take_all=sum(map(is_certain, documents)))
 
 
 def production_type(document: Document) -> str | None:

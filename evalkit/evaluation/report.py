@@ -24,18 +24,19 @@ from matplotlib.figure import Figure
 from evalkit.errors import UsageError
 from evalkit.evaluation import (
     acceptance,
+    attention,
     doctypes,
     estimates,
     experts,
-    metrics,
     plots,
+    presence,
     production,
     segmentation,
     verifiers,
 )
 from evalkit.evaluation.export import replacing, write_private
 from evalkit.evaluation.intervals import Estimate
-from evalkit.evaluation.study import Document, Standing, Study
+from evalkit.evaluation.study import Standing, Study
 
 SIMULATED = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
 
@@ -52,6 +53,10 @@ _RULE_NOTE = (
     "the experts' active time on them."
 )
 _STOPPED_COLUMNS = ("level", "who", "errors", "stopped", "share", "documents")
+_STOPPED_NOTE = (
+    "Segments: all of them exactly, as given; merged: with neighbours of one type as one. The share is of all errors, those "
+    "that nobody saw estimated from what was drawn, with its 95 % interval; errors and stopped count those that were seen."
+)
 _SHOWN = 8
 """So many documents are named in a cell; the others are counted."""
 
@@ -236,13 +241,8 @@ def _segments(study: Study) -> Section | None:
     )
 
 
-def _presence(study: Study) -> Section | None:
-    known = [one for one in _vouched(study, "segments") if one.truth and one.truth.labels.presence and one.agent]
-    shares = [
-        metrics.mixture_error(one.truth.labels.mixture, one.agent.mixture)
-        for one in _vouched(study, "mixture")
-        if one.truth and one.agent
-    ]
+def _presence(study: Study) -> Section:
+    known = presence.presence(study)
     grounded = [one.grounded_ratio for one in study.documents if one.grounded_ratio is not None]
     scores = [one.evidence_quality for one in study.documents if one.evidence_quality is not None]
     evidence = pd.DataFrame(
@@ -250,29 +250,42 @@ def _presence(study: Study) -> Section | None:
             ("quotes found on their page, mean share", len(grounded), fmean(grounded) if grounded else math.nan),
             ("documents with every quote found", len(grounded), _share(one == 1 for one in grounded)),
             ("evidence quality score, mean", len(scores), fmean(scores) if scores else math.nan),
-            ("mixture error, mean (where vouched)", len(shares), fmean(shares) if shares else math.nan),
         ],
         columns=["measure", "documents", "value"],
     )
-    tables = [
-        Table("Evidence", evidence, "Computed from the documents' own text; no expert is needed for the first three.")
-    ]
-    if known:
-        presence = metrics.presence_scores(
-            [one.truth.labels.presence for one in known if one.truth],
-            [one.agent.presence if one.agent else None for one in known],
-        )
-        tables.append(Table(f"Presence of each type, {len(known)} documents", presence))
-    return Section("evidence", "Evidence, presence, mixture", "What stands behind the types.", tuple(tables))
+    rows = [(one.type, one.documents, one.precision, one.recall, one.f1, one.level_agreement) for one in known.by_type]
+    measured = (
+        Table(
+            "Mixture, 95 % interval (bootstrap over documents)",
+            pd.DataFrame(
+                [("mixture error, mean", known.mixture_error, known.mixture_error_reviewed)],
+                columns=["measure", "estimate", "reviewed only"],
+            ),
+            "The share of a document that was put under the wrong type.",
+        ),
+        Table(
+            "Presence by type, 95 % intervals (bootstrap over documents)",
+            pd.DataFrame(rows, columns=["type", "reviewed", "precision", "recall", "f1", "same level"]),
+            "Present is all but NO_EVIDENCE; reviewed: documents that it truly is in.",
+        ),
+        Table("Presence by type, reviewed only: unweighted", known.by_type_reviewed),
+    )
+    return Section(
+        "evidence",
+        "Evidence, presence, mixture",
+        f"What stands behind the types. Presence and mixture are measured on the {known.documents} documents whose mixture "
+        "an expert opened and vouched for; a document drawn with probability p counts 1 / p times. Those that nobody "
+        "looked at yet are not in it.",
+        (
+            Table("Evidence", evidence, "Computed from the documents' own text; no expert is needed."),
+            *(measured if known.documents else ()),
+        ),
+    )
 
 
 def _share(flags: Iterable[bool]) -> float:
     values = list(flags)
     return sum(values) / len(values) if values else math.nan
-
-
-def _vouched(study: Study, part: str) -> list[Document]:
-    return [one for one in study.reviewed if one.truth and one.truth.says(part)]
 
 
 def _joined(frame: pd.DataFrame, value: str, low: str, high: str) -> pd.DataFrame:
@@ -321,7 +334,7 @@ def _verifiers(study: Study) -> Section:
         "classifier were stopped, by whom, and which nobody raised.",
         (
             Table("By rule", rules[list(_RULE_COLUMNS)], _RULE_NOTE),
-            Table("The classifier's errors: who stopped them", stopped[list(_STOPPED_COLUMNS)]),
+            Table("The classifier's errors: who stopped them", stopped[list(_STOPPED_COLUMNS)], _STOPPED_NOTE),
             Table("Corrected by experts and raised by nobody", verifiers.missed(study)),
         ),
         (picture,) if counted else (),
@@ -388,7 +401,7 @@ def _offered(offered: acceptance.Offer) -> str:
 
 def _experts(study: Study) -> Section | None:
     people = experts.by_reviewer(study)
-    if people.empty:
+    if people.empty and not study.seeded:
         return None
     agreed = experts.agreement(study)
     rows = [
@@ -411,7 +424,22 @@ def _experts(study: Study) -> Section | None:
             Table("Second opinions, each blind to the first", pd.DataFrame(rows, columns=["measure", "value"])),
             Table("The pairs", agreed.pairs),
             Table("Validated, and found wrong by others", experts.validated_wrongly(study)),
+            *_attention(study),
         ),
+    )
+
+
+def _attention(study: Study) -> Sequence[Table]:
+    if not study.seeded:
+        return ()
+    return (
+        Table(
+            "Faults planted on purpose: how many were noticed (exact 95 % intervals)",
+            attention.attention(study.seeded),
+            "Noticed: the planted part was corrected; validated: the wrong answer was, as it was shown. What was said in "
+            "these cases counts nowhere else.",
+        ),
+        Table("The cases with a planted fault", attention.listed(study.seeded)),
     )
 
 

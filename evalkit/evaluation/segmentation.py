@@ -22,7 +22,7 @@ from evalkit.evaluation.metrics import (
     page_accuracy,
     panoptic_quality,
 )
-from evalkit.evaluation.study import Document, Study
+from evalkit.evaluation.study import Study
 
 _SEED = 20
 """Of the resampling: equal studies have equal intervals."""
@@ -54,14 +54,10 @@ class Measured:
 def cuts(study: Study) -> list[Cut]:
     """The documents that can be measured."""
     return [
-        Cut(one.doc_id, one.truth.labels.segments, one.agent.segments if one.agent else (), one.pages, _weight(one))
+        Cut(one.doc_id, one.truth.labels.segments, one.agent.segments if one.agent else (), one.pages, one.weight)
         for one in study.reviewed
         if one.truth and one.truth.says("segments") and one.pages
     ]
-
-
-def _weight(one: Document) -> float:
-    return 1 / one.probability if one.probability else 1.0
 
 
 Sums = npt.NDArray[np.float64]
@@ -76,9 +72,9 @@ class Measure:
 
 
 def _f1(sums: Sums) -> float:
-    """Of right, invented and missed ones; nothing to be found and nothing said is right."""
+    """Of right, invented and missed ones."""
     right, invented, missed = sums
-    return float(2 * right / (2 * right + invented + missed)) if sums.any() else 1.0
+    return float(2 * right / (2 * right + invented + missed))
 
 
 def _quality(sums: Sums) -> float:
@@ -124,9 +120,11 @@ def pages_to_move(study: Study) -> dict[str, int]:
 
 
 def _estimate(some: Sequence[Cut], how: Measure) -> Estimate:
-    counts = np.array([how.count(one) for one in some], dtype=float)
+    """Documents in which there is nothing to count tell nothing of it, however many they are."""
+    told = [(counted, one.weight) for one in some if any(counted := how.count(one))]
+    counts = np.array([counted for counted, _ in told], dtype=float)
 
     def of(rows: Rows) -> float:
         return how.of(counts[rows].sum(axis=0))
 
-    return bootstrap(of, len(some), seed=_SEED, repeats=400, weights=[one.weight for one in some])
+    return bootstrap(of, len(told), seed=_SEED, repeats=400, weights=[weight for _, weight in told])

@@ -6,6 +6,7 @@ so that nothing that is missing makes a figure better.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,12 +14,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from evalkit.batch.draws import draws, read_draws
 from evalkit.batch.labels import GivenLabels, Span, read_production, read_truth, spans, stored_production
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
+from evalkit.evaluation import attention
+from evalkit.issue import Issue
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
 from evalkit.review.ground_truth import is_simulated, revisions
 from evalkit.review.packet import ADJUDICATION, SECOND
@@ -143,7 +146,7 @@ class Document:
     """The production classifier's label; None where it is not known."""
     truth: Truth | None = None
     drawn_with: float | None = None
-    """The probability with which it was drawn, or could have been, 0..1; 1 where it was escalated; None: unreadable."""
+    """The probability with which it was drawn, or could have been, 0..1; 1 where it was escalated; None: unreadable, or nobody knows."""
     probability: float | None = None
     """That of having been looked at by now: ``drawn_with``, times the share of those drawn alike that were; 1 where the
     truth was given. So a draw changes no figure before its cases are reviewed."""
@@ -167,6 +170,11 @@ class Document:
     error_code: str | None = None
 
     @property
+    def weight(self) -> float:
+        """How many documents it stands for where its truth is known, at least 1."""
+        return 1 / self.probability if self.probability else 1.0
+
+    @property
     def was_looked_at(self) -> bool:
         """Whether an expert had it open and did something about it, whether or not its truth is known by that."""
         return self.truth is not None or self.standing == "undeterminable" or bool(self.answers) or self.is_put_off
@@ -187,6 +195,8 @@ class Study:
     """A sentence for each damaged file."""
     remarks: tuple[str, ...] = ()
     """A sentence for each label that could not be used as it is."""
+    seeded: tuple[attention.SeededCase, ...] = ()
+    """The cases whose shown answer is wrong on purpose: none of their reviews is an answer about a document."""
 
     @property
     def reviewed(self) -> list[Document]:
@@ -208,7 +218,7 @@ class Study:
 
         Columns: ``doc_id``, ``filename``, ``pages``, ``standing``, ``decision``, ``agent`` and ``confidence``,
         ``production``, ``truth`` and ``source`` of it, ``blocker``, ``major``, ``minor`` (open issues),
-        ``grounded_ratio``, ``probability`` (with which it was drawn), ``seconds``, ``cost_usd``.
+        ``grounded_ratio``, ``probability`` (of having been looked at by now), ``seconds``, ``cost_usd``.
         """
         import pandas as pd
 
@@ -259,6 +269,7 @@ def read_study(
 
     Raises:
         UsageError: the folder, or a file of labels, is not there or not readable; a label is mapped to no type.
+        StoreError: a draw, ``production.json`` or the index is damaged: they are about all documents.
     """
     folder = Path(output)
     if not (folder / RESULTS).is_dir():
@@ -276,7 +287,10 @@ def read_study(
     reading.labels(truth, production)
     documents = [reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results()]
     reading.name_unmatched(documents)
-    return Study(folder, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)))
+    seeded = tuple(attention.read(reading.files, reading.problems))
+    return Study(
+        folder, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)), seeded
+    )
 
 
 def answered(documents: Iterable[Document]) -> list[Document]:
@@ -286,11 +300,12 @@ def answered(documents: Iterable[Document]) -> list[Document]:
     choose it. Source: response weights within cells of equal probability (Little, JASA 81, 1986).
     """
     every = list(documents)
-    drawn = Counter(one.cell for one in every if one.review_reason is not None)
-    looked = Counter(one.cell for one in every if one.review_reason is not None and one.was_looked_at)
+    waited = [one for one in every if one.review_reason is not None and not _is_given(one)]
+    drawn = Counter(one.cell for one in waited)
+    looked = Counter(one.cell for one in waited if one.was_looked_at)
 
     def chance(one: Document) -> float | None:
-        if one.truth is not None and one.truth.source == "GOLD":
+        if _is_given(one):
             return 1.0
         if not one.is_accepted or one.drawn_with in (None, 1.0) or not looked[one.cell]:
             return one.drawn_with
@@ -299,19 +314,39 @@ def answered(documents: Iterable[Document]) -> list[Document]:
     return [replace(one, probability=chance(one)) for one in every]
 
 
+def _is_given(one: Document) -> bool:
+    """Whether its truth is known from a file of labels, whatever was drawn."""
+    return one.truth is not None and one.truth.source == "GOLD"
+
+
 def labels_of(classification: Mapping[str, Any] | None) -> Labels | None:
-    """A stored classification as labels."""
+    """A stored classification as labels. LookupError, TypeError or ValueError where it is none."""
     if classification is None:
         return None
     kind = classification["dominant_type_overall"]
-    mixture = classification["document_mixture"]
+    mixture = [(_typed(one["document_type"], str), one) for one in classification["document_mixture"]]
     return Labels(
-        kind,
-        tuple((one["start_page"], one["end_page"], one["dominant_type"]) for one in classification["segments"]),
-        {one["document_type"]: one["presence_level"] for one in mixture},
-        {one["document_type"]: one["overall_share"] for one in mixture},
-        next((one["confidence"] for one in mixture if one["document_type"] == kind), None),
+        _typed(kind, str, _NOTHING),
+        tuple(
+            (_typed(one["start_page"], int), _typed(one["end_page"], int), _typed(one["dominant_type"], str, _NOTHING))
+            for one in classification["segments"]
+        ),
+        {name: _typed(one["presence_level"], str) for name, one in mixture},
+        {name: _typed(one["overall_share"], int, float) for name, one in mixture},
+        next((_typed(one["confidence"], int, float) for name, one in mixture if name == kind), None),
     )
+
+
+_NOTHING = type(None)
+
+
+def _typed(value: Any, *kinds: type) -> Any:
+    """A value as the file should have it: of one of these types, and finite. TypeError, ValueError: it is damaged."""
+    if type(value) not in kinds:
+        raise TypeError("a value is of another type")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("a number is none")
+    return value
 
 
 class _Reading:
@@ -382,19 +417,16 @@ class _Reading:
             self.problems.append(str(error))
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
             self.problems.append(f"{RESULTS}/{doc_id}.json or a file of its case does not have its shape")
-        return Document(doc_id, None, filename, "unreadable", None, error_code="STORE-TORN")
+        return self._unreadable(doc_id, filename, None, "STORE-TORN")
+
+    def _unreadable(self, doc_id: str, filename: str, sha256: str | None, code: str) -> Document:
+        """It stays in the denominator, production's too, whatever else is known of it."""
+        production = self._labelled(self._named(self._production, doc_id, filename))
+        return Document(doc_id, sha256, filename, "unreadable", None, production=production, error_code=code)
 
     def _of(self, doc_id: str, filename: str, result: Mapping[str, Any]) -> Document:
-        if "error" in result:  # what nobody could read stays in the denominator, whatever else is known of it
-            return Document(
-                doc_id,
-                result.get("sha256"),
-                filename,
-                "unreadable",
-                None,
-                production=self._labelled(self._named(self._production, doc_id, filename)),
-                error_code=result["error"]["code"],
-            )
+        if "error" in result:
+            return self._unreadable(doc_id, filename, result.get("sha256"), result["error"]["code"])
         gold = self._named(self._gold, doc_id, filename)
         packet = self._if_there(packet_name(doc_id), self._packets)
         record = self._if_there(ground_truth_name(doc_id), self._truths)
@@ -412,7 +444,7 @@ class _Reading:
             decision=result["decision"],
             decision_rule=result["decision_rule"],
             decision_reason=result["decision_reason"],
-            pages=packet["total_pages"] if packet else _last_page(agent),
+            pages=_typed(packet["total_pages"], int) if packet else _last_page(agent),
             agent=agent,
             production=self._labelled(self._named(self._production, doc_id, filename) or _production_of(packet)),
             truth=truth,
@@ -424,8 +456,8 @@ class _Reading:
             answers=tuple(_answer(*one, packet["review_reason"] if packet else "") for one in reviews),
             evidence_quality=_number(result["evidence_quality_score"]),
             grounded_ratio=_number(result["grounded_ratio"]),
-            calls=usage["calls"],
-            tokens=usage["input_tokens"] + usage["output_tokens"],
+            calls=_typed(usage["calls"], int),
+            tokens=_typed(usage["input_tokens"], int) + _typed(usage["output_tokens"], int),
             cost_usd=None if usage["cost_usd"] is None else Decimal(usage["cost_usd"]),
             seconds=_elapsed(result["times"]),
         )
@@ -438,7 +470,9 @@ class _Reading:
         for case_id in (doc_id, f"{doc_id}{SECOND}", f"{doc_id}{ADJUDICATION}"):
             if case_id in self._reviewed:
                 for number in revisions(self.files, case_id):
-                    yield case_id, number, self._json(review_name(case_id, number))
+                    review = self._json(review_name(case_id, number))
+                    if review.get("seeded") is not True:  # it says nothing about a document
+                        yield case_id, number, review
 
     def _drawn_with(self, doc_id: str, drawn: Mapping[str, Any] | None) -> float | None:
         """With which an accepted document is drawn: its packet's or record's, or that of a later draw."""
@@ -517,8 +551,14 @@ def _answer(case_id: str, revision: int, review: Mapping[str, Any], review_reaso
         before=labels_of(review["before"]),
         labels=labels_of(review["after"]),
         vouched=frozenset(review["vouched"]),
-        flags=tuple(review["segment_flags"]),
+        flags=tuple(map(_flag, review["segment_flags"])),
     )
+
+
+def _flag(remark: Any) -> Mapping[str, Any]:
+    for name in ("start_page", "end_page"):
+        _typed(_typed(remark, dict).get(name), int, _NOTHING)
+    return cast("Mapping[str, Any]", remark)
 
 
 def _standing(
@@ -544,12 +584,8 @@ def _last_page(agent: Labels | None) -> int | None:
 
 
 def _number(value: Any) -> float | None:
-    """A number, or None for null. TypeError for anything else: the file is damaged."""
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError("a number is none")
-    return float(value)
+    """A number, or None for null. TypeError or ValueError for anything else: the file is damaged."""
+    return None if value is None else float(_typed(value, int, float))
 
 
 def _verdicts(
@@ -571,6 +607,7 @@ def _about(issue: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _findings(issues: Sequence[Mapping[str, Any]], verdicts: Mapping[str, str]) -> Iterator[Finding]:
     for one in issues:
+        Issue.model_validate(one)  # ValueError
         yield Finding(
             one["issue_id"],
             one["code"],

@@ -19,7 +19,7 @@ from evalkit.batch.labels import MOST_PAGES, Span
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.evaluation.domain import Certain, Drawn, share_within
 from evalkit.evaluation.intervals import Estimate, exact
-from evalkit.evaluation.metrics import is_exact
+from evalkit.evaluation.metrics import is_exact, merged
 from evalkit.evaluation.study import Document, Finding, Labels, Study, Truth
 from evalkit.issue import Issue
 from evalkit.review.case import COUNTED
@@ -31,8 +31,8 @@ PAYS_FROM = 0.1
 _MOST_CASES = 10_000
 """Beyond this, no number of further cases is promised to tell."""
 
-Level = Literal["type", "segments"]
-LEVELS: tuple[Level, ...] = ("type", "segments")
+Level = Literal["type", "segments", "segments merged"]
+LEVELS: tuple[Level, ...] = ("type", "segments", "segments merged")
 
 RULE_COLUMNS = (
     *("agent", "code", "origin", "documents", "raised", "confirmed", "dismissed", "unjudged"),
@@ -242,7 +242,8 @@ def stopped(study: Study) -> pd.DataFrame:
     segments, so that its answer is the classifier's first one in both.
 
     Columns:
-        level: ``type`` of the whole document, or ``segments``: all of them exactly, as they were given.
+        level: ``type`` of the whole document; ``segments``: all of them exactly, as they were given; ``segments merged``:
+            the same with neighbours of one type as one (contract, ruling 12).
         kind, who: ``any`` and ``none``; each ``agent``; each ``code``. A document that several escalated counts for
             each. Only open issues count which the arbiter's winning row counted.
         errors, stopped: documents; those that were seen.
@@ -282,7 +283,10 @@ def _differs(agent: Labels, truth: Truth, level: Level) -> bool | None:
     """Whether it is not what is true, be it for want of an answer; None: nobody stands for that part."""
     if level == "type":
         return agent.dominant_type != truth.labels.dominant_type if truth.says("dominant_type") else None
-    return not is_exact(truth.labels.segments, agent.segments, typed=True) if truth.says("segments") else None
+    if not truth.says("segments"):
+        return None
+    read = merged if level == "segments merged" else list
+    return not is_exact(read(truth.labels.segments), read(agent.segments), typed=True)
 
 
 def _says(agent: Labels | None, level: Level) -> bool:
@@ -390,8 +394,6 @@ def missed(study: Study) -> pd.DataFrame:
         source: who tells the truth: SME_VALIDATED (flags only), SME_CORRECTED, GOLD.
         note_length: characters of the expert's note, which is not copied: a patient may be named there.
         simulated: 1 where a program told the truth.
-
-    Reads the reviews of judged documents for their flags. StoreError where one is damaged.
     """
     rows = []
     for one in study.documents:

@@ -96,6 +96,8 @@ class Case:
     """Why a colleague asks for a second opinion; empty in any other case."""
     deferral: Deferral | None = None
     """Who has put the case off, and why; None where nobody has."""
+    planted: str = ""
+    """Of a finished seeded case, what is told of its fault; empty before, and in any other case."""
 
     def context(self, issue_id: str) -> IssueContext:
         """One of the issues with the document's text around it. NotFound if there is no such issue."""

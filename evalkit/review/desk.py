@@ -44,6 +44,7 @@ from evalkit.review.queue import (
     listed,
     queue_row,
 )
+from evalkit.review.seeded import feedback, read_seeded
 from evalkit.review.submission import Submission, Submitter
 from evalkit.store import Claim, Deferral, Files, Index, StoredDraft
 
@@ -78,6 +79,8 @@ class Submitted:
     """The type that the agent gave the whole document; only of a blind case, and None where it gave none."""
     agrees: bool | None
     """Whether the expert said the same as the agent without having seen it; None but for an answer to a blind case."""
+    planted: str = ""
+    """What is told of the fault that was planted in the case; empty in any other case."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +134,7 @@ class Desk:
         now = self._clock()
         reconcile(self._files, self._index, moment(now))
         complete_rows(self._files, self._index)
-        rows, matching, facets, page = listed(self._index, view, now)
+        rows, matching, facets, page = listed(self._index, view, now, self._me.reviewer)
         counts = self._index.case_list.by_status()
         midnight = self._midnight()
         return Queue(
@@ -209,6 +212,7 @@ class Desk:
             opinions.answers(case_id),
             opinions.request(case_id),
             self._index.deferrals.of(case_id),
+            self._planted(packet, opinions.chains[case_id][-1][1]) if is_completed else "",
         )
 
     def renew(self, case_id: str) -> None:
@@ -313,7 +317,8 @@ class Desk:
             # A claim that has run out is not taken again: nobody can take the case before the review stands.
             may=partial(self._check, case_id, opened),
         )
-        self._last = _Undoable(case_id, opened.revision + 1, opened.packet_sha256, draft)
+        undoable = _Undoable(case_id, opened.revision + 1, opened.packet_sha256, draft)
+        self._last = None if packet.is_seeded else undoable  # what was planted is told now
         del self._opened[case_id]
         try:
             self._index.drafts.drop(case_id, self._me.reviewer, self._me.session, until=opened.at)
@@ -327,6 +332,7 @@ class Desk:
             production=production["dominant_type"] if production else None,
             agent=agents.dominant_type_overall if case.is_blind and agents else None,
             agrees=case.agrees(draft) if case.is_blind and review.outcome != "undeterminable" else None,
+            planted=self._planted(packet, review),
         )
 
     @property
@@ -366,6 +372,14 @@ class Desk:
         with writing(self._files):
             if self._index.claims.drop(case_id, reviewer=self._me.reviewer, session=self._me.session):
                 show_status(self._files, self._index, case_id, moment(self._clock()))
+
+    def _planted(self, packet: SMEPacket, review: Review) -> str:
+        if not packet.is_seeded:
+            return ""
+        try:
+            return feedback(read_seeded(self._files, packet.case_id).fault, review)
+        except StoreError:  # the review stands, and nobody must take the case for a true one
+            return "A fault was planted in this case, as you were told may happen. Which one can no longer be read."
 
     def _midnight(self) -> str:
         return moment(self._clock().replace(hour=0, minute=0, second=0, microsecond=0))

@@ -13,7 +13,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.result import DocumentResult
@@ -23,7 +23,7 @@ from evalkit.errors import ReviewConflict, ReviewRefused, StoreError
 from evalkit.review.corrections import Part
 from evalkit.review.lock import writing
 from evalkit.review.packet import ReviewStatus, SMEPacket
-from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name
+from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name, shaped
 
 SCHEMA_VERSION = 1
 
@@ -109,12 +109,20 @@ class Review(_Frozen):
     """Remarks about single segments: ``{segment_index, start_page, end_page}`` with a ``flag``, a ``note`` or both."""
     second_opinion: str = ""
     """Why the expert asks a colleague to answer the case too; empty where they do not."""
+    seeded: bool = False
+    """Whether the shown answer was wrong on purpose: such a review measures its writer and is no word about the document.
+    Written down only where it is so."""
     packet_sha256: str
     """What the expert had before their eyes."""
     prev_sha256: str | None = None
     """SHA-256 of the bytes of the review before this one; None for the first. Set on writing."""
     versions: dict[str, str]
     """Of evalkit and of the definitions of the types."""
+
+    @model_serializer(mode="wrap")
+    def _as_stored(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = serialised(self)
+        return fields if self.seeded else {name: value for name, value in fields.items() if name != "seeded"}
 
 
 class GroundTruth(_Frozen):
@@ -168,13 +176,7 @@ def newest_revision(files: Files, case_id: str) -> int:
 def read_review(files: Files, case_id: str, revision: int) -> Review:
     """One review. NotFound; StoreError if it cannot be read."""
     name = review_name(case_id, revision)
-    try:
-        return Review.model_validate(files.read(name, schema_version=SCHEMA_VERSION))
-    except ValidationError:
-        # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(
-            f"{name} does not have the shape of a review", code="STORE-TORN", remedy="Restore it from a backup."
-        ) from None
+    return shaped(Review, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
 
 
 def reviews(files: Files, case_id: str) -> list[Review]:
@@ -220,9 +222,10 @@ def project(
     """The ground truth of a case from its numbered reviews, oldest first; None where the newest leaves none.
 
     It supersedes the newest earlier review that gave ground truth, also one that was reopened since, but none of those
-    that are ``withheld``; failing that the silver record (0) of a document that was accepted.
+    that are ``withheld``; failing that the silver record (0) of a document that was accepted. A seeded case has none,
+    whatever was said about it.
     """
-    if not chain:
+    if not chain or packet.is_seeded or any(review.seeded for _, review in chain):
         return None
     revision, newest = chain[-1]
     source = SOURCE[newest.outcome]

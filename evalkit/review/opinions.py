@@ -12,7 +12,7 @@ and the base packet, and are made again after a crash.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,7 @@ from evalkit.review.packet import (
     source,
     to_json,
 )
+from evalkit.review.seeded import cases_about, read_seeded, seeded_cases, still_holds, waits
 from evalkit.store import Files, Index, digest, ground_truth_name, packet_name
 
 _Chain = list[tuple[int, Review]]
@@ -59,22 +60,37 @@ class Opinions:
     base: SMEPacket
     chains: dict[str, _Chain]
     """The numbered reviews of the base case and of the cases for further opinions, oldest first, by case_id."""
+    knowing: tuple[str, ...] = ()
+    """Who has answered a case about the document that a seeded case shows; of any other case, who has learnt its answer
+    from a seeded one."""
+    is_seeded_waiting: bool = False
+    """Whether a seeded case that shows this document waits: its answer must not be read here before."""
 
     @classmethod
     def read(cls, files: Files, case_id: str) -> Opinions:
         """All opinions about the case that ``case_id`` belongs to. NotFound where its base case is not there."""
         base = read_packet(files, base_of(case_id))
-        return cls(base, {one: numbered(files, one) for one in _family(base.case_id)})
+        chains = {one: numbered(files, one) for one in _family(base.case_id)}
+        if base.is_seeded:
+            return cls(base, chains, _answered(files, base.shown_doc_id))
+        seeded = cases_about(files, base.doc_id)
+        told = tuple(review.reviewer for one in seeded for _, review in numbered(files, one))
+        return cls(base, chains, told, is_seeded_waiting=any(waits(files, one) for one in seeded))
 
     def with_review(self, case_id: str, review: Review) -> Opinions:
         """The opinions after one more review of a case, which was just written."""
         chain = self.chains[case_id]
         number = chain[-1][0] + 1 if chain else 1
-        return Opinions(self.base, {**self.chains, case_id: [*chain, (number, review)]})
+        return replace(self, chains={**self.chains, case_id: [*chain, (number, review)]})
 
     @cached_property
     def asked(self) -> Review | None:
-        """The review that stands on the base case and asks for a second opinion, if it does."""
+        """The review that stands on the base case and asks for a second opinion, if it does.
+
+        Never of a seeded case: a colleague's time is worth more than a second answer to a planted fault.
+        """
+        if self.base.is_seeded:
+            return None
         newest = self._closing(self.base.case_id)
         return newest if newest and newest.second_opinion else None
 
@@ -126,16 +142,22 @@ class Opinions:
         )
 
     def barred(self, case_id: str) -> tuple[str, ...]:
-        """The reviewers who must not answer that case: all who have answered one before it, undone or not."""
+        """The reviewers who must not answer that case: all who have answered one before it, undone or not.
+
+        Of a seeded case, all who have answered any about the document; and whoever has learnt the first answer from a
+        seeded case gives no further opinion.
+        """
+        if self.base.is_seeded:
+            return self.knowing
         before = {SECOND: ("",), ADJUDICATION: ("", SECOND)}.get(case_id.removeprefix(self.base.case_id), ())
         reviews = (review for ending in before for _, review in self.chains[self._id(ending)])
-        return tuple(dict.fromkeys(review.reviewer for review in reviews if review.outcome != "reopened"))
+        said = (review.reviewer for review in reviews if review.outcome != "reopened")
+        return tuple(dict.fromkeys([*said, *(self.knowing if before else ())]))
 
     def readable(self, case_id: str, reviewer: str) -> tuple[Review, ...]:
         """The reviews of a case that a reviewer may read: while another opinion is awaited, only their own."""
-        return tuple(
-            review for _, review in self.chains[case_id] if review.reviewer == reviewer or not self.is_doubtful
-        )
+        is_open = not (self.is_doubtful or self._may_be_seeded_for(reviewer))
+        return tuple(review for _, review in self.chains[case_id] if review.reviewer == reviewer or is_open)
 
     def require_not_barred(self, case_id: str, reviewer: str) -> None:
         """ReviewRefused where the reviewer has given their opinion already."""
@@ -148,7 +170,9 @@ class Opinions:
 
     def require_readable(self, case_id: str, reviewer: str) -> None:
         """ReviewRefused where the case would tell the reviewer what they must not know: they may be asked next."""
-        if case_id == self.base.case_id and self.is_doubtful and reviewer not in self.barred(self._id(SECOND)):
+        may_be_asked = self.is_doubtful and reviewer not in self.barred(self._id(SECOND))
+        may_be_tested = self.status(case_id) == "completed" and self._may_be_seeded_for(reviewer)
+        if (case_id == self.base.case_id and may_be_asked) or may_be_tested:
             raise ReviewRefused(
                 f"a further opinion on case {case_id!r} is awaited, and you may be asked for it",
                 code="REVIEW-AWAITED",
@@ -160,7 +184,7 @@ class Opinions:
         packet = self.base if case_id == self.base.case_id else read_packet(files, case_id)
         row = {
             **case_row(packet, self.status(case_id), self.barred(case_id)),
-            "source": source(files, packet.doc_id),
+            "source": source(files, packet.shown_doc_id),
         }
         if case_id == self.base.case_id and self.is_doubtful:
             row |= {"blocker": 0, "major": 0, "minor": 0, "dominant_type": "", "agents": ""}
@@ -175,6 +199,12 @@ class Opinions:
         Only under the lock. ``now`` is ISO 8601 in UTC; ``is_undo`` says that the review reopens the case.
         """
         self.require_not_barred(case_id, reviewer)
+        if self.base.is_seeded and self.chains[self.base.case_id]:
+            raise ReviewRefused(
+                f"a fault was planted in case {case_id!r}, and its answer stands",
+                code="REVIEW-SEEDED",
+                remedy="Nothing follows from it: take the next case.",
+            )
         following = {self.base.case_id: self._id(SECOND), self._id(SECOND): self._id(ADJUDICATION)}.get(case_id)
         if following is None or following not in self.packets:
             return
@@ -190,6 +220,10 @@ class Opinions:
                 code="REVIEW-AWAITED",
                 remedy="Wait for it, or reopen the case, which takes the question back.",
             )
+
+    def _may_be_seeded_for(self, reviewer: str) -> bool:
+        answered = (review.reviewer for chain in self.chains.values() for _, review in chain)
+        return self.is_seeded_waiting and reviewer not in answered
 
     def _id(self, ending: str) -> str:
         return self.base.case_id + ending
@@ -273,6 +307,30 @@ def enter(files: Files, index: Index, opinions: Opinions) -> None:
             index.drop_case(one)
 
 
+def settle_seeded(files: Files, index: Index, now: str, doc_id: str | None = None) -> None:
+    """Put the seeded cases (of one document, or all) into the queue that belong there; the caller holds the lock.
+
+    One whose document's truth is another by now is taken out, unless somebody has begun it at ``now`` (ISO 8601, UTC).
+    Heals a crash after one was written down. StoreError where one cannot be read.
+    """
+    for case_id, shown in list(seeded_cases(files)):
+        if doc_id not in (None, shown):
+            continue
+        seeded, name = read_seeded(files, case_id), packet_name(case_id)
+        is_begun = is_frozen(files, index, case_id, now) or index.deferrals.of(case_id) is not None
+        if not is_begun and not still_holds(files, seeded):
+            files.remove(name)
+        elif not files.exists(name):
+            files.write(name, to_json(seeded.packet))
+        if files.exists(name):
+            row = Opinions.read(files, case_id).row(files, case_id)
+            if is_begun:
+                row.pop("review_status")  # claims have a say in it
+            index.put_case(row)
+        else:
+            index.drop_case(case_id)
+
+
 def _settle_record(files: Files, opinions: Opinions) -> None:
     if not opinions.chains[opinions.base.case_id]:
         return  # silver stays
@@ -297,6 +355,12 @@ def _settle_packet(files: Files, case_id: str, wanted: SMEPacket | None, *, is_b
 
 def _family(case_id: str) -> Iterator[str]:
     yield from (case_id, case_id + SECOND, case_id + ADJUDICATION)
+
+
+def _answered(files: Files, doc_id: str) -> tuple[str, ...]:
+    """Everybody who has answered a case about a document."""
+    chains = (numbered(files, one) for one in _family(doc_id))
+    return tuple(dict.fromkeys(review.reviewer for chain in chains for _, review in chain))
 
 
 def _answer(review: Review) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
@@ -27,7 +27,7 @@ from evalkit.documents.bundle import DocumentBundle, packed
 from evalkit.errors import NotFound, StoreError
 from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
 from evalkit.review.lock import writing
-from evalkit.store import REVIEWS, Files, Index, bundle_name, digest, packet_name, result_name
+from evalkit.store import REVIEWS, Files, Index, bundle_name, digest, packet_name, result_name, shaped
 
 SCHEMA_VERSION = 1
 
@@ -112,6 +112,19 @@ class SMEPacket(_Frozen):
         if self.case_id.endswith(ADJUDICATION):
             return False
         return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND)
+
+    @property
+    def shown_doc_id(self) -> str:
+        """The document whose pages it shows; for all but seeded cases the same as ``doc_id``."""
+        return PurePath(self.document_bundle_path).stem
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the shown answer is wrong on purpose: such a case shows another document's pages under its own name.
+
+        That stands in the packet itself, so that no loss of another file could make a planted answer true.
+        """
+        return self.shown_doc_id != self.doc_id
 
     @property
     def open_issues(self) -> list[Issue]:
@@ -246,6 +259,7 @@ def case_row(packet: SMEPacket, status: ReviewStatus, barred: Iterable[str] = ()
         "dominant_type": packet.classification.dominant_type_overall or "" if packet.classification else "",
         "agents": ",".join(sorted({issue.agent for issue in packet.open_issues})),
         "is_blind": packet.is_asked_blind,
+        "shows": packet.shown_doc_id if packet.is_seeded else "",
     }
 
 
@@ -274,27 +288,17 @@ def read_packet(files: Files, case_id: str) -> SMEPacket:
         raise missing
     name = packet_name(case_id)
     try:
-        return SMEPacket.model_validate(files.read(name, schema_version=SCHEMA_VERSION))
+        return shaped(SMEPacket, files.read(name, schema_version=SCHEMA_VERSION), name, "Run the document again.")
     except NotFound as error:
         raise missing from error
-    except ValidationError:
-        # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(
-            f"{name} does not have the shape of a packet", code="STORE-TORN", remedy="Run the document again."
-        ) from None
 
 
 def read_bundle(files: Files, packet: SMEPacket) -> DocumentBundle:
     """The document of a packet. NotFound where its file is gone; StoreError if it cannot be read."""
     name = packet.document_bundle_path
-    try:
-        with resting():
-            return DocumentBundle.model_validate(files.read(name, schema_version=BUNDLE_VERSION, each=packed))
-    except ValidationError:
-        # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(
-            f"{name} does not have the shape of a bundle", code="STORE-TORN", remedy="Run the document again."
-        ) from None
+    with resting():
+        stored = files.read(name, schema_version=BUNDLE_VERSION, each=packed)
+        return shaped(DocumentBundle, stored, name, "Run the document again.")
 
 
 def utc_now() -> datetime:
@@ -334,7 +338,7 @@ def publish(files: Files, index: Index, packet: SMEPacket, *, clock: Callable[[]
             files.write(name, new)
         else:
             mirror_status(files, packet.case_id, status)
-        index.put_case({**case_row(packet, status), "source": source(files, packet.doc_id)})
+        index.put_case({**case_row(packet, status), "source": source(files, packet.shown_doc_id)})
         return is_new
 
 

@@ -218,11 +218,14 @@ def complete_rows(files: Files, index: Index) -> None:
             index.put_case(row)
 
 
-def listed(index: Index, view: QueueView, now: datetime) -> tuple[list[dict[str, Any]], int, Facets, int]:
-    """The rows of the view's page, how many match on all pages, the facets, and the page that it became."""
+def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[list[dict[str, Any]], int, Facets, int]:
+    """The rows of the view's page, how many match on all pages, the facets, and the page that it became.
+
+    ``reader`` is the reviewer who looks: finished cases that they must not read yet are left out.
+    """
     statuses = (*OPEN_STATUSES, "completed") if view.show_finished else OPEN_STATUSES
     at = Moments(moment(now), moment(now - timedelta(days=1)), moment(now - timedelta(days=7)))
-    groups = index.case_list.groups(statuses, at, search=view.search)
+    groups = index.case_list.groups(statuses, at, search=view.search, reader=reader)
     wanted = {_column(name): value for name in FILTERS if (value := getattr(view, name)) is not None}
     matching = sum(group["count"] for group in groups if _matches(group, wanted))
     page = min(view.page, max(matching - 1, 0) // view.rows)
@@ -230,6 +233,7 @@ def listed(index: Index, view: QueueView, now: datetime) -> tuple[list[dict[str,
         statuses,
         at,
         search=view.search,
+        reader=reader,
         facets=wanted,
         order=view.sort,
         limit=view.rows,

@@ -20,7 +20,7 @@ from evalkit.review.corrections import PARTS, Part, corrected, given_parts, vali
 from evalkit.review.draft import FLAGS, Flag, covering
 from evalkit.review.ground_truth import IssueVerdict, Outcome, Review, Shown, append, newest_revision
 from evalkit.review.lock import writing
-from evalkit.review.opinions import Opinions, enter, settle
+from evalkit.review.opinions import Opinions, enter, settle, settle_seeded
 from evalkit.review.packet import (
     SMEPacket,
     moment,
@@ -190,6 +190,10 @@ class Submitter:
                 self._enter(case_id, review, opinions)
         except StoreError:
             log.warning("the index did not take a saved review; `evalkit reindex` catches up")
+        try:
+            settle_seeded(self.files, self.index, review.submitted_at, opinions.base.doc_id)
+        except StoreError:
+            log.warning("seeded cases of a reviewed document were not looked over; `evalkit reindex` catches up")
         return review
 
     def _enter(self, case_id: str, review: Review, opinions: Opinions) -> None:
@@ -207,6 +211,7 @@ class Submitter:
             review = Review(
                 reviewer=self.reviewer,
                 before=packet.classification,
+                seeded=packet.is_seeded,
                 versions=dict(_versions()),
                 **said,
             )

@@ -22,13 +22,21 @@ from evalkit.review.queue import pending
 from evalkit.review.submission import Submission, Submitter
 from evalkit.store import RESULTS, Files, Index
 
-#: Who answers first, who is asked, who decides between them.
-FIRST, COLLEAGUE, JUDGE = (f"{SIMULATED}{name}" for name in ("ash", "birch", "cedar"))
+#: Who answers first, who is asked, who decides between them, and who has seen nothing yet: for planted faults.
+FIRST, COLLEAGUE, JUDGE, NEWCOMER = (f"{SIMULATED}{name}" for name in ("ash", "birch", "cedar", "dogwood"))
 
 _Row = Mapping[str, Any]
 
 
-def review(output: Path | str, truth: Path | str, *, slips: float = 0.1, seconds: float = 0.2, seed: int = 1) -> int:
+def review(
+    output: Path | str,
+    truth: Path | str,
+    *,
+    slips: float = 0.1,
+    seconds: float = 0.2,
+    attention: float = 0.7,
+    seed: int = 1,
+) -> int:
     """Review all that waits; how many reviews that were.
 
     Args:
@@ -37,6 +45,7 @@ def review(output: Path | str, truth: Path | str, *, slips: float = 0.1, seconds
             type, ``segments``; a document without a row is one that nobody can determine.
         slips: the share of answers, 0..1, in which the type is wrong; never the judge's.
         seconds: the share of cases, 0..1, in which a colleague is asked too.
+        attention: the share of planted faults, 0..1, that are noticed in seeded cases.
         seed: equal seeds answer equally.
 
     UsageError where the folder holds no results, or a row cannot be understood.
@@ -48,7 +57,7 @@ def review(output: Path | str, truth: Path | str, *, slips: float = 0.1, seconds
         )
     files, index, done = Files(output), Index(output), 0
     try:
-        for ending, reviewer in ((None, FIRST), (SECOND, COLLEAGUE), (ADJUDICATION, JUDGE)):
+        for ending, reviewer in ((None, FIRST), (SECOND, COLLEAGUE), (ADJUDICATION, JUDGE), (None, NEWCOMER)):
             submitter = Submitter(files, index, reviewer, utc_now)
             for case in pending(index):
                 case_id = case["case_id"]
@@ -56,6 +65,13 @@ def review(output: Path | str, truth: Path | str, *, slips: float = 0.1, seconds
                     continue
                 dice = random.Random(f"{seed}:{reviewer}:{case_id}")  # noqa: S311 - a play, no secret
                 packet = read_packet(files, case_id)
+                if packet.is_seeded != (reviewer == NEWCOMER):
+                    continue
+                if packet.is_seeded:
+                    row = rows.get(packet.shown_doc_id) if dice.random() < attention else _shown(packet)
+                    _submit(submitter, packet, row, dice, slip=False, second_opinion="")
+                    done += 1
+                    continue
                 asks = "a colleague may see it otherwise" if ending is None and dice.random() < seconds else ""
                 wrong = reviewer != JUDGE and dice.random() < slips
                 _submit(submitter, packet, rows.get(packet.doc_id), dice, slip=wrong, second_opinion=asks)
@@ -118,6 +134,16 @@ def _submit(
 
 def _anyway(_digest: str, _now: str) -> None:
     """A program waits for nobody's claim."""
+
+
+def _shown(packet: SMEPacket) -> _Row | None:
+    """What is on the screen, as if it were known to be right."""
+    answer = packet.classification
+    if answer is None:
+        return None
+    parts = ((one.start_page, one.end_page, one.dominant_type) for one in answer.segments)
+    segments = "; ".join(f"{start}-{end} {kind}" for start, end, kind in parts)
+    return {"dominant_type": answer.dominant_type_overall, "segments": segments}
 
 
 def _segments(packet: SMEPacket, row: _Row) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pymupdf
-from benchmarks.sitting import CASES, SETTLED, sitting
+from benchmarks.sitting import CASES, SETTLED, many_cases, sitting
 from browser.conftest import CHROMIUM, FLAGS
 from browser.screen import Screen
 from browser.server import serving
@@ -48,6 +48,18 @@ _OPEN = """name => new Promise((done) => {
     };
     [...document.querySelector(`.ek-case[data-case="${name}"]`).querySelectorAll("button")]
         .find((button) => button.textContent.startsWith("Open")).click();
+    look();
+})"""
+
+_CLOSE = """() => new Promise((done) => {
+    const painted = () => document.querySelector(".ek-pane").dataset.painted?.split(":")[0];
+    const before = painted();
+    const began = performance.now();
+    const look = () => {
+        if (painted() && painted() !== before) done(performance.now() - began);
+        else requestAnimationFrame(look);
+    };
+    [...document.querySelectorAll("button")].find((one) => one.textContent === "Close as undeterminable").click();
     look();
 })"""
 
@@ -104,7 +116,28 @@ def workbench(table: Table) -> None:
         f"{sat.end - sat.settled:+.1f} MB PSS since the {SETTLED}th, {sat.widgets} widgets",
         "goal: flat, 150",
     )
+    submitting(table)
     long_packet(table)
+
+
+def submitting(table: Table) -> None:
+    """From the press that submits to the next case's page on screen."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        output = many_cases(Path(folder))
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        with serving(output, ["dr_lee"]) as server:
+            screen = Screen(browser, server.address, 1440, 900)
+            screen.log_in(server.codes["dr_lee"])
+            screen.button("Next case").click()
+            took = []
+            for _ in range(TURNS):
+                screen.page.wait_for_selector(".ek-pane[data-painted]")
+                screen.button("Cannot tell").click()
+                screen.page.get_by_label("Why can nobody tell?").fill("measured")
+                took.append(screen.page.evaluate(_CLOSE))
+            screen.close()
+        browser.close()
+    table.add_row("workbench: submit to next case, p95", f"{p95(took):.0f} ms", "goal 500")
 
 
 def long_packet(table: Table) -> None:

@@ -190,6 +190,7 @@ def test_what_changes_under_a_held_mouse_button_swallows_no_click(served: Served
 def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
     screen = login()
     screen.open("poor_scan")
+    region = screen.page.query_selector("[role=status].ek-announced")  # the same from the first to the last word
     screen.button("Cannot tell").click()
     screen.button("Close as undeterminable").click()
     assert not (served.output / "reviews/poor_scan").exists()
@@ -197,6 +198,8 @@ def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
     screen.button("Close as undeterminable").click()
     screen.page.wait_for_selector(".ek-notice:has-text('undeterminable')", timeout=15_000)
     review = stored(served, "reviews/poor_scan/0001.json")
+    assert region.is_visible()
+    assert "undeterminable" in region.inner_text()
     assert (review["outcome"], review["correction_notes"]) == ("undeterminable", "illegible scan")
     assert not (served.output / "ground_truth/gt_poor_scan.json").exists()
 

@@ -1,6 +1,7 @@
 """Two tabs, two experts, a kernel that dies: nothing is decided twice, nothing is lost in silence."""
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable
@@ -8,6 +9,10 @@ from pathlib import Path
 
 from browser.screen import Screen
 from browser.server import Served
+
+from evalkit.evaluation.seeding import sample_seeded
+from evalkit.review import SMEReviewHelper
+from evalkit.review.seeded import described
 
 Login = Callable[..., Screen]
 
@@ -62,6 +67,28 @@ def test_a_duplicated_tab_is_another_tab(served: Served, login: Login) -> None:
     assert first.page.get_by_label("notes for the record").input_value() == "of the first tab"
     assert first.page.evaluate("sessionStorage.getItem('evalkit-tab')") == names[0]
     first.queue()
+
+
+def test_a_planted_fault_is_told_after_the_answer_and_not_before(
+    served: Served, login: Login, shots: Path | None
+) -> None:
+    colleague = SMEReviewHelper(served.output, "dr_first")
+    colleague.save_review("altered_quotes", agrees=True)
+    colleague.close()
+    (seeded,) = sample_seeded(served.output, 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
+    screen = login("dr_ito")
+    screen.page.get_by_label("show finished").check()
+    screen.page.wait_for_selector(f'.ek-case[data-case="{seeded.packet.case_id}"]')
+    assert "altered_quotes" not in screen.cases()
+    screen.open(seeded.packet.case_id)
+    assert not {"planted", "seeded"} & set(re.findall(r"\w+", screen.page.content().lower()))
+    screen.shot(shots, "seeded-1440")
+    screen.button("Genomic").click()
+    screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Genomic')")
+    screen.button("Submit correction").click()
+    screen.page.wait_for_selector(".ek-queue-notice:has-text('You saw it')", timeout=15_000)
+    assert described(seeded.fault) in screen.page.locator(".ek-queue-notice").inner_text()
+    screen.shot(shots, "planted-1440")
 
 
 def test_a_dead_kernel_is_noticed_within_ten_seconds(served: Served, login: Login, shots: Path | None) -> None:

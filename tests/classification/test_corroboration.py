@@ -21,7 +21,7 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.corroboration import carries, contradictions, is_generic, strengths, weak_evidence
+from evalkit.classification.corroboration import contradictions, forms_of, is_generic, weak_evidence
 from evalkit.classification.schema import DocumentType, Evidence
 
 TEXTS = {
@@ -35,20 +35,20 @@ TEXTS = {
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_the_form_of_a_text_speaks_for_its_type(kind: str) -> None:
-    found = strengths(TEXTS[kind])
-    assert max(found, key=lambda one: found[one]) == kind
-    assert carries(DocumentType(kind), [page(1, TEXTS[kind])])
+    assert forms_of([page(1, TEXTS[kind])]).strongest == kind
 
 
 def test_a_text_that_says_nothing_speaks_for_no_type() -> None:
-    assert set(strengths("Lorem ipsum dolor sit amet.").values()) == {0.0}
-    assert not any(carries(kind, [page(1, "")]) for kind in DocumentType)
+    assert forms_of([page(1, "Lorem ipsum dolor sit amet.")]).strongest is None
+    assert forms_of([page(1, "")]).strongest is None
 
 
 def test_a_form_repeated_ten_times_weighs_no_more_than_four_times() -> None:
-    once = strengths("see rs12345 here. ")[DocumentType.GENOMIC_REPORT]
-    four, ten = (strengths("see rs12345 here. " * times)[DocumentType.GENOMIC_REPORT] for times in (4, 10))
-    assert 0 < once < four == ten
+    def strength(times: int, pages: int = 1) -> float:
+        said = [page(number, "see rs12345 here. " * times) for number in range(1, pages + 1)]
+        return forms_of(said)[DocumentType.GENOMIC_REPORT]
+
+    assert 0 < strength(1) < strength(4) == strength(10) == strength(2, pages=5)
 
 
 @pytest.mark.parametrize("label", TEXTS)
@@ -117,5 +117,5 @@ def test_a_mention_may_rest_on_a_generic_quote() -> None:
 
 @given(st.text(max_size=400))
 def test_any_text_can_be_weighed(text: str) -> None:
-    assert all(strength >= 0 for strength in strengths(text).values())
+    assert all(forms_of([page(1, text)])[kind] >= 0 for kind in DocumentType)
     assert is_generic(Evidence(snippet=text, page=1)) in (True, False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from builders import (
     EMBEDDED_RAW,
@@ -31,7 +33,9 @@ from builders import (
 )
 
 from evalkit.classification.findings import Findings
-from evalkit.classification.v3_traps import Traps, V3TrapDetector, read_traps, shipped_traps
+from evalkit.classification.trap_examples import wrong_examples
+from evalkit.classification.traps import Trap, Traps, read_traps, shipped_traps, traps_of
+from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.errors import UsageError
 from evalkit.issue import Issue
@@ -168,9 +172,8 @@ def test_a_fax_cover_in_front_of_a_report_is_no_trap_unless_the_whole_document_c
     bundle = document("FAX COVER\nPages: 2", "Invasive ductal carcinoma, margins negative.")
     assert caught(value, bundle) == []
     shipped = shipped_traps()
-    by_document = shipped.model_copy(
-        update={"administrative": shipped.administrative.model_copy(update={"scope": "document"})}
-    )
+    rows = tuple(row.model_copy(update={"scope": "document"}) for row in shipped.administrative)
+    by_document = shipped.model_copy(update={"administrative": rows})
     assert codes(caught(value, bundle, by_document)) == ["V3-TRAP-ADMINISTRATIVE"]
 
 
@@ -271,21 +274,29 @@ TABLE = """
 version = "9"
 
 [[routine_vendor]]
+id = "bio-reference"
+owner = "the laboratory committee"
+date = "2026-10-01"
+scope = "segment"
+severity = "BLOCKER"
 name = "BioReference"
 names = ["BioReference"]
 genomic_assays = []
+fires = ["BioReference"]
+silent = ["Other Laboratory"]
 
-[administrative]
-scope = "segment"
-keywords = []
-
-[[page_furniture]]
-name = "x"
-pattern = "x"
-
-[order_form]
-at_least = 3
-words = []
+[[addressed_to_model]]
+id = "sesame"
+owner = "security"
+date = "2026-10-01"
+scope = "page"
+severity = "MINOR"
+message = "Page {page} says {found}"
+remedy = "Call security about page {page}"
+name = "a password"
+pattern = "open sesame"
+fires = ["Open Sesame!"]
+silent = ["sesame oil"]
 """
 
 
@@ -301,18 +312,72 @@ def test_a_new_vendor_is_a_row() -> None:
     [
         ('version = "9"', "version = 9", "version"),
         ('version = "9"', 'version = "9"\nrogue = 2', "rogue"),
-        ('scope = "segment"', 'scope = "page"', "administrative → scope"),
-        ('names = ["BioReference"]', "names = []", "routine_vendor → 0 → names"),
-        ('pattern = "x"', 'pattern = "("', "page_furniture → 0 → pattern"),
-        ("at_least = 3", "at_least = ", "traps"),
+        ('scope = "segment"', 'scope = "page"', r"routine_vendor → 0 \(bio-reference\): scope must be segment"),
+        ('names = ["BioReference"]', "names = []", r"0 \(bio-reference\) → names"),
+        ('pattern = "open sesame"', 'pattern = "("', r"addressed_to_model → 0 \(sesame\) → pattern: not a regular"),
+        ('fires = ["BioReference"]', "fires = []", "fires"),
+        ('date = "2026-10-01"', 'date = "last week"', "date"),
+        ('owner = "security"', 'owner = ""', "owner"),
+        ("{page} says {found}", "{page} says {what}", r"\(sesame\) → message: what cannot be filled in"),
+        ('id = "sesame"', 'id = "bio-reference"', "several rows have the id bio-reference"),
+        ("silent = [", "silent = ", "traps"),
     ],
 )
 def test_a_wrong_row_is_named(right: str, wrong: str, named: str) -> None:
     assert read_traps(TABLE).version == "9"
     with pytest.raises(UsageError, match=named) as refused:
-        read_traps(TABLE.replace(right, wrong))
+        read_traps(TABLE.replace(right, wrong, 1))
     assert refused.value.code == "TRAPS"
     assert refused.value.remedy
+
+
+@pytest.mark.parametrize("row", shipped_traps().rows, ids=lambda row: row.id)
+def test_every_row_does_what_its_examples_say(row: Trap) -> None:
+    assert wrong_examples(shipped_traps().only(row)) == []
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "fault"),
+    [
+        ('["Open Sesame!"]', '["Open the door!"]', "sesame: example 1 of `fires` raises nothing, not MINOR"),
+        ('["sesame oil"]', '["oil", "do open sesame"]', "sesame: example 2 of `silent` raises MINOR"),
+        ('severity = "BLOCKER"', 'severity = "MAJOR"', None),
+        (
+            'fires = ["BioReference"]',
+            'fires = [{ vendor = "BioReference", severity = "MINOR" }]',
+            "bio-reference: example 1 of `fires` raises BLOCKER, not MINOR",
+        ),
+    ],
+)
+def test_an_example_that_is_treated_otherwise_is_named(right: str, wrong: str, fault: str | None) -> None:
+    assert wrong_examples(read_traps(TABLE)) == []
+    assert wrong_examples(read_traps(TABLE.replace(right, wrong, 1))) == ([fault] if fault else [])
+
+
+def test_a_sites_rows_come_on_top_and_take_the_place_of_rows_of_their_name(tmp_path: Path) -> None:
+    own = tmp_path / "traps.toml"
+    own.write_text(TABLE.replace("bio-reference", "labcorp").replace('severity = "BLOCKER"', 'severity = "MAJOR"'))
+    traps = traps_of(str(own))
+    assert traps.version == f"{shipped_traps().version}+9"
+    assert [row.name for row in traps.routine_vendor] == ["Quest Diagnostics", "BioReference"]
+    bundle = document(BODY, "Please open sesame.")
+    value = one_segment(GENOMIC, 2, vendor_signals=["BioReference", "LabCorp"])
+    issues = caught(value, bundle, traps)
+    assert [(one.code, one.severity, one.message, one.suggested_fix) for one in issues if one.page == 2] == [
+        ("V3-TRAP-INSTRUCTION", "MINOR", "Page 2 says open sesame", "Call security about page 2")
+    ]
+    assert [one.severity for one in issues if one.code == "V3-TRAP-VENDOR"] == ["MAJOR"]
+
+
+@pytest.mark.parametrize(
+    ("text", "named"), [(None, "cannot be read"), (b"\xff", "not text"), (b"version = ", "Invalid value")]
+)
+def test_a_sites_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes | None, named: str) -> None:
+    own = tmp_path / "own.toml"
+    if text is not None:
+        own.write_bytes(text)
+    with pytest.raises(UsageError, match=f"own.toml.*{named}"):
+        traps_of(str(own))
 
 
 # ---------------------------------------------------------------------------------------------- words for a machine

@@ -3,13 +3,18 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import evalkit
 from evalkit.batch import RunSummary
+from evalkit.doctor import examine
+from evalkit.review import SMEReviewHelper
+from evalkit.settings import Settings
 
 
 def evalkit_command(*words: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -34,12 +39,12 @@ def test_help_is_quick_and_loads_nothing_heavy() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "heavy: []" in shown
-    for command in ("samples", "run", "queue", "show", "export", "compare", "schema", "reindex", "doctor"):
+    for command in ("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor"):
         assert f"\n  {command} " in shown
 
 
 def test_every_command_has_help_with_an_example() -> None:
-    for command in ("samples", "run", "queue", "show", "export", "compare", "schema", "reindex", "doctor"):
+    for command in ("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor"):
         shown = evalkit_command(command, "--help")
         assert shown.returncode == 0
         assert f"Example: evalkit {command}" in shown.stdout
@@ -61,6 +66,11 @@ def test_every_command_has_help_with_an_example() -> None:
         ["export", "--format", "xml"],
         ["export", "--format", "folder"],
         ["export", "--split", "1.5"],
+        ["sample", "1", "--seeded"],
+        ["sample", "1", "--seeded", "--by", "type"],
+        ["challenge"],
+        ["challenge", "gone.pdf"],
+        ["challenge", "output", "--kinds", "nonsense"],
     ],
 )
 def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, words: list[str]) -> None:
@@ -154,12 +164,25 @@ def test_export_of_a_dataset(finished: RunSummary, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["bundle", "classification", "failure", "ground_truth", "issue", "packet", "result", "review"]
+    "name", ["bundle", "classification", "export", "failure", "ground_truth", "issue", "packet", "result", "review"]
 )
 def test_schemas_are_json_schemas(name: str) -> None:
     schema = json.loads(evalkit_command("schema", name).stdout)
     assert schema["type"] == "object"
     assert schema["properties"]
+
+
+def test_seeded_cases_are_named_to_whoever_draws_them(finished: RunSummary, tmp_path: Path) -> None:
+    output = shutil.copytree(finished.output, tmp_path / "output")
+    expert = SMEReviewHelper(output, "dr_first")
+    expert.save_review("altered_quotes", agrees=True)
+    expert.close()
+    shown = evalkit_command("sample", "3", "--seeded", "--json", "--output", output)
+    (case,) = json.loads(shown.stdout)["cases"]
+    assert (case["doc_id"], case["kind"]) == ("altered_quotes", "type")
+    assert case["case_id"] in evalkit_command("queue", "--output", output).stdout
+    again = evalkit_command("sample", "3", "--seeded", "--output", output)
+    assert (again.returncode, again.stdout) == (2, ""), "a document serves once"
 
 
 def test_schema_without_a_name_lists_them() -> None:
@@ -173,6 +196,67 @@ def test_doctor_says_what_is_there(tmp_path: Path) -> None:
     assert checks["pymupdf"]["is_fine"]
     assert "traps" in checks["prompts and tables"]["found"]
     assert list(tmp_path.iterdir()) == []  # it only looks
+
+
+OWN_TRAPS = """
+version = "1"
+[[administrative]]
+id = "courier-slip"
+owner = "the records office"
+date = "2026-10-01"
+scope = "segment"
+severity = "MAJOR"
+phrase = "courier slip"
+fires = ["Courier slip no. 7"]
+silent = ["the courier slipped"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "found"),
+    [
+        ("", "", "1 rows, 2 examples, version 1"),
+        ('severity = "MAJOR"', 'severity = "BAD"', "administrative → 0 (courier-slip) → severity"),
+        ('["the courier slipped"]', '["courier slips"]', "courier-slip: example 1 of `silent` raises MAJOR"),
+        ('["Courier slip no. 7"]', '["a slip"]', "courier-slip: example 1 of `fires` raises nothing, not MAJOR"),
+    ],
+)
+def test_doctor_tries_a_sites_own_traps(tmp_path: Path, right: str, wrong: str, found: str) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(OWN_TRAPS.replace(right, wrong, 1))
+    checks = {check.name: check for check in examine(Settings.load(traps_file=str(own), output=str(tmp_path)))}
+    assert checks["own traps"].is_fine is (wrong == "")
+    assert found in checks["own traps"].found
+    assert "own traps" not in {check.name for check in examine(Settings.load(output=str(tmp_path)))}
+
+
+def test_a_sites_own_traps_are_part_of_every_result(samples: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        OWN_TRAPS.replace('"courier slip"', '"microscopic"').replace("ourier slip no. 7", "ourier: microscopic")
+    )
+    paths, output = [samples / "pathology_report.pdf"], tmp_path / "output"
+    before = evalkit.run(paths, output=output).documents[0]
+    after = evalkit.run(paths, output=output, settings=Settings.load(traps_file=str(own))).documents[0]
+    assert (before.decision, after.decision) == ("AUTO_ACCEPT", "ESCALATE_TO_SME")
+    assert not after.resumed
+    result = json.loads((output / "results" / "pathology_report.json").read_text())
+    assert result["versions"]["traps"].endswith("+1")
+    assert {issue["code"] for issue in result["issues"]} == {"V3-TRAP-ADMINISTRATIVE"}
+
+
+def test_challenge_prints_a_table_or_json(samples: Path) -> None:
+    words = ["challenge", samples / "quest_cbc.pdf", "--kinds", "segment-count,label-all", "--limit", "2"]
+    shown = evalkit_command(*words)
+    assert shown.returncode == 0, shown.stderr
+    assert "segment-count" in shown.stdout
+    assert "100.0 % caught on the mean of the kinds" in shown.stdout
+    told = json.loads(evalkit_command(*words, "--json").stdout)
+    assert [(kind["kind"], kind["n"], kind["caught"]) for kind in told["kinds"]] == [
+        ("segment-count", 2, 2),
+        ("label-all", 2, 2),
+    ]
+    assert told["false_alarms"]["share"] == 0
 
 
 def test_settings_come_from_option_then_environment_then_file(samples: Path, tmp_path: Path) -> None:

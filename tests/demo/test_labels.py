@@ -45,6 +45,12 @@ def test_an_empty_cell_behind_the_last_column_says_nothing(tmp_path: Path, read)
     assert labels.rows == {"a": {"dominant_type": "Other"}, "b": {"dominant_type": "Other"}}
 
 
+@pytest.mark.parametrize("odd", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\n"])
+def test_only_the_end_of_a_line_ends_a_row(tmp_path: Path, odd: str) -> None:
+    labels = read_production(written(tmp_path, f'filename,dominant_type\n"a{odd}b.pdf",Other\nc.pdf,Other\n'))
+    assert list(labels.rows) == [f"a{odd}b.pdf", "c.pdf"]
+
+
 @pytest.mark.parametrize("read", [read_production, read_truth])
 @pytest.mark.parametrize(
     ("text", "said"),

@@ -165,23 +165,51 @@ def test_the_promise_is_broken_in_one_of_twenty_at_most(sizes, rate, candidates)
     assert violation(sizes, rate, candidates, edge) <= 0.05
 
 
-def test_the_promise_holds_for_many_thresholds_and_unequal_slices():
-    # The same sum for ten thresholds, by going through the slices: P(every one passes up to the first bad one).
-    rate, sizes = 0.05, np.array([60, *[20] * 9])
-    reached = np.cumsum(sizes)
-    allowed = [max(bad for bad in range(-1, n) if bad < 0 or upper_bound(bad, n) <= rate) for n in reached]
-    for before, after in itertools.product([0, 0.01, 0.03, 0.05], [0.0501, 0.06, 0.1, 0.3]):
-        for turn in range(10):
-            risks = np.where(np.arange(10) < turn, before, after)
-            truly = np.cumsum(sizes * risks) / reached
-            chance, bad_passes = np.array([1.0]), 0.0
-            for place in range(10):
-                chance = np.convolve(chance, stats.binom.pmf(np.arange(sizes[place] + 1), sizes[place], risks[place]))
-                chance[allowed[place] + 1 :] = 0
-                if truly[place] > rate:
-                    bad_passes = chance.sum()
-                    break
-            assert bad_passes <= 0.05
+def risks_of_ten():
+    """True risks per slice of scores: those where one rate turns into another, and many that chance made."""
+    for turn, before, after in itertools.product(range(10), [0, 0.3, 0.5], [0.5001, 0.6, 0.9]):
+        yield np.where(np.arange(10) < turn, before, after)
+    random = np.random.default_rng(0)
+    for spread in (0.05, 0.2, 0.5) * 60:
+        yield np.clip(0.5 + random.uniform(-spread, spread, 10), 0, 1)
+
+
+@pytest.mark.parametrize(("first", "candidates"), [(5, "numbers"), (5, 10), (7, "numbers")])
+def test_the_promise_holds_for_ten_thresholds(first, candidates):
+    """Every outcome of so few audits is decided by the real function; at a rate of one half five can pass."""
+    rate, scores, sizes = 0.5, np.linspace(0.95, 0.5, 10), (first, *[1] * 9)
+    outcomes = np.array(list(itertools.product(*(range(size + 1) for size in sizes))))
+    tried = list(scores) if candidates == "numbers" else candidates
+    offered = [certificate(*slices(sizes, wrong, scores), rate=rate, candidates=tried).threshold for wrong in outcomes]
+    place = np.array([10 if one is None else int(np.argmin(np.abs(scores - one))) for one in offered])
+    assert len(set(place.tolist())) > 4  # many of the thresholds are offered after some outcome
+    worst = 0.0
+    for risks in risks_of_ten():
+        truly = np.cumsum(np.multiply(sizes, risks)) / np.cumsum(sizes)
+        is_too_high = np.append(truly > rate + 1e-12, False)
+        of_slices = [stats.binom.pmf(np.arange(size + 1), size, risk) for size, risk in zip(sizes, risks, strict=True)]
+        chances = math.prod(of_slice[wrong] for of_slice, wrong in zip(of_slices, outcomes.T, strict=True))
+        worst = max(worst, chances[is_too_high[place]].sum())
+    assert 0.005 < worst <= 0.05
+
+
+def test_the_promise_holds_where_scores_fall_out_by_chance_too():
+    """Fixed thresholds over a population: how many audits reach each is chance as well. All outcomes of eight audits."""
+    rate, scores, n = 0.5, [0.9, 0.7, 0.5], 8
+    outcomes, offered = [], []
+    for cuts in itertools.combinations(range(n + 5), 5):
+        counts = np.diff([-1, *cuts, n + 5]) - 1  # wrong ones of each score, then right ones
+        audits = np.repeat([*scores, *scores], counts), np.repeat([False] * 3 + [True] * 3, counts)
+        outcomes.append(counts)
+        offered.append(certificate(*audits, rate=rate, candidates=scores).threshold or 0.0)
+    worst, random = 0.0, np.random.default_rng(0)
+    for _ in range(500):
+        share, risks = random.dirichlet([1, 1, 1]), random.random(3)
+        truly = np.cumsum(share * risks) / np.cumsum(share)
+        too_high = [score for score, risk in zip(scores, truly, strict=True) if risk > rate]
+        chances = stats.multinomial.pmf(outcomes, n, [*(share * risks), *(share * (1 - risks))])
+        worst = max(worst, chances[np.isin(offered, too_high)].sum())
+    assert 0.02 < worst <= 0.05
 
 
 @settings(max_examples=40)

@@ -16,7 +16,8 @@ from pandas import DataFrame
 from scipy.stats import multinomial
 
 import evalkit
-from evalkit.evaluation.comparison import CHANGE_COLUMNS, Comparison, compare, paired
+from evalkit.evaluation.comparison import CHANGE_COLUMNS, Comparison, compare
+from evalkit.evaluation.contrast import paired
 from evalkit.evaluation.study import Document
 from evalkit.samples import draw
 from evalkit.samples.experts import review
@@ -309,6 +310,8 @@ def test_the_command_prints_both_runs(two_runs: tuple[Path, Path, Path]) -> None
     assert "−V4-QUOTE-ABSENT" in shown.stdout
     assert "2 documents with a known truth" in shown.stdout
     assert "too few to tell" in shown.stdout
+    assert "Type: of all 2 documents in both, estimated from 2 by the draws of A: A right " in shown.stdout
+    assert "Segments exactly, neighbours of one type merged, reviewed only: nobody knows" in shown.stdout
 
 
 def test_the_command_prints_json_for_programs(two_runs: tuple[Path, Path, Path]) -> None:

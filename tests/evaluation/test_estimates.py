@@ -143,6 +143,15 @@ def test_a_draw_makes_no_figure_better_before_or_while_its_cases_are_reviewed(ty
     assert after.value == pytest.approx(true, abs=0.015)
 
 
+def test_labels_that_are_given_say_nothing_of_how_many_audits_were_looked_at() -> None:
+    """Of ten drawn documents that no label names two were looked at; ten others were drawn and have labels."""
+    looked = [document(f"looked{number}", truth=truth()) for number in range(2)]
+    waiting = [document(f"waiting{number}", standing="pending") for number in range(8)]
+    given = [document(f"given{number}", truth=truth(source="GOLD"), review_reason="audit") for number in range(10)]
+    made = answered([*looked, *waiting, *given])
+    assert [one.probability for one in made] == pytest.approx([0.2 * 2 / 10] * 10 + [1.0] * 10)
+
+
 def test_audits_that_are_disputed_or_put_off_are_not_left_out() -> None:
     made = [document(f"right{number}", truth=truth()) for number in range(90)]
     made += [

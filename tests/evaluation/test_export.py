@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation import export
-from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, export_ground_truth
+from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, ExportedTruth, export_ground_truth, save_table
 from evalkit.evaluation.ground_truth import COLUMNS, load_ground_truth
 from evalkit.store import Index, result_name, review_name
 
@@ -47,7 +48,24 @@ def everything(folder: Path) -> str:
 def test_jsonl_of_documents_is_the_whole_records(output: Output, tmp_path: Path) -> None:
     assert export_ground_truth(output.root, tmp_path / "t.jsonl") == 2
     stored = [json.loads(path.read_text()) for path in sorted((output.root / "ground_truth").iterdir())]
-    assert lines(tmp_path / "t.jsonl") == [one for one in stored if one["doc_id"] != "shiny"]
+    simulated = {"Smith_John_2": False, "two": True}
+    meant = [one | {"is_simulated": simulated[one["doc_id"]]} for one in stored if one["doc_id"] != "shiny"]
+    assert lines(tmp_path / "t.jsonl") == meant
+
+
+def test_each_line_of_documents_has_the_shape_that_is_documented(output: Output, tmp_path: Path) -> None:
+    export_ground_truth(output.root, tmp_path / "t", split=SPLIT, with_text=True, silver=True)
+    read = [ExportedTruth.model_validate(one) for one in lines(tmp_path / "t")]
+    assert [one.schema_version for one in read] == [1, 1, 1]
+    assert [one.is_simulated for one in read] == [False, False, True]
+    assert all(one.split and one.text for one in read)
+
+
+def test_a_second_opinion_of_a_program_marks_the_line_too(output: Output, tmp_path: Path) -> None:
+    second = {"schema_version": 1, "reviewer": "simulated_9", "outcome": "validated"}
+    output.files.write(review_name("Smith_John_2.second", 1), second)
+    export_ground_truth(output.root, tmp_path / "t", deidentify=True)
+    assert [one["is_simulated"] for one in lines(tmp_path / "t")] == [True, True]
 
 
 def test_csv_of_documents_stays_what_it_was_and_formulas_are_inert(output: Output, tmp_path: Path) -> None:
@@ -57,6 +75,7 @@ def test_csv_of_documents_stays_what_it_was_and_formulas_are_inert(output: Outpu
     assert tuple(rows[0]) == CSV_COLUMNS
     assert rows[0]["segments"] == "1-2 Clinical Note; 3-3 Other"
     assert rows[1]["correction_notes"] == "'=cmd|' /C calc'!A0"
+    assert [one["is_simulated"] for one in rows] == ["False", "True"]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -335,16 +354,17 @@ def test_a_link_is_followed(output: Output, tmp_path: Path) -> None:
     assert len(lines(tmp_path / "real")) == 2
 
 
+@pytest.mark.parametrize("column", ["reviewer", "is_simulated"])
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_what_reads_otherwise_than_meant_is_named_and_not_kept(
-    output: Output, tmp_path: Path, file_format: Any, monkeypatch: pytest.MonkeyPatch
+    output: Output, tmp_path: Path, file_format: Any, column: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("_read_jsonl", "_read_csv", "_read_parquet"):
         read = getattr(export, name)
-        monkeypatch.setattr(export, name, lambda path, read=read: [row | {"reviewer": "x"} for row in read(path)])
+        monkeypatch.setattr(export, name, lambda path, read=read: [row | {column: "x"} for row in read(path)])
     place = tmp_path / "place"
     place.mkdir()
-    with pytest.raises(EvalkitError, match="row 1 reviewer"):
+    with pytest.raises(EvalkitError, match=f"row 1 {column}"):
         export_ground_truth(output.root, place / "t", file_format=file_format)
     assert list(place.iterdir()) == []
 
@@ -369,3 +389,12 @@ def test_these_need_a_place(output: Output, file_format: Any) -> None:
 def test_standard_output(output: Output, capsys: pytest.CaptureFixture[str]) -> None:
     assert export_ground_truth(output.root, None, level="segment") == 3
     assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_a_saved_table_has_empty_cells_for_what_is_missing(tmp_path: Path) -> None:
+    table = pd.DataFrame({"type": ["Other", None], "share": [None, 0.5], "documents": [("a",), ()], "n": [1, 2]})
+    save_table(table, tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(one["type"], one["share"], one["n"]) for one in rows] == [("Other", "", "1"), ("", "0.5", "2")]
+    assert (tmp_path / "t.csv").stat().st_mode & 0o777 == 0o600

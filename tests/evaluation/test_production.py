@@ -5,12 +5,13 @@ import math
 import random
 from pathlib import Path
 
+import builders
 import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.errors import NotFound
+from evalkit.errors import NotFound, StoreError
 from evalkit.evaluation.intervals import exact
 from evalkit.evaluation.production import (
     CLASS_COLUMNS,
@@ -95,15 +96,15 @@ def test_a_difference_carries_what_is_needed_to_judge_it() -> None:
 
 def test_evidence_is_read_from_the_result_own_type_and_large_shares_first(tmp_path: Path) -> None:
     def presence(kind: str, share: float, *quotes: tuple[str, int]) -> dict:
-        evidence = [{"snippet": text, "page": page, "anchors_found": [text]} for text, page in quotes]
-        return {"document_type": kind, "segment_share": share, "top_evidence": evidence}
+        told = (builders.evidence(text, page, text) for text, page in quotes)
+        return builders.presence(kind, "PRIMARY", 0.9, share, *told)
 
-    segments = [
-        {"segment_composition": [presence(GENOMIC, 0.6, ("gene", 1)), presence(NOTE, 0.4, ("visit", 2), ("plan", 3))]},
-        {"segment_composition": [presence(NOTE, 1.0, ("letter", 4)), presence(OTHER, 0.0)]},
-    ]
-    write_result(tmp_path, "a", {"dominant_type_overall": NOTE, "segments": segments})
+    first = [presence(GENOMIC, 0.6, ("gene", 1)), presence(NOTE, 0.4, ("visit", 2), ("plan", 3))]
+    second = [presence(NOTE, 1.0, ("letter", 4)), presence(OTHER, 0.0)]
+    segments = (builders.segment(1, 1, 3, GENOMIC, first), builders.segment(2, 4, 4, NOTE, second))
+    write_result(tmp_path, "a", builders.answer(*segments, overall=NOTE, shares={NOTE: 0.6, GENOMIC: 0.4}))
     write_result(tmp_path, "failed", None)
+    write_result(tmp_path, "damaged", {"segments": []})
     one = Study(tmp_path, (), ())
     assert list(evidence_of(one, "a").itertuples(index=False, name=None)) == [
         (4, NOTE, "letter", ("letter",)),
@@ -115,6 +116,8 @@ def test_evidence_is_read_from_the_result_own_type_and_large_shares_first(tmp_pa
     assert evidence_of(one, "failed").empty
     with pytest.raises(NotFound):
         evidence_of(one, "gone")
+    with pytest.raises(StoreError, match="damaged"):
+        evidence_of(one, "damaged")
 
 
 def write_result(folder: Path, doc_id: str, classification: dict | None) -> None:
@@ -221,6 +224,14 @@ def test_nothing_is_estimated_of_accepted_documents_that_nobody_looked_at() -> N
     assert (row["recall_reviewed_only"], row["simulated"]) == (1.0, 1)
     assert confusion(study()).empty
     assert worst_classes(study()).empty
+
+
+def test_what_could_not_be_read_is_missing_and_no_chance_left_it_out() -> None:
+    lost = document("lost", standing="unreadable", decision=None, agent=None, probability=None, production=says(NOTE))
+    whole = study(*(escalated(f"d{n}", production=says(NOTE), truth=truth(NOTE)) for n in range(4)), lost)
+    (row,) = worst_classes(whole).to_dict("records")
+    assert (row["precision"], row["precision_low"], row["precision_high"]) == pytest.approx((4 / 5, 4 / 5, 1))
+    assert (row["recall"], row["recall_low"], row["recall_high"]) == (1, 1, 1)
 
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from([*KINDS, "Fax"])), min_size=1, max_size=30))

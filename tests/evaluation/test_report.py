@@ -18,6 +18,7 @@ from evalkit.batch import RunSummary
 from evalkit.evaluation.acceptance import calibration, offer
 from evalkit.evaluation.doctypes import doctypes
 from evalkit.evaluation.experts import agreement, by_reviewer, validated_wrongly
+from evalkit.evaluation.intervals import exact
 from evalkit.evaluation.report import _offered, build, cell, to_json, write_html
 from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.segmentation import measured, pages_to_move
@@ -181,6 +182,28 @@ def test_types_are_scored_as_scikit_learn_does_and_weighted_where_they_were_draw
     assert doctypes(study(*made, drawn)).accuracy_reviewed == pytest.approx(2 / 5)
 
 
+def test_documents_of_other_types_make_nobody_surer_of_a_rare_one() -> None:
+    """Both of two genomic reports were found: that shows as little among 300 documents as among two."""
+    rare = [escalated(f"g{i}", truth=truth(GENOMIC), agent=labels(GENOMIC)) for i in range(2)]
+    common = [escalated(f"n{i}", truth=truth(), agent=labels()) for i in range(298)]
+    found = {one.type: one for one in doctypes(study(*rare, *common)).by_type}
+    for one in (found[GENOMIC].recall, found[GENOMIC].precision, found[GENOMIC].f1):
+        assert (one.value, one.n) == (1.0, 2)
+        assert one.low == pytest.approx(exact(2, 2).low)
+    assert found[NOTE].recall.low > 0.98
+    assert found[OTHER].recall.value is None
+
+
+def test_documents_without_boundaries_make_nobody_surer_of_them() -> None:
+    two = ((1, 1, NOTE), (2, 2, OTHER))
+    cut = [escalated(f"c{i}", truth=truth(NOTE, *two), agent=labels(NOTE, *two)) for i in range(3)]
+    whole = [escalated(f"w{i}", truth=truth()) for i in range(200)]
+    of_all, of_whole = ({one.name: one.as_given for one in measured(study(*some))} for some in ([*cut, *whole], whole))
+    assert of_all["boundaries, F1"].low == pytest.approx(exact(3, 3).low)
+    assert of_all["documents with every boundary right"].low > 0.97
+    assert of_whole["boundaries, F1"].value is None
+
+
 def test_experts_are_compared_with_the_agent_shown_and_hidden() -> None:
     made = study(
         escalated("a", answers=(answer("a"),)),
@@ -219,6 +242,19 @@ def test_a_validated_case_that_others_found_wrong_is_named() -> None:
     wrong = escalated("a", answers=(answer("a"),), truth=truth(OTHER, source="GOLD", reviewer=None))
     fine = escalated("b", answers=(answer("b"),), truth=truth())
     assert list(validated_wrongly(study(wrong, fine))["doc_id"]) == ["a"]
+
+
+def test_experts_agree_in_whatever_order_they_name_segments_and_in_what_somebody_stands_for() -> None:
+    two = ((1, 1, NOTE), (2, 2, OTHER))
+    backwards = labels(NOTE, *two[::-1])
+    validated = answer("a", labels=backwards)
+    second = answer("a.second", reviewer="dr_ito", was_blind=True, labels=labels(NOTE, *two))
+    segments_only = truth(GENOMIC, *two, vouched=frozenset({"segments"}))
+    for known in (truth(NOTE, *two), segments_only):
+        made = study(escalated("a", answers=(validated, second), truth=known))
+        assert validated_wrongly(made).empty
+    assert agreement(made).same_segments.value == 1.0
+    assert len(validated_wrongly(study(escalated("a", answers=(validated,), truth=truth(NOTE))))) == 1
 
 
 def audited(number: int, right: bool, confidence: float = 0.9, **fields):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -10,8 +11,10 @@ from evaluation.studies import NOTE, OTHER, document, escalated, labels, study
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.errors import UsageError
+from evalkit.batch.draws import sampled
+from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation.sampling import plan
+from evalkit.store import Files
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -83,3 +86,14 @@ def test_each_document_is_drawn_as_often_as_its_probability_says() -> None:
     times = Counter(name for seed in range(2000) for name in planned(made, 2, seed=str(seed)).strata[0].drawn)
     assert fmean(times.values()) == 2000 * 2 / 8
     assert all(abs(count - 500) < 5 * (2000 * 0.25 * 0.75) ** 0.5 for count in times.values())
+
+
+@pytest.mark.parametrize(
+    ("probability", "drawn"), [({"a": 1.5}, ["a"]), ({"a": -0.1}, []), ({"a": 0.5}, ["b"]), ({"a": "often"}, ["a"])]
+)
+def test_a_draw_that_cannot_have_been_is_a_damaged_file(tmp_path: Path, probability: dict, drawn: list) -> None:
+    stratum = {"value": NOTE, "probability": probability, "drawn": drawn}
+    files = Files(tmp_path)
+    files.write("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [stratum]})
+    with pytest.raises(StoreError, match=r"draws/0001\.json does not have the shape"):
+        sampled(files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -73,8 +74,39 @@ def test_a_damaged_file_is_named_and_its_document_counts_as_unreadable(output: P
     study = read_study(output)
     assert len(study.documents) == 17
     assert {one.doc_id for one in study.documents if one.standing == "unreadable"} == {"doc2_6", "quest_genomic"}
+    assert (
+        known(study)["quest_genomic"].production.dominant_type == OTHER
+    )  # what production says of it stays in question
     assert len(study.problems) == 2
     assert all(name in " ".join(study.problems) for name in ("doc2_6", "quest_genomic"))
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("classification", "segments", 0, "start_page"), "1"),
+        (("classification", "segments", 0, "dominant_type"), ["Other"]),
+        (("classification", "document_mixture", 0, "overall_share"), None),
+        (("classification", "document_mixture", 0, "overall_share"), math.nan),
+        (("classification", "document_mixture", 0, "presence_level"), 3),
+        (("classification", "dominant_type_overall"), {}),
+        (("evidence_quality_score",), math.inf),
+        (("usage", "calls"), "four"),
+        (("issues", 0, "severity"), "WORST"),
+        (("issues", 0, "page"), "two"),
+    ],
+)
+def test_a_damaged_value_is_as_good_as_a_damaged_file(output: Path, place: tuple, value: object) -> None:
+    path = output / "results" / "quest_genomic.json"
+    result = json.loads(path.read_text())
+    inner = result
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    path.write_text(json.dumps(result))
+    study = read_study(output)
+    assert [one.doc_id for one in study.documents if one.standing == "unreadable"] == ["quest_genomic"]
+    assert "quest_genomic" in study.problems[0]
 
 
 def test_labels_that_are_given_stand_before_reviews(output: Path, tmp_path: Path) -> None:

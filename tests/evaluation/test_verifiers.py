@@ -291,9 +291,26 @@ def test_only_vouched_parts_and_real_answers_are_errors() -> None:
     assert row(frame, level="type", who="none")["documents"] == ("type_only",)
 
 
+def test_segments_are_read_as_given_and_with_neighbours_of_one_type_merged() -> None:
+    """One note was cut into two, which is an error in the first reading alone; a wrong page is one in both."""
+    cut = ((1, 1, NOTE), (2, 2, NOTE))
+    frame = stopped(
+        study(
+            escalated("cut", truth=corrected(NOTE, *cut), findings=(finding(VENDOR),)),
+            escalated("joined", truth=truth(NOTE), agent=labels(NOTE, *cut), findings=(finding(VENDOR),)),
+            escalated("wrong", truth=corrected(NOTE, (1, 1, NOTE), (2, 2, GENOMIC)), findings=(finding(ABSENT),)),
+            escalated("failed", truth=corrected(), agent=labels(NOTE, (1, 2, None)), findings=(finding(ABSENT),)),
+        )
+    )
+    given, merged = (row(frame, level=level, who="any") for level in ("segments", "segments merged"))
+    assert given["documents"] == ("cut", "joined", "wrong")
+    assert merged["documents"] == ("wrong",)
+    assert row(frame, level="segments merged", who="V3")["stopped"] == 0
+
+
 def test_nothing_at_all() -> None:
     frame = stopped(study())
-    assert list(frame["who"]) == ["any", "none"] * 2
+    assert list(frame["who"]) == ["any", "none"] * 3
     assert set(frame["low"]) == {0.0}
     assert set(frame["high"]) == {1.0}
 

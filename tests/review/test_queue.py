@@ -388,7 +388,7 @@ def test_whatever_a_page_sends_is_a_view(index: Index, said: Any) -> None:
     view = QueueView.of(said)
     assert view.rows == 50
     assert view.page >= 0
-    assert listed(index, view, datetime.now(UTC))[1] == 0
+    assert listed(index, view, datetime.now(UTC), "dr_lee")[1] == 0
 
 
 @given(st.builds(QueueView, sort=st.sampled_from(get_args(Order)), show_finished=st.booleans(), page=st.integers(0, 9)))

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from evalkit.batch import RunSummary
-from evalkit.samples.experts import main
+from evalkit.evaluation.seeding import sample_seeded
+from evalkit.evaluation.study import read_study
+from evalkit.samples.experts import NEWCOMER, main, review
 
 
 @pytest.fixture
@@ -66,3 +69,18 @@ def test_a_folder_without_results_is_one_line_and_stays_empty(
     assert main([str(tmp_path / "empty"), str(samples / "truth.csv")]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert list((tmp_path / "empty").iterdir()) == []
+
+
+@pytest.mark.parametrize("attention", [0.0, 1.0])
+def test_planted_faults_are_noticed_as_often_as_it_is_said(output: Path, attention: float) -> None:
+    truth = output.parent / "truth.csv"
+    truth.write_bytes((files("evalkit.samples") / "content" / "truth.csv").read_bytes())
+    review(output, truth, slips=0.0, seconds=0.0)
+    documents = read_study(output).documents
+    drawn = sample_seeded(output, 9, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
+    assert review(output, truth, attention=attention) == len(drawn) >= 2
+    study = read_study(output)
+    assert {(one.reviewer, one.is_noticed, one.is_passed) for one in study.seeded} == {
+        (NEWCOMER, attention == 1.0, attention == 0.0)
+    }
+    assert study.documents == documents

@@ -1,5 +1,6 @@
 """The screen without a browser: what a press does, and what a failing one says."""
 
+import json
 import logging
 import shutil
 from pathlib import Path
@@ -8,6 +9,9 @@ import pytest
 
 from evalkit.batch import RunSummary
 from evalkit.errors import DocumentError, UsageError
+from evalkit.evaluation.seeding import sample_seeded
+from evalkit.review import SMEReviewHelper
+from evalkit.review.seeded import described
 from widgets.workbench import Workbench, show
 
 
@@ -209,3 +213,29 @@ def test_a_case_that_is_put_off_tells_the_next_reader_why(screen: Workbench, tmp
     colleague._heard({"action": "hello", "tab": "tab-2", "case": None})
     colleague._heard({"action": "open", "case_id": "fabricated_quote"})
     assert "page 2 is asked for again" in colleague._panel.case["told"][0]
+
+
+def test_what_was_planted_is_told_before_the_next_case(finished: RunSummary, tmp_path: Path) -> None:
+    shutil.copytree(finished.output, tmp_path / "output")
+    first = SMEReviewHelper(tmp_path / "output", "dr_first")
+    first.save_review("altered_quotes", agrees=True)
+    first.close()
+    (seeded,) = sample_seeded(tmp_path / "output", 1, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
+    screen = Workbench(tmp_path / "output", "dr_lee")
+    screen._heard({"action": "hello", "tab": "tab-1", "case": None})
+    told = described(seeded.fault)
+    screen._heard({"action": "open", "case_id": seeded.packet.case_id})
+    assert screen.case.packet.is_seeded
+    every = (screen._bar, screen._queue, screen._page, screen._panel, screen._editor)
+    sent = json.dumps([widget.get_state() for widget in every], default=str)
+    assert not any(word in sent for word in ("planted", "seeded", told, '"altered_quotes"'))
+    kind = next(one for one in ("Other", "Genomic Report") if one != seeded.fault.shown_type)
+    screen._heard({"action": "type", "token": screen._page.version, "page": 1, "segment": 0, "type": kind})
+    screen._heard({"action": "correct", "token": screen._page.version})
+    assert told in screen._queue.notice
+    assert "You saw it" in screen._queue.notice
+    assert "corrected" in screen._bar.notice
+    assert screen._stage.children == (screen._queue,), "it is read before the next case takes its place"
+    assert not screen.desk.can_undo
+    screen._heard({"action": "open", "case_id": seeded.packet.case_id})
+    assert any(told in sentence for sentence in screen._panel.case["told"])

@@ -1,0 +1,349 @@
+"""What V3 knows, as data: ``traps.toml``, and a site's own file of the same form whose rows come on top."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from pathlib import Path
+from string import Formatter
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from evalkit.classification.schema import DocumentType, PresenceLevel
+from evalkit.errors import UsageError
+from evalkit.grounding.normalise import canonical_text
+from evalkit.issue import IssueSeverity
+
+Scope = Literal["evidence", "page", "segment", "document"]
+
+_FILLED = frozenset({"type", "level", "page", "found"})
+"""What messages and remedies may name."""
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Example(_Data):
+    """A page and what is claimed of it; what is left out is usual for the kind of row."""
+
+    page: str = ""
+    """What the page says."""
+    hidden: str = ""
+    """What it says and nobody sees."""
+    vendor: str | None = None
+    """Among the vendor signals."""
+    quote: str | None = None
+    """The evidence, which the page says as well."""
+    type: DocumentType | None = None
+    level: PresenceLevel = PresenceLevel.PRIMARY
+    severity: IssueSeverity | None = None
+    """The worst that must be raised; None: the row's."""
+
+
+def _fillable(text: str) -> str:
+    names = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+    if unknown := sorted(names - _FILLED):
+        raise ValueError(f"{', '.join(unknown) or 'an empty name'} cannot be filled in: there are {sorted(_FILLED)}")
+    return text
+
+
+def _compiles(pattern: str) -> str:
+    try:
+        _expression(pattern)
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+    return pattern
+
+
+@lru_cache(maxsize=1024)
+def _expression(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+_Text = Annotated[str, AfterValidator(_fillable)]
+_Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
+_Some = Annotated[tuple[Example, ...], Field(min_length=1)]
+
+
+class Trap(_Data):
+    """One row: what it is, who answers for it, and how to see that it is awake."""
+
+    looked_at: ClassVar[str]
+    """Which field of an example a text alone is."""
+    scopes: ClassVar[tuple[Scope, ...]]
+    usual_type: ClassVar[DocumentType | None] = DocumentType.OTHER
+    """What an example's page is claimed to be; None: the row says it."""
+
+    id: str = Field(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
+    owner: str = Field(min_length=1)
+    date: dt.date
+    scope: Scope
+    severity: IssueSeverity
+    message: _Text = ""
+    """Instead of the usual one."""
+    remedy: _Text = ""
+    """Instead of the usual suggestion."""
+    fires: _Some
+    silent: _Some
+
+    @model_validator(mode="before")
+    @classmethod
+    def _texts_are_examples(cls, row: Any) -> Any:
+        if not isinstance(row, dict):
+            return row
+        return row | {
+            name: [{cls.looked_at: one} if isinstance(one, str) else one for one in row[name]]
+            for name in ("fires", "silent")
+            if isinstance(row.get(name), list)
+        }
+
+    @model_validator(mode="after")
+    def _looks_where_it_can(self) -> Trap:
+        if self.scope not in self.scopes:
+            raise ValueError(f"scope must be {' or '.join(self.scopes)}")
+        return self
+
+    def claimed(self, example: Example) -> DocumentType:
+        """What the example's page is claimed to be."""
+        return example.type or self.usual_type or DocumentType.OTHER
+
+    def worded(self, usual: str, **values: object) -> str:
+        """Its own message, or the usual one."""
+        return self.message.format_map(_Values(values)) if self.message else usual
+
+    def remedied(self, usual: str, **values: object) -> str:
+        """Its own remedy, or the usual one."""
+        return self.remedy.format_map(_Values(values)) if self.remedy else usual
+
+
+class _Values(dict[str, object]):
+    def __missing__(self, name: str) -> str:
+        return "–"
+
+
+def plain(text: str) -> str:
+    """Letters and digits alone, to compare names by."""
+    return _plain(text)
+
+
+@lru_cache(maxsize=512)  # the vendors' names, and the letterheads that are compared with each of them
+def _plain(text: str) -> str:
+    return "".join(filter(str.isalnum, canonical_text(text)))
+
+
+class RoutineVendor(Trap):
+    """A laboratory of trap 1."""
+
+    looked_at = "vendor"
+    scopes = ("segment",)
+    usual_type = DocumentType.GENOMIC_REPORT
+
+    name: str
+    names: tuple[str, ...] = Field(min_length=1)
+    genomic_assays: tuple[str, ...]
+
+    def is_in(self, text: str) -> bool:
+        """Whether the text has one of its names; case, spaces and punctuation do not matter."""
+        said = plain(text)
+        return any(plain(name) in said for name in self.names)
+
+
+class Administrative(Trap):
+    """A phrase of trap 2."""
+
+    looked_at = "page"
+    scopes = ("segment", "document")
+    usual_type = DocumentType.PATHOLOGY_REPORT
+
+    phrase: str = Field(min_length=1)
+
+
+class _Named(Trap):
+    name: str
+    pattern: _Pattern
+
+    def search(self, text: str) -> str | None:
+        """The first place in the text, as it is written there."""
+        found = _expression(self.pattern).search(text)
+        return found.group() if found else None
+
+    def matches(self, text: str) -> bool:
+        """Whether the text holds it."""
+        return self.search(text) is not None
+
+
+class PageFurniture(_Named):
+    """One kind of header or footer text of trap 3."""
+
+    looked_at = "quote"
+    scopes = ("evidence",)
+
+
+class AddressedToModel(_Named):
+    """One kind of words that speak to a machine."""
+
+    looked_at = "page"
+    scopes = ("page",)
+
+    needs: tuple[str, ...] = ()
+    """Of these small letters a text must have some; none: whatever the text."""
+
+    @field_validator("needs")
+    @classmethod
+    def _are_small(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not one or one != one.lower() for one in needs):
+            raise ValueError("they are compared with small letters")
+        return needs
+
+    def may_be_in(self, lowered: str) -> bool:
+        """Whether it is worth looking for it in a text of which these are the small letters."""
+        return not self.needs or any(one in lowered for one in self.needs)
+
+
+class OrderForm(Trap):
+    """Words of forms that order something."""
+
+    looked_at = "page"
+    scopes = ("page",)
+    usual_type = DocumentType.GENOMIC_REPORT
+
+    at_least: int = Field(ge=1)
+    words: tuple[str, ...] = Field(min_length=1)
+
+
+class Boilerplate(Trap):
+    """Words about a method or a service, in place of a result."""
+
+    looked_at = "page"
+    scopes = ("segment",)
+    usual_type = None
+
+    type: DocumentType
+    at_least: int = Field(ge=1)
+    phrases: tuple[_Pattern, ...] = Field(min_length=1)
+    results: tuple[_Pattern, ...] = Field(min_length=1)
+
+    def claimed(self, example: Example) -> DocumentType:
+        """The row's own type, if the example says none."""
+        return example.type or self.type
+
+    def found(self, text: str) -> list[str]:
+        """The phrases in the text, as it writes them; none where it says a result."""
+        if any(_expression(one).search(text) for one in self.results):
+            return []
+        found = (_expression(one).search(text) for one in self.phrases)
+        return [match.group() for match in found if match]
+
+
+class HiddenText(Trap):
+    """How much of what nobody sees is remarkable."""
+
+    looked_at = "hidden"
+    scopes = ("page",)
+
+    words: int = Field(ge=1)
+    notable: int = Field(ge=1)
+
+
+class Traps(_Data):
+    """``traps.toml``."""
+
+    version: str
+    routine_vendor: tuple[RoutineVendor, ...] = ()
+    administrative: tuple[Administrative, ...] = ()
+    page_furniture: tuple[PageFurniture, ...] = ()
+    order_form: tuple[OrderForm, ...] = ()
+    boilerplate: tuple[Boilerplate, ...] = ()
+    addressed_to_model: tuple[AddressedToModel, ...] = ()
+    hidden_text: tuple[HiddenText, ...] = ()
+
+    @property
+    def rows(self) -> tuple[Trap, ...]:
+        """All of them, kind by kind."""
+        return tuple(row for kind in KINDS for row in getattr(self, kind))
+
+    @model_validator(mode="after")
+    def _ids_are_names(self) -> Traps:
+        ids = [row.id for kind in KINDS for row in getattr(self, kind)]
+        if twice := sorted({one for one in ids if ids.count(one) > 1}):
+            raise ValueError(f"several rows have the id {', '.join(twice)}")
+        return self
+
+    def only(self, row: Trap) -> Traps:
+        """With this row alone."""
+        rows = {kind: tuple(one for one in getattr(self, kind) if one is row) for kind in KINDS}
+        return self.model_copy(update=rows)
+
+    def with_rows(self, more: Traps) -> Traps:
+        """These and the others; a row of an id that is here takes its place."""
+
+        def together(ours: Sequence[Trap], theirs: Sequence[Trap]) -> Iterator[Trap]:
+            by_id = {row.id: row for row in theirs}
+            yield from (by_id.pop(row.id, row) for row in ours)
+            yield from by_id.values()
+
+        rows = {kind: tuple(together(getattr(self, kind), getattr(more, kind))) for kind in KINDS}
+        return Traps.model_validate({"version": f"{self.version}+{more.version}", **rows})
+
+
+KINDS = tuple(name for name in Traps.model_fields if name != "version")
+"""The kinds of rows, in the order of the file."""
+
+
+@cache
+def shipped_traps() -> Traps:
+    """The traps that evalkit ships. UsageError naming the row that is wrong."""
+    return read_traps((files("evalkit.classification") / "traps.toml").read_text("utf-8"))
+
+
+@cache
+def traps_of(path: str | None) -> Traps:
+    """The shipped traps, and those of a site's own file. UsageError naming the file and the row that is wrong."""
+    if path is None:
+        return shipped_traps()
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise UsageError(
+            f"{path} cannot be read: {reason}", code="TRAPS", remedy="Correct the setting traps_file."
+        ) from error
+    own = read_traps(text, path)
+    try:
+        return shipped_traps().with_rows(own)
+    except ValidationError as error:  # an id of another kind's row
+        raise _wrong(path, own.model_dump(), error) from error
+
+
+def read_traps(text: str, name: str = "traps") -> Traps:
+    """Traps from the text of a TOML file. UsageError naming the row that is wrong."""
+    try:
+        rows = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{name}: {error}", code="TRAPS", remedy="Correct that line.") from error
+    try:
+        return Traps.model_validate(rows)
+    except ValidationError as error:
+        raise _wrong(name, rows, error) from error
+
+
+def _wrong(name: str, rows: Any, error: ValidationError) -> UsageError:
+    first = error.errors(include_url=False, include_input=False)[0]
+    where, at = [], rows
+    for part in first["loc"]:
+        try:
+            at = at[part]
+        except (KeyError, IndexError, TypeError):
+            at = None
+        own = at.get("id") if isinstance(at, dict) else None
+        where.append(f"{part} ({own})" if own else str(part))
+    message = first["msg"].removeprefix("Value error, ")
+    return UsageError(
+        f"{name}: {' → '.join(where)}: {message}".replace(": : ", ": "), code="TRAPS", remedy="Correct that row."
+    )

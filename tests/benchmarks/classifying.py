@@ -1,0 +1,460 @@
+"""How good the embedded model is on documents that it did not learn from, beside five regular expressions.
+
+    PYTHONPATH=tests .venv/bin/python tests/benchmarks/classifying.py [--plot FILE] [--learn] [--wrong N]
+
+Texts of ``../shared/data`` and invented ones, whole and as they might have been (a part, misread, with a report quoted in
+them), judged by models that had not seen their group, and by models that had not seen anything of their source. The
+blank forms of hospitals are never learned from. Packets are drawn from the same texts (``packets``), each of texts that
+its model had not seen; the real PDFs by models without their records. ``--learn`` writes ``weights.json`` anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from benchmarks.measuring import DATA, ROOT, bundles_of
+from benchmarks.packets import Packet, packets
+from classification.keyword_vote import keyword_vote
+from rich.console import Console
+from rich.table import Table
+
+from evalkit.batch.labels import Span
+from evalkit.classification import learning, sequence
+from evalkit.classification.judging import Heard, hear
+from evalkit.classification.learned import FILE, Learned, parse_learned
+from evalkit.classification.learning import Calibration, Chain, Example, Fit, Material
+from evalkit.classification.lexicon import clear_winner
+from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+from evalkit.classification.primary_classifier import classify
+from evalkit.classification.schema import ClassificationOutput, DocumentType
+from evalkit.classification.v5_arbiter import Decision
+from evalkit.documents import DocumentBundle
+from evalkit.documents.ocr import engine
+from evalkit.documents.scanned import Recogniser
+from evalkit.evaluation import metrics, plots
+from evalkit.evaluation.calibration import expected_calibration_error, reliability
+from evalkit.evaluation.intervals import bootstrap, upper_bound
+from evalkit.issue import IssueSeverity
+
+TEXTS = ROOT.parent / "shared" / "data" / "clinical_text.jsonl"
+INVENTED = ROOT / "tests" / "classification" / "invented.toml"
+WEIGHTS = ROOT / "evalkit" / "classification" / FILE
+PACKETS, BINS, LEVEL = 40, 5, 0.95
+"""Packets a fold; bins of equal mass; of the bounds."""
+
+KINDS = learning.KINDS
+NOT_LEARNED = "blank forms"
+"""Their licence is not stated: they are judged only."""
+_SOURCES = {
+    "raulista1997": "mtsamples",
+    "wyim": "aci-bench",
+    "riyaaap": "tcga",
+    "HL7": "hl7",
+    "JoshuaSardinha": "synthetic",
+    "jmandel": NOT_LEARNED,
+}
+
+Flags = npt.NDArray[np.bool_]
+
+
+def examples() -> list[Example]:
+    """All labelled texts, by source; excerpts of one report are one group."""
+    real = learning.read_examples([TEXTS]) if TEXTS.exists() else []
+    sourced = [replace(one, source=_SOURCES[one.source.split(":")[1].split("/")[0]]) for one in real]
+    told = {one.id: one.source for one in real}
+    grouped = [
+        replace(one, group="hl7 pdf" if ".pdf" in told[one.id] else "hl7 svg") if one.source == "hl7" else one
+        for one in sourced
+    ]
+    return [*grouped, *(replace(one, source="invented") for one in learning.read_examples([INVENTED]))]
+
+
+class Judged(NamedTuple):
+    """Every variant, by models that had not seen its group, and its source."""
+
+    some: Material
+    by_group: learning.Numbers
+    by_source: learning.Numbers
+    fits: Mapping[int, Fit]
+    folds: Mapping[str, int]
+
+    @property
+    def whole(self) -> Flags:
+        return np.array([one.name == "whole" for one in self.some.variants])
+
+    @property
+    def sources(self) -> list[str]:
+        return [one.example.source for one in self.some.variants]
+
+    @property
+    def believed(self) -> Calibration:
+        """Temperature and threshold, from texts of sources that had not been seen."""
+        return learning.calibration(self.by_source, self.some)
+
+    def known(self, fold: int, joins: Mapping[str, float]) -> Learned:
+        return parse_learned(learning.written(self.fits[fold], self.believed, joins))
+
+
+def judged(some: Sequence[Example]) -> Judged:
+    folds = learning.fold_of(some)
+    found = learning.material(learning.variants(some, folds), folds)
+    sources = np.array([one.example.source for one in found.variants])
+    allowed = sources != NOT_LEARNED
+    by_group, fits = learning.out_of_fold(found, learn_from=allowed)
+    by_source, _ = learning.out_of_fold(found, np.unique(sources, return_inverse=True)[1], allowed)
+    return Judged(found, by_group, by_source, fits, folds)
+
+
+# ---------------------------------------------------------------------------------------------------------------- texts
+
+
+def said(sums: learning.Numbers, believed: Calibration) -> list[str | None]:
+    """The answers: a type, or None for "cannot tell"."""
+    chances = learning.probabilities(sums, believed.temperature)
+    return [KINDS[row.argmax()].value if row.max() >= believed.least else None for row in chances]
+
+
+def lexicon_alone(some: Material) -> list[str | None]:
+    """What the lexicon's scores alone would say, as the first version did."""
+    scores = [dict(zip(KINDS, np.expm1(row[:, 0]).tolist(), strict=True)) for row in some.lexicon]
+    return [winner.value if (winner := clear_winner(one)) else None for one in scores]
+
+
+def text_table(judged_: Judged) -> Table:
+    some, believed = judged_.some, judged_.believed
+    truth = [KINDS[one].value for one in some.truth]
+    answers: dict[str, Sequence[str | None]] = {
+        "five expressions": [keyword_vote(one.text).value for one in some.variants],
+        "lexicon alone": lexicon_alone(some),
+        "its group not seen": said(judged_.by_group, believed),
+        "its source not seen": said(judged_.by_source, believed),
+    }
+    table = Table("documents", "n", *answers, title="dominant type: right (wrong)")
+
+    def row(name: str, chosen: Flags) -> None:
+        places = np.flatnonzero(chosen)
+        cells = []
+        for column in answers.values():
+            right = sum(column[at] == truth[at] for at in places)
+            wrong = sum(column[at] not in (None, truth[at]) for at in places)
+            cells.append(f"{right} = {right / len(places):.1%} ({wrong})")
+        table.add_row(name, str(len(places)), *cells)
+
+    sources = np.array(judged_.sources)
+    for source in dict.fromkeys(judged_.sources):
+        row(source, judged_.whole & (sources == source))
+    table.add_section()
+    for kind in KINDS:
+        row(kind.value, judged_.whole & (some.truth == KINDS.index(kind)))
+    table.add_section()
+    row("all", judged_.whole)
+    f1 = [
+        f"{metrics.macro_f1([truth[at] for at in places], [column[at] for at in places]):.3f}"
+        for column in answers.values()
+        for places in [np.flatnonzero(judged_.whole)]
+    ]
+    table.add_row("  macro F1", "", *f1)
+    table.add_section()
+    names = np.array([one.name for one in some.variants])
+    for name in dict.fromkeys(one.name for one in some.variants):
+        if name != "whole":
+            row(name, names == name)
+    return table
+
+
+def confusion_table(judged_: Judged) -> Table:
+    places = np.flatnonzero(judged_.whole)
+    answers = said(judged_.by_source, judged_.believed)
+    counts = metrics.confusion(
+        [KINDS[judged_.some.truth[at]].value for at in places],
+        [answers[at] for at in places],
+        [kind.value for kind in KINDS],
+    )
+    table = Table("true \\ said", *map(str, counts.columns), title="confusion, source not seen")
+    for name, line in counts.iterrows():
+        table.add_row(str(name), *(str(n) if n else "" for n in line))
+    return table
+
+
+def confidence_table(judged_: Judged, plot: Path | None) -> Table:
+    """How far confidence can be believed; the plot is of all variants, their sources not seen."""
+    table = Table(
+        "confidence", "n", f"ECE, {BINS} bins of equal mass", "95 %", "temperature", title="honest confidence"
+    )
+    some, believed = judged_.some, judged_.believed
+    groups = np.array([one.example.group for one in some.variants])
+    for name, sums, chosen in (
+        ("whole texts, group not seen", judged_.by_group, judged_.whole),
+        ("whole texts, source not seen", judged_.by_source, judged_.whole),
+        ("all variants, source not seen", judged_.by_source, np.ones(len(groups), dtype=bool)),
+    ):
+        chances = learning.probabilities(sums[chosen], believed.temperature)
+        sure, right = chances.max(axis=1), chances.argmax(axis=1) == some.truth[chosen]
+
+        def error(rows: npt.NDArray[np.intp], sure: learning.Numbers = sure, right: Flags = right) -> float:
+            return expected_calibration_error(sure[rows].tolist(), right[rows].tolist(), bins=BINS, equal_mass=True)
+
+        found = bootstrap(error, len(sure), seed=20, repeats=400, groups=groups[chosen].tolist(), bounds=(0.0, 1.0))
+        table.add_row(
+            name,
+            str(len(sure)),
+            f"{found.value:.3f}",
+            f"{found.low:.3f} to {found.high:.3f}",
+            f"{believed.temperature:.2f}",
+        )
+        if plot and name.startswith("all"):
+            figure = plots.reliability(reliability(sure.tolist(), right.tolist(), bins=BINS * 2, equal_mass=True))
+            figure.savefig(plot, dpi=110, metadata={"Software": None})
+    return table
+
+
+# -------------------------------------------------------------------------------------------------------------- packets
+
+
+def chain(packet: Packet, pages: Sequence[Heard]) -> Chain:
+    telling = [index for index, page in enumerate(pages) if not sequence.is_thin(page.reading)]
+    signs = sequence.join_signs([pages[index].reading for index in telling], len(pages))
+    own = [next(span for span in packet.truth if span[0] <= index + 1 <= span[1]) for index in telling]
+    return Chain(
+        np.array([sequence.opinion(pages[index]) for index in telling]),
+        np.array([[one.get(name, 0.0) for name in sequence.SIGNS] for one in signs]).reshape(-1, len(sequence.SIGNS)),
+        np.array([after != before for before, after in itertools.pairwise(own)], dtype=bool),
+        np.array([KINDS.index(DocumentType(kind)) for _, _, kind in own]),
+    )
+
+
+def spans(answer: ClassificationOutput) -> list[Span]:
+    return [
+        (one.start_page, one.end_page, one.dominant_type.value if one.dominant_type else None)
+        for one in answer.segments
+    ]
+
+
+class Cut(NamedTuple):
+    """One document's segments, true and said."""
+
+    truth: Sequence[Span]
+    said: Sequence[Span]
+    pages: int
+
+
+def cut_row(name: str, some: Sequence[Cut]) -> list[str]:
+    pages = sum(one.pages for one in some)
+    right = sum(metrics.page_accuracy(one.truth, one.said, one.pages) * one.pages for one in some)
+    found = metrics.pooled(metrics.boundary_scores(one.truth, one.said) for one in some)
+    exact = sum(metrics.is_exact(one.truth, one.said, typed=False) for one in some)
+    typed = sum(metrics.is_exact(one.truth, one.said, typed=True) for one in some)
+    share = f"{exact} = {exact / len(some):.1%}"
+    return [
+        name,
+        str(len(some)),
+        str(pages),
+        f"{right / pages:.1%}",
+        f"{found.f1:.3f}",
+        share,
+        f"{typed / len(some):.1%}",
+    ]
+
+
+class Drawn(NamedTuple):
+    """The packets of each fold, heard by the fold's model."""
+
+    packets: Mapping[int, Sequence[Packet]]
+    chains: Mapping[int, Sequence[Chain]]
+
+    def joins(self, without: int | None = None) -> dict[str, float]:
+        """Learned from all packets, or from those of other folds."""
+        return learning.fit_joins([one for fold, some in self.chains.items() if fold != without for one in some])
+
+
+def drawn(judged_: Judged, some: Sequence[Example]) -> Drawn:
+    made = {
+        fold: packets([one for one in some if judged_.folds[one.group] == fold], PACKETS, 100 + fold)
+        for fold in judged_.fits
+    }
+    chains = {}
+    for fold, those in made.items():
+        known = judged_.known(fold, {"types": 0.0})
+        chains[fold] = [chain(one, [hear(page, known=known) for page in one.bundle.pages]) for one in those]
+    return Drawn(made, chains)
+
+
+def packet_rows(judged_: Judged, drawn_: Drawn) -> list[Cut]:
+    cuts = []
+    for fold, those in drawn_.packets.items():
+        known = judged_.known(fold, drawn_.joins(without=fold))
+        cuts += [Cut(one.truth, spans(classify(one.bundle, known=known)), one.bundle.total_pages) for one in those]
+    return cuts
+
+
+class Real(NamedTuple):
+    """A PDF of ``clinical_pdf`` and its classification by a model without its records."""
+
+    label: Mapping[str, object]
+    bundle: DocumentBundle
+    answer: ClassificationOutput
+
+    @property
+    def cut(self) -> Cut:
+        truth = [(one["start"], one["end"], one["type"]) for one in self.label["segments"]]  # type: ignore[attr-defined]
+        return Cut(truth, spans(self.answer), self.bundle.total_pages)
+
+
+def real(judged_: Judged, joins: Mapping[str, float]) -> list[Real]:
+    labels = [json.loads(line) for line in (DATA / "labels.jsonl").read_text("utf-8").splitlines()]
+    group_of = {one.example.id: one.example.group for one in judged_.some.variants}
+    groups = np.array([one.example.group for one in judged_.some.variants])
+    allowed = np.array(judged_.sources) != NOT_LEARNED
+    found = engine()
+    recogniser = Recogniser(found, seconds=60) if found else None
+    done = []
+    for label in labels:
+        if label["scan"] and recogniser is None:
+            continue
+        records = {group_of[record] for record in label.get("records") or [label["record"]] if record in group_of}
+        what = learning.fit(judged_.some, np.flatnonzero(~np.isin(groups, list(records)) & allowed))
+        known = parse_learned(learning.written(what, judged_.believed, joins))
+        (bundle,) = bundles_of([DATA / label["file"]], recogniser)
+        done.append(Real(label, bundle, classify(bundle, known=known)))
+    return done
+
+
+# ------------------------------------------------------------------------------------------------------------ decisions
+
+
+def decided(bundle: DocumentBundle, answer: ClassificationOutput) -> Outcome:
+    return asyncio.run(RetryOrchestrator().evaluate(bundle, supplied=answer.to_json()))
+
+
+class Decided(NamedTuple):
+    """What became of a document."""
+
+    name: str
+    truth: str
+    outcome: Outcome
+
+    @property
+    def said(self) -> str | None:
+        answer = self.outcome.classification
+        return answer.dominant_type_overall.value if answer and answer.dominant_type_overall else None
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.outcome.verdict.decision is Decision.AUTO_ACCEPT
+
+    @property
+    def stopped_by(self) -> set[str]:
+        return {one.agent for one in self.outcome.issues if one.severity is not IssueSeverity.MINOR}
+
+
+def as_bundle(text: str, name: str) -> DocumentBundle:
+    pages = learning.pages_of(text)
+    return DocumentBundle(
+        doc_id=name, file_path=f"{name}.txt", sha256=name, reader="text", total_pages=len(pages),
+        processing_timestamp="2026-01-01T00:00:00Z", pages=pages,
+    )  # fmt: skip
+
+
+def decisions(judged_: Judged, joins: Mapping[str, float]) -> dict[str, list[Decided]]:
+    """Whole, misread and quoting texts, classified by models that had not seen their group, verified and decided."""
+    made: dict[str, list[Decided]] = {}
+    for variant in judged_.some.variants:
+        if variant.name in {"whole", "misread"} or variant.name.startswith("quotes"):
+            known = judged_.known(judged_.folds[variant.example.group], joins)
+            bundle = as_bundle(variant.text, variant.example.id)
+            outcome = decided(bundle, classify(bundle, known=known))
+            name = "notes that quote a report" if variant.name.startswith("quotes") else f"{variant.name} texts"
+            made.setdefault(name, []).append(Decided(variant.example.id, variant.example.kind.value, outcome))
+    return made
+
+
+def decision_table(made: Mapping[str, Sequence[Decided]]) -> Table:
+    table = Table(
+        "documents",
+        "n",
+        "accepted",
+        "of those wrong",
+        f"upper bound {LEVEL:.0%}",
+        "errors stopped by",
+        title="decisions",
+    )
+    for name, some in made.items():
+        accepted = [one for one in some if one.is_accepted]
+        wrong = [one for one in accepted if one.said != one.truth]
+        errors = [one for one in some if one.said != one.truth]
+        stopped = Counter(agent for one in errors for agent in one.stopped_by)
+        by = ", ".join(f"{agent} {n} of {len(errors)}" for agent, n in sorted(stopped.items())) or "–"
+        bound = upper_bound(len(wrong), len(accepted), LEVEL)
+        table.add_row(name, str(len(some)), f"{len(accepted) / len(some):.1%}", str(len(wrong)), f"{bound:.1%}", by)
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--plot", type=Path, help="where the reliability plot goes")
+    parser.add_argument("--learn", action="store_true", help="write weights.json anew")
+    parser.add_argument("--wrong", type=int, default=0, help="name so many wrong records")
+    chosen = parser.parse_args()
+    console = Console(width=150)
+    some = examples()
+    judged_ = judged(some)
+    console.print(text_table(judged_), confusion_table(judged_), confidence_table(judged_, chosen.plot))
+    drawn_ = drawn(judged_, some)
+    joins = drawn_.joins()
+    if chosen.learn:
+        rows = np.flatnonzero(np.array(judged_.sources) != NOT_LEARNED)
+        data = learning.written(
+            learning.fit(judged_.some, rows),
+            judged_.believed,
+            joins,
+            [one for one in some if one.source != NOT_LEARNED],
+        )
+        WEIGHTS.write_text(learning.as_json(data), "utf-8")
+    table = Table(
+        "packets", "n", "pages", "page type", "boundary F1", "exact", "exact, typed", title="where documents begin"
+    )
+    table.add_row(*cut_row("drawn, texts and packets not seen", packet_rows(judged_, drawn_)))
+    made = decisions(judged_, joins)
+    if DATA.is_dir():
+        files = real(judged_, joins)
+        for name, which in REAL.items():
+            if those := [one for one in files if which(one.label)]:
+                table.add_row(*cut_row(name, [one.cut for one in those]))
+        made["clinical_pdf"] = [
+            Decided(str(one.label["file"]), _most(one.cut.truth), decided(one.bundle, one.answer)) for one in files
+        ]
+    console.print(table, decision_table(made))
+    for name, those in made.items():
+        for one in [one for one in those if one.said != one.truth][: chosen.wrong]:
+            console.print(
+                f"{name}: {one.name} is {one.truth}, said {one.said}, {'accepted' if one.is_accepted else 'escalated'}"
+            )
+
+
+REAL: Mapping[str, Callable[[Mapping[str, object]], bool]] = {
+    "clinical_pdf, singles": lambda label: label["kind"] == "single" and not label["scan"],
+    "clinical_pdf, scans": lambda label: bool(label["scan"]),
+    "clinical_pdf, packets": lambda label: label["kind"] == "multi",
+}
+
+
+def _most(truth: Iterable[Span]) -> str:
+    """The type of most pages."""
+    pages: Counter[str] = Counter()
+    for first, last, kind in truth:
+        pages[str(kind)] += last - first + 1
+    return pages.most_common(1)[0][0]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,319 @@
+"""What the embedded model has learned: the file is checked, a judgement can be explained, and it is learned from texts."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.classification.explanation import lines, why
+from evalkit.classification.judging import hear, judge, softmax, terms
+from evalkit.classification.learned import LEXICON_KINDS, learned, parse_learned
+from evalkit.classification.learning import (
+    Example,
+    Fit,
+    calibration,
+    fold_of,
+    learn,
+    material,
+    misread,
+    names,
+    pages_of,
+    probabilities,
+    read_examples,
+    variants,
+)
+from evalkit.classification.primary_classifier import classify
+from evalkit.classification.schema import DocumentType
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import UsageError
+
+NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
+INVENTED = Path(__file__).parent / "invented.toml"
+
+
+def bundle_of(text: str) -> DocumentBundle:
+    pages = pages_of(text)
+    return DocumentBundle(
+        doc_id="d",
+        file_path="d.pdf",
+        sha256="0" * 64,
+        reader="by hand",
+        total_pages=len(pages),
+        processing_timestamp="2025-01-01T00:00:00Z",
+        pages=pages,
+    )
+
+
+@pytest.fixture
+def data() -> dict[str, Any]:
+    """The shipped file, free to be spoilt."""
+    return copy.deepcopy(json.loads((files("evalkit.classification") / "weights.json").read_text("utf-8")))
+
+
+# ------------------------------------------------------------------------------------------------------- the file
+
+
+def test_the_shipped_file_is_small_and_has_no_names() -> None:
+    file = files("evalkit.classification") / "weights.json"
+    assert len(file.read_bytes()) < 4_000_000
+    assert learned() is learned()
+    assert all(count >= 3 for count in learned().learned_from.values())
+    assert not {"january", "smith", "monday", "john"} & learned().terms.keys()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["schema_version"], 2, "schema_version is 2"),
+        (["version"], 3, "version is no text"),
+        (["types"], ["Other"], "types are not the five"),
+        (["terms"], [], "terms is no JSON object"),
+        (["terms", "MRN 4711"], [0] * 5, "term 'MRN 4711' is not one or two words"),
+        (["terms", "liver"], [0] * 4, "term 'liver' has not 5 numbers"),
+        (["terms", "liver"], [0, 0, 0, 0, "x"], "term 'liver' is 'x'"),
+        (["terms", "liver"], [0, 0, 0, 0, True], "term 'liver' is True"),
+        (["bias"], None, "bias has not 5 numbers"),
+        (["lexicon"], [1.0], f"lexicon has not {len(LEXICON_KINDS)} numbers"),
+        (["temperature"], 0, "temperature is 0"),
+        (["least"], 1.5, "least is 1.5"),
+        (["joins", "title"], math.inf, "join 'title' is inf"),
+        (["joins", "types"], 2, "join 'types' is 2"),
+        (["more"], 1, "unknown key more"),
+    ],
+)
+def test_what_is_wrong_with_the_file_is_named(data: dict[str, Any], path: list[str], value: Any, said: str) -> None:
+    inner = data
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    with pytest.raises(UsageError) as error:
+        parse_learned(data)
+    assert said in error.value.message
+
+
+def test_what_is_missing_is_named(data: dict[str, Any]) -> None:
+    del data["joins"], data["bias"]
+    with pytest.raises(UsageError, match="lacks bias, joins"):
+        parse_learned(data)
+    with pytest.raises(UsageError, match="no JSON object"):
+        parse_learned([])  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------------- judging
+
+NOTE_TEXT = "She presents today with a cough. She denies fever. Plan: fluids, return to clinic in one week."
+
+
+def test_terms_are_words_and_pairs_without_the_furniture() -> None:
+    text = "Gross: 3 RED cm\nis firm"
+    assert [term.text for term in terms(text)] == ["gross", "gross red", "red", "red cm", "cm is", "is firm", "firm"]
+    assert all(text[term.start : term.end].lower().startswith(term.text.split()[0]) for term in terms(text))
+    assert all(text[term.start : term.end].lower().endswith(term.text.split()[-1]) for term in terms(text))
+    assert [term.text for term in terms(text, [(0, 7)])] == ["red", "red cm", "cm is", "is firm", "firm"]
+
+
+def test_probabilities_are_the_sum_of_the_parts() -> None:
+    judgement = judge([hear(page) for page in pages_of(NOTE_TEXT)])
+    sums = [
+        (bias + sum(part.weights[at] for part in judgement.parts)) / judgement.known.temperature
+        for at, bias in enumerate(judgement.known.bias)
+    ]
+    assert list(judgement.probabilities.values()) == pytest.approx(softmax(sums))
+    assert math.fsum(judgement.probabilities.values()) == pytest.approx(1)
+    assert judgement.ranking[0] is NOTE
+
+
+def test_a_higher_temperature_is_less_sure(data: dict[str, Any]) -> None:
+    cool, warm = parse_learned(data), parse_learned(data | {"temperature": 4 * data["temperature"]})
+    sure, unsure = (judge([hear(page, known=known) for page in pages_of(NOTE_TEXT)]) for known in (cool, warm))
+    assert max(unsure.probabilities.values()) < max(sure.probabilities.values())
+
+
+def test_below_the_least_probability_nobody_can_tell(data: dict[str, Any]) -> None:
+    bundle = bundle_of(NOTE_TEXT)
+    assert classify(bundle, known=parse_learned(data | {"least": 0.5})).dominant_type_overall is NOTE
+    told = classify(bundle, known=parse_learned(data | {"least": 1.0}))
+    assert told.dominant_type_overall is None
+    assert told.segments[0].dominant_type is None
+
+
+def test_learned_terms_are_quoted_where_the_lexicon_has_nothing(data: dict[str, Any]) -> None:
+    data["terms"] = {"zebra": [6.0, 0.0, 0.0, 0.0, 0.0], "stripes": [0.0, 6.0, 0.0, 0.0, 0.0]}
+    known = parse_learned(data | {"least": 0.2})
+    (segment,) = classify(bundle_of("a zebra stood here\nzebra and zebra again"), known=known).segments
+    assert segment.dominant_type is NOTE
+    row = next(one for one in segment.segment_composition if one.document_type is NOTE)
+    assert "zebra" in row.top_evidence[0].snippet
+    assert "'zebra' (learned)" in segment.reasoning
+
+
+# ------------------------------------------------------------------------------------------------------- reasons
+
+
+def test_the_reasons_add_up_and_say_where() -> None:
+    bundle = bundle_of(f"OFFICE VISIT\n{NOTE_TEXT}")
+    told = why(bundle, classify(bundle))
+    (segment,) = told.segments
+    assert segment.types[0].document_type is NOTE
+    judgement = judge([hear(page) for page in bundle.pages])
+    first = segment.types[0]
+    assert {reason.what for reason in first.reasons} <= {
+        *(part.name for part in judgement.parts),
+        *(f"lexicon, {kind}" for kind in LEXICON_KINDS),
+    }
+    pages = {reason.what: reason.pages for reason in first.reasons}
+    assert pages["fever"] == (1,)
+    at = list(DocumentType).index(NOTE)
+    spoke = sum(part.weights[at] - sum(part.weights) / 5 for part in judgement.parts) / judgement.known.temperature
+    assert sum(reason.weight for reason in first.reasons) == pytest.approx(spoke, abs=0.01)
+    assert json.dumps(told.to_json())
+
+
+def test_the_reasons_as_lines() -> None:
+    bundle = bundle_of(f"OFFICE VISIT\n{NOTE_TEXT}")
+    shown = "\n".join(lines(bundle, classify(bundle)))
+    assert "page 1: Clinical Note 9" in shown
+    assert "Clinical Note, lexicon: 'office visit' (title) +6.00 (page 1)" in shown
+    assert "Clinical Note, for: lexicon, " in shown
+    assert "against: " in shown
+
+
+# ------------------------------------------------------------------------------------------------------- learning
+
+
+def made_up(count: int = 8) -> list[Example]:
+    """Five types, each with words of its own, one name and one number in each."""
+    words = dict(zip(DocumentType, ("walks", "tissue", "codon", "shadow", "tariff"), strict=True))
+    return [
+        Example(
+            f"{kind.name}{n}", kind, f"The {word} of {n}{n}{n} was seen by Zorblatt. The {word} is here.", f"{kind}{n}"
+        )
+        for kind, word in words.items()
+        for n in range(count)
+    ]
+
+
+def test_learning_finds_the_words_of_each_type_and_no_names() -> None:
+    some = made_up()
+    data, sums, found = learn(some, {"types": 0.5})
+    known = parse_learned(json.loads(json.dumps(data)))
+    for at, word in enumerate(("walks", "tissue", "codon", "shadow", "tariff")):
+        assert max(range(5), key=known.terms[word].__getitem__) == at
+    assert not any("zorblatt" in term for term in known.terms)
+    assert not any(character.isdigit() for term in known.terms for character in term)
+    whole = [row for row, one in enumerate(found.variants) if one.name == "whole"]
+    assert (sums[whole].argmax(axis=1) == found.truth[whole]).all()
+    assert learn(some, {"types": 0.5})[0] == data
+
+
+def test_a_term_of_few_groups_is_not_learned_and_one_source_does_not_speak_for_a_type() -> None:
+    some = made_up()
+    rare = [Example(f"r{n}", OTHER, "xylophone tariff", f"rare{n}") for n in range(3)]
+    shared = [Example(f"s{n}", NOTE, "walks kettle", f"s{n}") for n in range(4)]
+    one_group = [Example(f"o{n}", GENOMIC, "codon kettle", "the same patient") for n in range(9)]
+    data, _, _ = learn([*some, *rare, *shared, *one_group], {"types": 0.5})
+    assert "xylophone" not in data["terms"]
+    assert data["terms"]["kettle"][list(DocumentType).index(GENOMIC)] <= 0 < data["terms"]["kettle"][0]
+
+
+def test_names_are_words_with_a_capital_letter_inside_sentences() -> None:
+    assert names(["seen by Doe and by Doe.", "The liver of Doe. Liver and a liver"]) == {"doe"}
+
+
+def test_groups_stay_together_and_types_are_spread() -> None:
+    folds = fold_of([*made_up(), Example("again", OTHER, "tariff", f"{OTHER}0")])
+    assert set(folds.values()) == set(range(5))
+    assert folds == fold_of(reversed(made_up()))
+
+
+def test_what_is_quoted_in_a_note_is_of_its_own_fold() -> None:
+    texts = [
+        Example("n", NOTE, "walk " * 200, "n"),
+        *(Example(f"r{n}", RADIOLOGY, f"shadow{'abcdefgh'[n]} " * 200, f"r{n}") for n in range(8)),
+    ]
+    folds = {"n": 1} | {f"r{n}": n % 2 for n in range(8)}
+    quoting = [one for one in variants(texts, folds) if one.name.startswith("quotes")]
+    assert len(quoting) == 1
+    assert any(f"shadow{letter}" in quoting[0].text for letter in "bdfh")
+    assert not any(f"shadow{letter}" in quoting[0].text for letter in "aceg")
+
+
+@given(st.text(max_size=60), st.integers())
+def test_misreading_keeps_what_is_no_letter(text: str, seed: int) -> None:
+    assert misread(text, 0.0, random.Random(seed)) == text
+    kept = [character for character in text if not character.isalnum() and character != " "]
+    assert [one for one in misread(text, 0.5, random.Random(seed)) if not one.isalnum() and one != " "] == kept
+
+
+def test_an_overconfident_model_is_cooled_and_asked_for_more() -> None:
+    some = made_up(2)
+    found = material([one for one in variants(some, fold_of(some)) if one.name == "whole"], fold_of(some))
+    right = np.eye(5)[found.truth] * 8
+    assert calibration(right, found).temperature == 1
+    half_wrong = right.copy()
+    half_wrong[::2] = np.roll(right[::2], 1, axis=1)
+    assert calibration(half_wrong, found).temperature > 2
+
+
+def test_the_threshold_is_the_lowest_that_lets_hardly_a_wrong_one_through() -> None:
+    some = made_up(4)
+    found = material([one for one in variants(some, fold_of(some)) if one.name == "whole"], fold_of(some))
+    sums = np.eye(5)[found.truth] * 6
+    sums[0] = np.roll(np.eye(5)[found.truth[0]], 1) * 3.2
+    believed = calibration(sums, found)
+    sure = probabilities(sums, believed.temperature).max(axis=1)
+    assert sure[0] < believed.least < sure[1:].min()
+    assert sure[0] >= believed.least - 0.05
+
+
+def test_sums_do_not_depend_on_the_order_of_texts() -> None:
+    some = made_up(3)
+    folds = fold_of(some)
+    what = Fit(np.ones(4), np.zeros(5), ["codon"], np.ones((1, 5)))
+    rows = np.arange(3)
+    forward, backward = (material(list(variants(some, folds))[:3][::step], folds) for step in (1, -1))
+    assert what.sums(forward, rows) == pytest.approx(what.sums(backward, rows)[::-1])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("x.jsonl", '{"type": "Other"}', "x.jsonl, row 1 has no type or no text"),
+        ("x.jsonl", '{"type": "Other", "text": "a"}\n{"type": "Letter", "text": "b"}', "row 2 has none of the five"),
+        ("x.jsonl", "{", "x.jsonl cannot be read"),
+        ("x.toml", "[[document]]\nid = 3", "x.toml, row 1"),
+        ("x.jsonl", '{"type": "Other", "text": "a"}', "none of type Clinical Note, Pathology Report"),
+    ],
+)
+def test_a_wrong_example_is_named(tmp_path: Path, name: str, content: str, said: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UsageError) as error:
+        read_examples([tmp_path / name])
+    assert said in error.value.message
+
+
+def test_the_command_learns_from_a_folder_by_types(tmp_path: Path) -> None:
+    for one in made_up(5):
+        (tmp_path / "records" / one.kind.value).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "records" / one.kind.value / f"{one.id}.txt").write_text(one.text)
+    command = [sys.executable, "-m", "evalkit.classification.learning", str(tmp_path / "records"), "--to"]
+    done = subprocess.run([*command, str(tmp_path / "w.json")], capture_output=True, text=True, check=True)
+    assert "Of 25 texts, judged without their groups" in done.stdout
+    assert "tariff" in parse_learned(json.loads((tmp_path / "w.json").read_text())).terms
+
+
+def test_the_invented_documents_are_of_all_types() -> None:
+    found = read_examples([INVENTED])
+    assert len({one.id for one in found}) == len(found) > 60

@@ -1,0 +1,335 @@
+"""Planted faults: each is what it says, and who catches it is told truly."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+from builders import (
+    GENOMIC,
+    NOTE,
+    CountingModel,
+    answer,
+    doc2_6,
+    doc2_6_answer,
+    document,
+    evidence,
+    finding,
+    one_segment,
+    only,
+    read,
+    segment,
+)
+
+from evalkit.batch import RunSummary
+from evalkit.classification.orchestrator import RetryOrchestrator
+from evalkit.errors import UsageError
+from evalkit.evaluation import planted_pages
+from evalkit.evaluation.challenge import (
+    CASE_COLUMNS,
+    KIND_COLUMNS,
+    Case,
+    Challenge,
+    challenge,
+    challenged,
+    chosen,
+    conduct,
+    is_same,
+    lines,
+)
+from evalkit.evaluation.faults import BY_ID, FAULTS, Clean, Draft
+from evalkit.llm.model import A, Answer, Model, Question
+from evalkit.settings import Settings
+
+NOTE_PAGE = (
+    "PROGRESS NOTE\nChief complaint: headache.\nThe patient reports no fever and denies nausea.\n"
+    "Blood pressure 128/76, pulse 72.\nWe discussed the options. Follow up in 6 weeks."
+)
+GENOMIC_PAGES = (
+    "Acme Genomics, 12 Elm Street, Tel (555) 555-0100\nGENOMIC REPORT\nDate reported: 02/01/2025\n"
+    "BRCA1 c.5266dupC was detected in a heterozygous state.\nAllele fraction 0.48 at 212x coverage.",
+    "The variant is classified as pathogenic.\nReference sequence NM_007294.4\nLoss of function at chr17.",
+    "TP53 p.R175H was not detected.\nMicrosatellite stable, 4 mutations/mb.",
+)
+
+
+def packet() -> Clean:
+    """A genomic report of three pages and a note of one."""
+    parts = (
+        segment(
+            1,
+            1,
+            3,
+            GENOMIC,
+            only(GENOMIC, evidence("BRCA1 c.5266dupC was detected in a heterozygous state.", 1, "BRCA1")),
+        ),
+        segment(2, 4, 4, NOTE, only(NOTE, evidence("The patient reports no fever and denies nausea.", 4))),
+    )
+    value = answer(*parts, overall=GENOMIC, shares={GENOMIC: 0.75, NOTE: 0.25})
+    return Clean(document(*GENOMIC_PAGES, NOTE_PAGE), read(value))
+
+
+def slides() -> Clean:
+    return Clean(doc2_6(), read(doc2_6_answer()))
+
+
+def plant(cleans: Sequence[Clean], kinds: str = "", model: Model | None = None, **options: int) -> Challenge:
+    faults = chosen(filter(None, kinds.split(",")))
+    return asyncio.run(challenged(cleans, RetryOrchestrator(model), faults, **options))
+
+
+@cache
+def everything() -> Challenge:
+    return plant([slides(), packet()], limit=6, places=4)
+
+
+def shares(made: Challenge) -> Mapping[str, tuple[int, int]]:
+    return {row["kind"]: (row["caught"], row["n"]) for row in made.by_kind().to_dict("records")}
+
+
+# ------------------------------------------------------------------------------------------------ what is planted
+
+
+def test_there_are_at_least_twenty_five_kinds_each_with_a_name_of_its_own() -> None:
+    assert len(FAULTS) == len(BY_ID) >= 25
+    assert {fault.nature for fault in FAULTS} == {"structural", "quote", "semantic"}
+    assert all(fault.seen_by and fault.what for fault in FAULTS)
+
+
+def test_a_clean_answer_stays_as_it_was_and_a_draft_is_another() -> None:
+    clean = packet()
+    before = clean.classification.to_json(), clean.bundle.model_dump()
+    made = plant([clean], limit=3)
+    assert (clean.classification.to_json(), clean.bundle.model_dump()) == before
+    assert made.documents == 1
+    assert len(made.cases) > 60
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
+def test_every_kind_changes_the_answer_or_the_text(fault) -> None:
+    import random
+
+    cleans = [
+        slides(),
+        packet(),
+        *(Clean(bundle, read(one_segment(NOTE, 3, evidence("x", 1)))) for bundle in planted_pages(0, 2)),
+    ]
+    planted = 0
+    for clean in cleans:
+        for seed in range(3):
+            draft = Draft.of(clean)
+            if fault.plant(draft, random.Random(seed)):
+                planted += 1
+                assert (draft.answer, draft.bundle) != (clean.classification.to_json(), clean.bundle)
+                assert len(draft.bundle.pages) == draft.bundle.total_pages
+                for page in draft.bundle.pages:
+                    assert page.text == "\n".join(page.paragraphs)
+                    assert len(page.paragraphs) == len(page.layout_metadata.block_types)
+                    assert all(page.text[start:end].strip() for start, end, *_ in page.words)
+    assert planted or fault.id in ("quote-sign", "boundary-5", "quote-name")
+
+
+def test_the_same_seed_plants_the_same_and_no_case_is_planted_twice() -> None:
+    once, again = (plant([packet()], "structural,semantic", limit=5, seed=4) for _ in range(2))
+    assert once == again
+    assert once.cases != plant([packet()], "structural,semantic", limit=5, seed=5).cases
+    few = plant([packet()], "segment-dropped", limit=50, places=30)
+    assert len(few.cases) == 2  # either segment
+
+
+# ------------------------------------------------------------------------------------------------ who catches it
+
+
+def test_nothing_structural_and_no_invented_quote_passes() -> None:
+    made = everything()
+    structural = [fault.id for fault in FAULTS if fault.nature == "structural"]
+    missed = {kind: n for kind, n in shares(made).items() if kind in structural and n[0] < n[1]}
+    assert missed == {}
+    assert made.alarms == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "agent"),
+    [
+        ("segment-count", "V1"),
+        ("page-overlap", "V2"),
+        ("label-all", "V2"),
+        ("boundary-1", "V2"),
+        ("merged", "V2"),
+        ("quote-invented", "V4"),
+        ("quote-digit", "V4"),
+        ("evidence-courtesy", "V4"),
+        ("evidence-header", "V4"),
+        ("evidence-reference", "V4"),
+        ("trap-vendor", "V3"),
+        ("trap-letterhead", "V3"),
+        ("trap-panel", "V2"),
+        ("trap-boilerplate", "V2"),
+        ("trap-quoted", "V3"),
+        ("instruction", "V3"),
+        ("instruction-hidden", "V3"),
+        ("text-hidden", "V3"),
+    ],
+)
+def test_each_kind_is_caught_by_whom_it_should(kind: str, agent: str) -> None:
+    cases = [case for case in everything().cases if case.kind == kind]
+    assert cases
+    assert all(case.caught for case in cases), [case for case in cases if not case.caught]
+    assert any(agent in case.agents for case in cases)
+    assert agent in BY_ID[kind].seen_by
+
+
+def test_what_a_repair_undoes_is_caught_and_what_it_turns_into_another_answer_is_not() -> None:
+    made = plant([packet()], "page-count,segment-share-sum", limit=8, places=12)
+    outcomes = {case.outcome for case in made.cases}
+    assert outcomes == {"undone", "escalated"}
+    assert all(case.caught and case.decision == "AUTO_ACCEPT" for case in made.cases if case.outcome == "undone")
+    assert all("V1-PAGE-COUNT" in case.codes for case in made.cases if case.kind == "page-count")
+
+
+def test_answers_are_the_same_up_to_shares_that_v2_lets_pass() -> None:
+    one = packet().classification
+    mixture = list(one.document_mixture)
+
+    def moved(by: float):
+        first = mixture[0].model_copy(update={"overall_share": mixture[0].overall_share + by})
+        return one.model_copy(update={"document_mixture": (*mixture[1:], first)})
+
+    assert is_same(one, moved(0.0))
+    assert is_same(one, moved(0.04))
+    assert not is_same(one, moved(0.06))
+    assert not is_same(one, one.model_copy(update={"number_of_segments": 3}))
+
+
+class Silent:
+    """A model that finds nothing."""
+
+    name = "silent"
+
+    async def ask(self, question: Question[A]) -> Answer[A]:
+        return Answer(question, question.answer_type.model_validate({"findings": []}))
+
+
+def test_a_verifier_that_sleeps_is_seen() -> None:
+    awake, asleep = plant([packet()], "semantic"), plant([packet()], "semantic", model=Silent())
+    assert shares(awake)["label-all"][0] > 0
+    assert shares(asleep)["label-all"][0] == shares(asleep)["merged"][0] == 0
+    assert asleep.macro is not None
+    assert awake.macro is not None
+    assert asleep.macro < awake.macro
+    assert {case.outcome for case in asleep.cases if case.kind == "merged"} == {"missed"}
+
+
+def test_a_verifier_that_cannot_answer_has_caught_nothing() -> None:
+    class Tiring(Silent):
+        """It answers about the clean document alone."""
+
+        asked = 0
+
+        async def ask(self, question: Question[A]) -> Answer[A]:
+            self.asked += 1
+            return await super().ask(question) if self.asked <= 3 else Answer(question, None, failure="it timed out")
+
+    made = plant([packet()], "merged,label-all", model=Tiring())
+    assert {case.decision for case in made.cases} == {"ESCALATE_TO_SME"}
+    assert not any(case.caught for case in made.cases)
+    assert all(case.unanswered and case.outcome == "missed" for case in made.cases)
+
+
+def test_a_clean_document_that_escalates_by_itself_is_a_false_alarm_and_gets_no_fault() -> None:
+    model = CountingModel(findings={"V2": [finding("MAJOR")]})
+    made = plant([packet(), slides()], "structural", model=model)
+    assert [alarm.doc_id for alarm in made.alarms] == ["doc2_6", "doc2_6"]
+    assert made.alarms[0].codes == ("V2-SEMANTIC",)
+    assert made.cases == ()
+    assert made.false_alarms[:2] == (1.0, pytest.approx(0.158, abs=0.001))
+    assert made.macro is None
+
+
+def test_an_issue_that_was_there_before_catches_nothing() -> None:
+    """Baseline issues are not new, whatever is planted."""
+    model = CountingModel(findings={"V4": [finding("MINOR")]})
+    made = plant([packet()], "label-all", model=model)
+    assert {case.caught for case in made.cases} == {False}
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+def test_kinds_that_apply_nowhere_are_told_and_counted() -> None:
+    single = Clean(document(NOTE_PAGE), read(one_segment(NOTE, 1, evidence("The patient reports no fever", 1))))
+    made = plant([single], "merged,trap-vendor,segment-count")
+    rows = {row["kind"]: row for row in made.by_kind().to_dict("records")}
+    assert (rows["merged"]["n"], rows["merged"]["skipped"]) == (0, 1)
+    assert (rows["trap-vendor"]["n"], rows["trap-vendor"]["skipped"]) == (0, 1)
+    assert rows["segment-count"]["skipped"] == 0
+    assert list(made.by_kind().columns) == list(KIND_COLUMNS)
+    assert list(made.to_frame().columns) == list(CASE_COLUMNS) == list(Case.__dataclass_fields__)
+
+
+def test_the_table_says_what_was_counted() -> None:
+    def case(kind: str, outcome: str) -> Case:
+        caught = outcome in ("escalated", "undone")
+        return Case("d", kind, "quote", 0, caught, outcome, "MAJOR", ("V4",), ("V4-X",), "AUTO_ACCEPT", "7", False)
+
+    made = Challenge("m", 4, (), (case("label", "escalated"), case("label", "missed"), case("merged", "undone")), {})
+    assert made.macro == pytest.approx(0.75)
+    assert shares(made) == {"label": (1, 2), "merged": (1, 1)}
+    head, rows, tail = lines(made)
+    assert len(rows[0]) == len(head)
+    assert rows[0][:4] == ["label", BY_ID["label"].what, "2", "50.0 %"]
+    assert rows[0][-2] == "1 missed"
+    assert "75.0 %" in tail[0]
+    assert tail[1].startswith("False alarms: 0 of 4 documents")
+
+
+# ------------------------------------------------------------------------------------------------ folders and files
+
+
+def test_an_output_folder_is_read_and_not_touched(finished: RunSummary) -> None:
+    def state() -> dict[str, tuple[int, bytes]]:
+        files = sorted(path for path in Path(finished.output).rglob("*") if path.is_file())
+        return {str(path): (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+    before = state()
+    made = conduct([finished.output], kinds=["structural"], limit=2)
+    assert state() == before
+    accepted = [one.doc_id for one in finished.documents if one.decision == "AUTO_ACCEPT"]
+    assert made.documents == len(accepted)
+    assert {case.doc_id for case in made.cases} <= set(accepted)
+    assert all(case.caught for case in made.cases)
+    assert made.macro == 1.0
+
+
+def test_pdfs_count_if_they_are_accepted_or_their_answer_is_given(samples: Path, tmp_path: Path) -> None:
+    paths = [samples / "clinical_note.pdf", samples / "quest_cbc.pdf"]
+    table = challenge(paths, kinds=["segment-count", "quote-invented"], limit=3)
+    assert list(table["caught"]) == [3, 3]
+    given = samples / "classifications" / "segment_count.json"
+    (tmp_path / given.name).write_text(given.read_text())
+    words = [samples / "segment_count.pdf", samples / "poor_scan.pdf", tmp_path / "gone"]
+    without_ocr = Settings.load(ocr="none")
+    made = conduct(words, classifications=tmp_path, kinds=["merged"], limit=3, settings=without_ocr)
+    assert (made.documents, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
+    assert sorted("gone" in problem for problem in made.problems) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [({"kinds": ["nonsense"]}, "CHALLENGE-KIND"), ({"model": "nobody:x"}, None), ({}, "CHALLENGE-NOTHING")],
+)
+def test_what_cannot_be_challenged_is_said(tmp_path: Path, words: dict, code: str | None) -> None:
+    (tmp_path / "results").mkdir()
+    with pytest.raises(UsageError) as refused:
+        conduct([tmp_path], **words)
+    assert refused.value.remedy
+    assert code in (None, refused.value.code)
+
+
+def test_nothing_of_the_documents_is_told() -> None:
+    told = json.dumps(plant([packet()], limit=2).to_json(), default=str)
+    assert not any(word in told for word in ("c.5266dupC", "headache", "Acme Genomics"))

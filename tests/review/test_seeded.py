@@ -1,0 +1,312 @@
+"""Seeded cases: like any other until they are answered, told afterwards, and never a word about the document."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from review.conftest import Build, Clock, Desk
+from review.seeding import NOTE, PATHOLOGY, decided, drawn, escalated, other_files
+
+from evalkit.batch.identity import find
+from evalkit.batch.reindex import reindex
+from evalkit.classification.schema import DocumentType
+from evalkit.errors import EvalkitError, ReviewRefused, UsageError
+from evalkit.evaluation.export import export_ground_truth
+from evalkit.evaluation.ground_truth import read_truths
+from evalkit.evaluation.seeding import sample_seeded
+from evalkit.evaluation.study import read_study
+from evalkit.review import Desk as Tab
+from evalkit.review import Draft
+from evalkit.review.ground_truth import project
+from evalkit.review.opinions import Opinions, reproject
+from evalkit.review.queue import QueueView
+from evalkit.review.roster import Roster
+from evalkit.review.seeded import described, seeded_cases
+from evalkit.review.submission import Submitter
+from evalkit.store import seeded_name
+
+
+@pytest.fixture
+def seeded(desk: Desk, build: type[Build]) -> Any:
+    decided(desk, build)
+    return drawn(desk)
+
+
+def otherwise(draft: Draft) -> Draft:
+    """The file is said to be of another type than it is shown as."""
+    return draft.with_dominant(next(kind for kind in DocumentType if kind is not draft.dominant_type))
+
+
+# ------------------------------------------------------------------------------------ before it is answered
+
+
+def test_nothing_on_the_screen_tells_it_from_another_case(desk: Desk, build: type[Build], tab: Any) -> None:
+    decided(desk, build)
+    escalated(desk, build, "plain")
+    seeded = drawn(desk)
+    case_id = seeded.packet.case_id
+    rows = {row.case_id: row for row in tab("dr_second").queue(QueueView(show_finished=True)).rows}
+    assert set(rows) == {case_id, "plain"}, "the finished case of its document would tell, and give the answer away"
+    fields = {name for name in vars(rows["plain"]) if getattr(rows["plain"], name) != getattr(rows[case_id], name)}
+    assert fields <= {"case_id", "doc_id", "dominant_type"}
+    assert rows[case_id].doc_id == case_id
+    case, plain = tab("dr_second").open(case_id), tab("dr_second").open("plain")
+    assert re.fullmatch(r"doc2_6-[0-9a-f]{8}", case_id), "what a second document of that name is called"
+    said = {"planted", "request", "reviews", "opinions", "deferral", "is_completed", "is_blind", "revision"}
+    assert all(getattr(case, name) == getattr(plain, name) for name in said)
+    shown, ordinary = case.packet.model_dump(), plain.packet.model_dump()
+    assert {name for name in shown if shown[name] != ordinary[name]} <= {
+        *("case_id", "doc_id", "document_bundle_path", "classification", "production_differs"),
+    }
+
+
+def test_its_answer_cannot_be_read_elsewhere_before_it_is_given(desk: Desk, seeded: Any, tab: Any) -> None:
+    with pytest.raises(ReviewRefused) as refused:
+        tab("dr_second").open("doc2_6")
+    assert refused.value.code == "REVIEW-AWAITED"
+    assert desk.helper("dr_second").reviews("doc2_6") == []
+    assert tab("dr_first").open("doc2_6").is_completed, "whoever decided it knows it anyway"
+    desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
+    assert tab("dr_second").open("doc2_6").is_completed
+
+
+def test_nobody_gets_it_who_decided_the_document(desk: Desk, seeded: Any, tab: Any) -> None:
+    case_id = seeded.packet.case_id
+    assert tab("dr_first").next_case() is None
+    assert [row.is_barred for row in tab("dr_first").queue().rows] == [True]
+    assert tab("dr_second").next_case() == case_id
+    with pytest.raises(ReviewRefused, match="needs another expert"):
+        tab("dr_first").open(case_id)
+    with pytest.raises(ReviewRefused, match="needs another expert"):
+        desk.helper("dr_first").save_review(case_id, agrees=True)
+    assert not desk.files.exists(f"reviews/{case_id}/0001.json")
+
+
+def test_whoever_decides_the_document_later_does_not_get_it_either(desk: Desk, build: type[Build], tab: Any) -> None:
+    decided(desk, build)
+    desk.helper("dr_first").reopen("doc2_6", "once more")
+    desk.helper("dr_third").save_review("doc2_6", agrees=True)
+    drawn(desk)
+    assert tab("dr_third").next_case() is None
+    assert tab("dr_first").next_case() is None, "an answer that was undone is known all the same"
+
+
+def test_where_everybody_knows_the_documents_it_is_said(desk: Desk, build: type[Build]) -> None:
+    decided(desk, build)
+    Roster(desk.files).add("dr_first")
+    with pytest.raises(UsageError) as refused:
+        drawn(desk)
+    assert refused.value.code == "SAMPLE-NOBODY"
+    assert "evalkit reviewers add" in refused.value.remedy
+    Roster(desk.files).add("dr_second")
+    case_id = drawn(desk).packet.case_id
+    (desk.root / "reviewers.json").unlink()
+    Roster(desk.files).add("dr_first")  # dr_second has left
+    assert [one.standing for one in read_study(desk.root).seeded] == ["nobody"]
+    decided(desk, build, "another", reviewer="dr_third")
+    made = sample_seeded(desk.root, 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z")
+    assert made.nobody == (case_id,)
+    assert [one.doc_id for one in made.cases] == ["another"], "a document serves once"
+
+
+# ------------------------------------------------------------------------------------------- the answer
+
+
+def test_the_expert_is_told_at_once_and_the_answer_stands(desk: Desk, seeded: Any, tab: Any) -> None:
+    case_id, mine = seeded.packet.case_id, tab("dr_second")
+    case = mine.open(case_id)
+    seen = case.draft
+    for page in range(1, 5):
+        seen = seen.seen_page(page)
+    for issue in case.packet.open_issues:
+        seen = seen.seen_evidence(issue.issue_id)
+    done = mine.submit(case_id, seen, validate=True)
+    assert described(seeded.fault) in done.planted
+    assert "uncorrected" in done.planted
+    assert done.review.seeded
+    assert not mine.can_undo
+    assert mine.open(case_id).planted == done.planted
+    for again in (
+        lambda: desk.helper("dr_second").reopen(case_id, "now I know"),
+        lambda: desk.helper("dr_third").save_review(case_id, agrees=True),
+    ):
+        with pytest.raises(ReviewRefused) as refused:
+            again()
+        assert refused.value.code == "REVIEW-SEEDED"
+
+
+def test_who_corrects_it_is_thanked(desk: Desk, seeded: Any, tab: Any) -> None:
+    mine = tab("dr_second")
+    case = mine.open(seeded.packet.case_id)
+    draft = case.draft
+    for start in (one.start_page for one in draft.segments[1:]):
+        draft = draft.split_at(start)
+    draft = draft.split_at(4).with_type(0, DocumentType(PATHOLOGY)).with_type(1, DocumentType(NOTE))
+    assert "You saw it" in mine.submit(seeded.packet.case_id, draft).planted
+
+
+def test_a_colleague_is_never_asked_about_it(desk: Desk, seeded: Any, tab: Any) -> None:
+    case_id, mine = seeded.packet.case_id, tab("dr_second")
+    draft = otherwise(mine.open(case_id).draft)
+    done = mine.ask_second(case_id, draft, "please look at it")
+    assert done.planted
+    assert [row.case_id for row in tab("dr_third").queue().rows] == []
+
+
+def test_whoever_was_told_the_answer_gives_no_second_opinion(desk: Desk, seeded: Any, tab: Any) -> None:
+    desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
+    desk.helper("dr_first").reopen("doc2_6", "I doubt it")
+    first = tab("dr_first")
+    first.ask_second("doc2_6", otherwise(first.open("doc2_6").draft), "is it one?")
+    assert (tab("dr_second").next_case(), tab("dr_third").next_case()) == (None, "doc2_6.second")
+
+
+def test_what_was_planted_is_told_even_where_it_can_no_longer_be_read(desk: Desk, seeded: Any, tab: Any) -> None:
+    mine = tab("dr_second")
+    draft = otherwise(mine.open(seeded.packet.case_id).draft)
+    (desk.root / seeded_name(seeded.packet.case_id)).write_text("torn")
+    assert "A fault was planted" in mine.submit(seeded.packet.case_id, draft).planted
+    assert len(read_study(desk.root).problems) == 1
+
+
+# ---------------------------------------------------------------------------- nothing of it becomes true
+
+_TYPES = st.sampled_from([kind.value for kind in DocumentType])
+_ONE = st.fixed_dictionaries({"agrees": st.just(True)}, optional={"vouched": st.just(["dominant_type", "segments"])})
+_TYPE = st.fixed_dictionaries({"corrected_dominant_type": _TYPES})
+_CUT = st.tuples(st.integers(1, 3), _TYPES, _TYPES).map(
+    lambda cut: {"corrected_segments": [(1, cut[0], cut[1]), (cut[0] + 1, 4, cut[2])]}
+)
+_WHOLE = _TYPES.map(lambda kind: {"corrected_segments": [(1, 4, kind)]})
+_CANNOT = st.just({"undeterminable": "illegible"})
+_SAID = st.one_of(_ONE, _TYPE, _CUT, _WHOLE, _CANNOT)
+
+
+def _known(root: Path) -> tuple[Any, ...]:
+    study = read_study(root)
+    rows = root.parent / "rows.jsonl"
+    export_ground_truth(root, rows, silver=True)
+    return study.documents, study.problems, rows.read_bytes()
+
+
+@settings(max_examples=25, deadline=None)
+@given(said=_SAID, seed=st.integers(0, 9).map(str), second=st.booleans(), heals=st.booleans())
+def test_whatever_is_submitted_nothing_of_the_document_changes(
+    said: dict[str, Any], seed: str, second: bool, heals: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        desk = Desk(Path(folder) / "output")
+        decided(desk, Build)
+        before = _known(desk.root)
+        seeded = drawn(desk, seed)
+        case_id = seeded.packet.case_id
+        files = other_files(desk.root, case_id)
+        if second:
+            mine = Tab(desk.root, "dr_second", "tab", clock=Clock())
+            mine.ask_second(case_id, otherwise(mine.open(case_id).draft), "whatever")
+            mine.close()
+        else:
+            desk.helper("dr_second").save_review(case_id, **said)
+        if heals:
+            reindex(desk.root)
+        assert other_files(desk.root, case_id) == files
+        assert not desk.files.exists(f"ground_truth/gt_{case_id}.json")
+        assert _known(desk.root) == before
+        (review,) = Opinions.read(desk.files, case_id).chains[case_id]
+        assert review[1].seeded
+        desk.index.close()
+
+
+def test_no_loss_of_files_makes_a_planted_answer_true(desk: Desk, seeded: Any) -> None:
+    case_id = seeded.packet.case_id
+    desk.helper("dr_second").save_review(case_id, agrees=True)
+    (desk.root / seeded_name(case_id)).unlink()
+    reproject(desk.files, case_id)
+    assert desk.truth(case_id) is None
+    # Packet and review each forbid it alone.
+    ((number, review),) = Opinions.read(desk.files, case_id).chains[case_id]
+    unmarked = review.model_copy(update={"seeded": False})
+    ordinary = seeded.packet.model_copy(update={"document_bundle_path": f"document_bundles/{case_id}.json"})
+    assert project(ordinary, [(number, unmarked)]) is not None
+    assert project(ordinary, [(number, review)]) is None
+    assert project(seeded.packet, [(number, unmarked)]) is None
+
+
+def test_a_marked_review_is_kept_apart_wherever_it_lies(desk: Desk, seeded: Any) -> None:
+    before = _known(desk.root), read_truths(desk.root)
+    desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
+    stray = desk.root / "reviews/doc2_6.second/0001.json"
+    stray.parent.mkdir(mode=0o700)
+    stray.write_bytes((desk.root / f"reviews/{seeded.packet.case_id}/0001.json").read_bytes())
+    assert (_known(desk.root), read_truths(desk.root)) == before
+
+
+def test_no_document_is_ever_called_like_a_seeded_case(desk: Desk, seeded: Any, tmp_path: Path) -> None:
+    path = tmp_path / f"{seeded.packet.case_id}.pdf"
+    path.write_bytes(b"%PDF-1.4")
+    reserved = [case_id for case_id, _ in seeded_cases(desk.files)]
+    (source,) = find([path], {}, reserved).sources
+    assert source.doc_id != seeded.packet.case_id
+
+
+# --------------------------------------------------------------------------------------- crashes and changes
+
+
+def test_a_draw_that_was_broken_off_is_finished_by_reindex(desk: Desk, seeded: Any, tab: Any) -> None:
+    case_id = seeded.packet.case_id
+    stored = (desk.root / f"sme_packets/sme_packet_{case_id}.json").read_bytes()
+    (desk.root / f"sme_packets/sme_packet_{case_id}.json").unlink()
+    for _ in range(2):
+        reindex(desk.root)
+        assert (desk.root / f"sme_packets/sme_packet_{case_id}.json").read_bytes() == stored
+    assert tab("dr_second").next_case() == case_id
+    assert tab("dr_first").next_case() is None, "the rebuilt index knows who must not do it"
+
+
+def test_where_the_truth_changes_a_waiting_case_is_taken_back(desk: Desk, seeded: Any, tab: Any) -> None:
+    desk.helper("dr_first").reopen("doc2_6", "it was wrong")
+    assert [row.case_id for row in tab("dr_second").queue().rows] == ["doc2_6"]
+    desk.helper("dr_first").save_review("doc2_6", corrected_segments=[(1, 4, NOTE)])
+    reindex(desk.root)
+    assert [row.case_id for row in tab("dr_second").queue().rows] == []
+    assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
+
+
+def test_a_case_that_somebody_has_begun_stays_and_counts_for_nothing(
+    desk: Desk, seeded: Any, tab: Any, clock: Clock
+) -> None:
+    case_id, mine = seeded.packet.case_id, tab("dr_second")
+    draft = otherwise(mine.open(case_id).draft)
+    Submitter(desk.files, desk.index, "dr_first", clock).reopen("doc2_6", "it was wrong", base_revision=None)
+    assert mine.submit(case_id, draft).planted
+    assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
+
+
+def test_what_cannot_be_drawn_is_said(desk: Desk, build: type[Build]) -> None:
+    decided(desk, build, undeterminable="illegible")
+    for number, code in ((0, "SAMPLE-NUMBER"), (1, "SAMPLE-NOTHING-LEFT")):
+        with pytest.raises(EvalkitError) as refused:
+            sample_seeded(desk.root, number, seed="one", drawn_at="2025-02-02T00:00:00.000Z")
+        assert refused.value.code == code
+
+
+def test_equal_draws_are_equal(desk: Desk, build: type[Build], tmp_path: Path) -> None:
+    other = Desk(tmp_path / "other")
+    for one in (desk, other):
+        decided(one, build)
+    assert drawn(desk) == drawn(other)
+    assert {drawn_kind(tmp_path / seed, build, seed) for seed in "abcdefghij"} == {"type", "boundary", "joined"}
+
+
+def drawn_kind(root: Path, build: type[Build], seed: str) -> str:
+    desk = Desk(root)
+    decided(desk, build)
+    kind: str = drawn(desk, seed).fault.kind
+    desk.index.close()
+    return kind
