@@ -20,6 +20,8 @@ import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -382,6 +384,13 @@ def names(texts: Iterable[str]) -> set[str]:
     return {word for word, times in capital.items() if times >= _NAME * (times + small[word])}
 
 
+@cache
+def given_names() -> frozenset[str]:
+    """Common ones, of ``given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
+    data = tomllib.loads((files("evalkit.classification") / "given_names.toml").read_text("utf-8"))
+    return frozenset(data["names"].split())
+
+
 def vocabulary(some: Material, rows: npt.NDArray[np.intp], least_groups: int = LEAST_GROUPS) -> list[str]:
     """The terms that enough groups share and that are no names, sorted."""
     groups: dict[str, set[str]] = defaultdict(set)
@@ -389,7 +398,7 @@ def vocabulary(some: Material, rows: npt.NDArray[np.intp], least_groups: int = L
     for row in whole:
         for term in some.words[row]:
             groups[term].add(some.variants[row].example.group)
-    barred = names(some.variants[row].text for row in whole) | _NO_TERMS
+    barred = names(some.variants[row].text for row in whole) | given_names() | _NO_TERMS
     return sorted(
         term
         for term, those in groups.items()

@@ -25,6 +25,7 @@ from evalkit.classification.learning import (
     Fit,
     calibration,
     fold_of,
+    given_names,
     learn,
     material,
     misread,
@@ -70,7 +71,9 @@ def test_the_shipped_file_is_small_and_has_no_names() -> None:
     assert len(file.read_bytes()) < 4_000_000
     assert learned() is learned()
     assert all(count >= 3 for count in learned().learned_from.values())
-    assert not {"january", "smith", "monday", "john"} & learned().terms.keys()
+    words = {word for term in learned().terms for word in term.split()}
+    assert not words & given_names()
+    assert not words & {"january", "smith", "monday", "john"}
 
 
 @pytest.mark.parametrize(
@@ -235,6 +238,13 @@ def test_a_term_of_few_groups_is_not_learned_and_one_source_does_not_speak_for_a
     data, _, _ = learn([*some, *rare, *shared, *one_group], {"types": 0.5})
     assert "xylophone" not in data["terms"]
     assert data["terms"]["kettle"][list(DocumentType).index(GENOMIC)] <= 0 < data["terms"]["kettle"][0]
+
+
+def test_common_given_names_are_not_learned_however_they_are_written() -> None:
+    headed = [Example(f"h{n}", NOTE, f"name: alice {n}. walks", f"h{n}") for n in range(8)]
+    data, _, _ = learn([*made_up(), *headed], {"types": 0.5})
+    assert "walks" in data["terms"]
+    assert not any("alice" in term for term in data["terms"])
 
 
 def test_names_are_words_with_a_capital_letter_inside_sentences() -> None:
