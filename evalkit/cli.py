@@ -170,11 +170,11 @@ def show(
     from evalkit.classification.result import DocumentFailure
     from evalkit.issue import by_severity
     from evalkit.review.packet import issue_text
-    from evalkit.review.stored import read_result
+    from evalkit.review.seeded import shown_result
     from evalkit.store import Files
 
     files = Files(_existing(output))
-    result = read_result(files, doc_id)
+    result = shown_result(files, doc_id)
     if as_json:
         _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
         return
@@ -188,21 +188,23 @@ def show(
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
         from evalkit.classification.explanation import lines
+        from evalkit.review.seeded import shown_document
         from evalkit.review.stored import read_bundle
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
-        for line in lines(read_bundle(files, doc_id), result.classification):
+        for line in lines(read_bundle(files, shown_document(files, doc_id)), result.classification):
             typer.echo(line)
 
 
 def _reasons(files: Files, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
     from evalkit.classification.explanation import why
     from evalkit.classification.result import DocumentFailure
+    from evalkit.review.seeded import shown_document
     from evalkit.review.stored import read_bundle
 
     if isinstance(result, DocumentFailure) or result.classification is None:
         return {"why": None}
-    return {"why": why(read_bundle(files, result.doc_id), result.classification).to_json()}
+    return {"why": why(read_bundle(files, shown_document(files, result.doc_id)), result.classification).to_json()}
 
 
 class ExportFormat(StrEnum):

@@ -6,12 +6,13 @@ lexicon's and the learned ones; of what a pattern matched, only the pattern's gr
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalkit.classification.judging import Heard, Judgement, hear, judge
+from evalkit.classification.judging import Heard, Judgement, hear, heed, judge
 from evalkit.classification.learned import Learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.schema import ClassificationOutput, DocumentType
@@ -104,10 +105,11 @@ def _places(pages: Sequence[Heard]) -> dict[str, tuple[int, ...]]:
 
 def _reasons(judgement: Judgement, kind: DocumentType, where: dict[str, tuple[int, ...]]) -> Iterator[Reason]:
     at = list(DocumentType).index(kind)
+    scale = heed(math.fsum(judgement.scores.values())) / judgement.known.temperature
     pulls = (
         Reason(
             part.name if part.is_term else f"lexicon, {part.name}",
-            round((part.weights[at] - sum(part.weights) / len(part.weights)) / judgement.known.temperature, 3),
+            round((part.weights[at] - sum(part.weights) / len(part.weights)) * scale, 3),
             where[part.name] if part.is_term else (),
         )
         for part in judgement.parts

@@ -25,6 +25,8 @@ _EDGE, _LEAST_EDGE = 0.15, 250
 _LEAST_TERMS = 40
 #: Added to the sum that shares are shares of: what hardly speaks has no share.
 _SILENCE = 5.0
+#: So much of the lexicon's evidence is believed by half.
+_LITTLE = 3.0
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _SHORTEST = 3
 
@@ -80,20 +82,32 @@ class Judgement:
 
     @cached_property
     def probabilities(self) -> dict[DocumentType, float]:
-        """How probable each type is; they sum to 1."""
+        """How probable each type is; they sum to 1. What says little is believed little."""
+        return self._chances(heed(math.fsum(self.scores.values())))
+
+    @property
+    def unweighed(self) -> dict[DocumentType, float]:
+        """As ``probabilities``, however little was said."""
+        return self._chances(1.0)
+
+    def _chances(self, factor: float) -> dict[DocumentType, float]:
+        scale = factor / self.known.temperature
+        return dict(zip(DocumentType, softmax([one * scale for one in self._sums]), strict=True))
+
+    @cached_property
+    def _sums(self) -> list[float]:
         rows = self.known.terms
         each = term_value(len(self.terms))
         spoke = [sum(column) * each for column in zip(*(rows[term] for term in self.terms), strict=True)]
         heard = list(zip(self.known.lexicon, self.kinds.values(), strict=True))
-        sums = [
+        return [
             bias + sum(weight * row[at] for weight, row in heard) + (spoke[at] if spoke else 0.0)
             for at, bias in enumerate(self.known.bias)
         ]
-        return dict(zip(DocumentType, softmax([one / self.known.temperature for one in sums]), strict=True))
 
     @property
     def parts(self) -> Iterator[Part]:
-        """Everything that spoke; with the bias and divided by the temperature, its sum makes the probabilities."""
+        """Everything that spoke; with the bias, heeded and divided by the temperature, its sum makes the probabilities."""
         for weight, (name, row) in zip(self.known.lexicon, self.kinds.items(), strict=True):
             yield Part(name, tuple(weight * one for one in row), is_term=False)
         each = term_value(len(self.terms))
@@ -104,6 +118,11 @@ class Judgement:
     def ranking(self) -> list[DocumentType]:
         """The types, the most probable first."""
         return sorted(DocumentType, key=lambda kind: -self.probabilities[kind])
+
+
+def heed(said: float) -> float:
+    """How much is believed of what the lexicon's scores, which sum to ``said``, and the terms beside them say: 0 to 1."""
+    return said / (said + _LITTLE)
 
 
 def softmax(sums: Sequence[float]) -> list[float]:

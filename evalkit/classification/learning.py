@@ -28,7 +28,7 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_matrix
 
-from evalkit.classification.judging import lexicon_features, term_value, terms
+from evalkit.classification.judging import heed, lexicon_features, term_value, terms
 from evalkit.classification.learned import LEXICON_KINDS, learned
 from evalkit.classification.lexicon import read_page
 from evalkit.classification.schema import DocumentType
@@ -426,8 +426,10 @@ class Fit(NamedTuple):
     """One row a term, one column a type."""
 
     def sums(self, some: Material, rows: npt.NDArray[np.intp]) -> Numbers:
-        """What speaks for each type of these variants, added up."""
-        return np.asarray(some.lexicon[rows] @ self.lexicon + _matrix(some, rows, self.terms) @ self.rows + self.bias)
+        """What speaks for each type of these variants, added up and heeded."""
+        spoke = some.lexicon[rows] @ self.lexicon + _matrix(some, rows, self.terms) @ self.rows + self.bias
+        said = np.expm1(some.lexicon[rows, :, LEXICON_KINDS.index("evidence")]).sum(axis=1)
+        return np.asarray(spoke * np.array([[heed(one)] for one in said.tolist()]))
 
 
 def fit(some: Material, rows: npt.NDArray[np.intp], least_groups: int = LEAST_GROUPS) -> Fit:

@@ -291,7 +291,7 @@ def _reasoning(verdict: _Verdict) -> str:
     if verdict.dominant_type is None:
         named = f" ({strongest})" if strongest else ""
         return f"Too little or too even evidence to tell: most speaks for {first.value}{named}, then {second.value}.{doubts}"
-    against = _strongest_terms(verdict, second)
+    against = _strongest_terms(verdict, second) if verdict.scores[second] else ""
     rest = f"; {second.value} is next ({against})" if against else "; nothing speaks for another type"
     return f"Strongest signs of {first.value}: {strongest}{rest}.{doubts}"
 
@@ -321,10 +321,10 @@ def _self_evaluation(documents: Sequence[_Verdict]) -> str:
         return "There is no page."
     closest = min(range(len(documents)), key=lambda index: _sureness(documents[index]))
     first, second = documents[closest].ranking[:2]
-    probabilities = documents[closest].judgement.probabilities
+    judgement = documents[closest].judgement
     return (
         f"Computed from lexicon {lexicon().version} and weights {documents[0].pages[0].known.version} without a language model; least sure "
-        f"of segment {closest + 1}: {first.value} {probabilities[first]:.0%}, {second.value} {probabilities[second]:.0%}."
+        f"of segment {closest + 1}: {first.value} {_confidence(judgement, first):.0%}, {second.value} {_confidence(judgement, second):.0%}."
     )
 
 

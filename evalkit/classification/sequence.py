@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from evalkit.classification.judging import Heard
+from evalkit.classification.judging import Heard, heed
 from evalkit.classification.lexicon import PageReading
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
@@ -29,7 +29,7 @@ BEGINS = 0.5
 _DOUBTFUL = 0.1
 
 _START = 3.0
-_LEAST_OPINION, _LITTLE = 0.002, 3.0
+_LEAST_OPINION = 0.002
 _SHORT, _FULL, _TOO_FEW = 0.6, 0.82, 2
 _TYPE_SIZE, _MARGIN, _SOME_WORDS = 0.06, 0.015, 8
 _STARTS = frozenset(
@@ -140,9 +140,8 @@ def is_thin(reading: PageReading) -> bool:
 def opinion(page: Heard) -> tuple[float, ...]:
     """How much better each type explains the page than the average of all: logarithms, less where it says little."""
     judgement = page.judgement
-    said = math.fsum(judgement.scores.values())
-    heeded = said / (said + _LITTLE)
-    chances = (max(judgement.probabilities[kind], _LEAST_OPINION) for kind in DocumentType)
+    heeded = heed(math.fsum(judgement.scores.values()))
+    chances = (max(chance, _LEAST_OPINION) for chance in judgement.unweighed.values())
     return tuple(heeded * math.log(chance * len(DocumentType)) for chance in chances)
 
 

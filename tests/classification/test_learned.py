@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.explanation import lines, why
-from evalkit.classification.judging import hear, judge, softmax, terms
+from evalkit.classification.judging import hear, heed, judge, softmax, terms
 from evalkit.classification.learned import LEXICON_KINDS, learned, parse_learned
 from evalkit.classification.learning import (
     Example,
@@ -127,7 +127,9 @@ def test_terms_are_words_and_pairs_without_the_furniture() -> None:
 def test_probabilities_are_the_sum_of_the_parts() -> None:
     judgement = judge([hear(page) for page in pages_of(NOTE_TEXT)])
     sums = [
-        (bias + sum(part.weights[at] for part in judgement.parts)) / judgement.known.temperature
+        (bias + sum(part.weights[at] for part in judgement.parts))
+        * heed(sum(judgement.scores.values()))
+        / judgement.known.temperature
         for at, bias in enumerate(judgement.known.bias)
     ]
     assert list(judgement.probabilities.values()) == pytest.approx(softmax(sums))
@@ -176,7 +178,11 @@ def test_the_reasons_add_up_and_say_where() -> None:
     pages = {reason.what: reason.pages for reason in first.reasons}
     assert pages["fever"] == (1,)
     at = list(DocumentType).index(NOTE)
-    spoke = sum(part.weights[at] - sum(part.weights) / 5 for part in judgement.parts) / judgement.known.temperature
+    spoke = (
+        sum(part.weights[at] - sum(part.weights) / 5 for part in judgement.parts)
+        * heed(sum(judgement.scores.values()))
+        / judgement.known.temperature
+    )
     assert sum(reason.weight for reason in first.reasons) == pytest.approx(spoke, abs=0.01)
     assert json.dumps(told.to_json())
 
@@ -198,7 +204,10 @@ def made_up(count: int = 8) -> list[Example]:
     words = dict(zip(DocumentType, ("walks", "tissue", "codon", "shadow", "tariff"), strict=True))
     return [
         Example(
-            f"{kind.name}{n}", kind, f"The {word} of {n}{n}{n} was seen by Zorblatt. The {word} is here.", f"{kind}{n}"
+            f"{kind.name}{n}",
+            kind,
+            f"The {word} of {n}{n}{n} was seen by Zorblatt. The {word} is a tumor.",
+            f"{kind}{n}",
         )
         for kind, word in words.items()
         for n in range(count)

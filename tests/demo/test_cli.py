@@ -323,3 +323,17 @@ def test_a_damaged_index_is_one_line(finished: RunSummary, tmp_path: Path) -> No
     assert shown.returncode == 1
     assert "reindex" in shown.stderr
     assert len(shown.stderr.strip().splitlines()) == 1
+
+
+def test_show_says_why(finished: RunSummary) -> None:
+    output = finished.output
+    shown = evalkit_command("show", "radiology_report", "--why", "--output", output).stdout
+    assert "What speaks on its pages, by the built-in model:" in shown
+    assert "Radiology Report, lexicon: '" in shown
+    assert "Radiology Report, for: " in shown
+    told = json.loads(evalkit_command("show", "doc2_6", "--why", "--json", "--output", output).stdout)
+    assert [segment["types"][0]["document_type"] for segment in told["why"]["segments"]][:1] == ["Genomic Report"]
+    assert any(one["probability"] > 0.5 for one in told["why"]["beginnings"])
+    unread = json.loads(evalkit_command("show", "poor_scan", "--why", "--json", "--output", output).stdout)
+    assert unread["why"] is None
+    assert "why" not in json.loads(evalkit_command("show", "doc2_6", "--json", "--output", output).stdout)

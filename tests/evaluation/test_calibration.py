@@ -330,3 +330,18 @@ def test_the_least_likely_all_stay(probabilities, seed):
 def test_impossible_probabilities_are_refused(probability):
     with pytest.raises(ValueError, match="above 0"):
         thinned([probability], seed=0)
+
+
+def test_bins_of_equal_mass_hold_equally_many() -> None:
+    said = [0.5, 0.9, 0.91, 0.92, 0.97, 0.98, 0.985, 0.99, 0.995, 0.999]
+    right = [False, True, True, False, True, True, True, True, True, True]
+    table = reliability(said, right, bins=5, equal_mass=True)
+    assert list(table["n"]) == [2] * 5
+    assert table["accuracy"].tolist() == [0.5, 0.5, 1, 1, 1]
+    by_hand = sum(abs(sum(said[at : at + 2]) / 2 - sum(right[at : at + 2]) / 2) for at in range(0, 10, 2)) / 5
+    assert expected_calibration_error(said, right, bins=5, equal_mass=True) == pytest.approx(by_hand)
+
+
+def test_equal_confidences_stay_in_one_bin_of_equal_mass() -> None:
+    table = reliability([0.9] * 9 + [0.95], [True] * 10, bins=5, equal_mass=True)
+    assert table["n"].tolist() == [9, 1]
