@@ -26,6 +26,8 @@ BEGINS = 3.0
 GOES_ON = -3.0
 """From here down it goes on with the page before."""
 
+_BACK = 30
+"""So many pages back, and to the document's first one, it is asked what was said before."""
 _HEAD, _FOOT = 8, 4
 """Lines of a page in which its head and its end are looked for."""
 
@@ -100,13 +102,13 @@ def strange_beginnings(answer: ClassificationOutput, bundle: DocumentBundle) -> 
         pages = _said(bundle.between(segment.start_page, segment.end_page))
         contained = _contained(segment)
         for at in range(1, len(pages)):
-            signs = begins(pages[:at], pages[at], bundle.total_pages, contained)
+            before = [pages[0], *pages[max(1, at - _BACK) : at]]
+            signs = begins(before, pages[at], bundle.total_pages, contained)
             if _sum(signs) >= BEGINS:
                 yield _finding(segment, pages[at], signs, is_beginning=True)
-        earlier = _said(bundle.between(1, segment.start_page - 1))
+        earlier = _said(bundle.between(segment.start_page - _BACK, segment.start_page - 1))
         if earlier and pages:
-            same = [page for page in earlier if _segment_of(answer, page) is _segment_of(answer, earlier[-1])]
-            signs = begins(same, pages[0], bundle.total_pages)
+            signs = begins(_of_last_segment(answer, earlier), pages[0], bundle.total_pages)
             if _sum(signs) <= GOES_ON:
                 yield _finding(segment, pages[0], signs, is_beginning=False)
 
@@ -121,8 +123,11 @@ def _contained(segment: Segment) -> set[DocumentType]:
     }
 
 
-def _segment_of(answer: ClassificationOutput, page: Page) -> Segment | None:
-    return next((one for one in answer.segments if one.start_page <= page.page_num <= one.end_page), None)
+def _of_last_segment(answer: ClassificationOutput, pages: Sequence[Page]) -> list[Page]:
+    """The pages of the segment that the last of them is in."""
+    last = pages[-1].page_num
+    start = max((one.start_page for one in answer.segments if one.start_page <= last <= one.end_page), default=last)
+    return [page for page in pages if page.page_num >= start]
 
 
 def _said(pages: Iterable[Page]) -> list[Page]:
@@ -146,7 +151,7 @@ def _finding(segment: Segment, page: Page, signs: Sequence[Sign], *, is_beginnin
         else f"Segment {index} seems to begin in the middle of a document: page {number} {what}",
         segment_index=index,
         page=number,
-        quote=next((sign.quote for sign in told if sign.quote), None),
+        quote=next((sign.quote for sign in told if sign.quote), _lines(page.text)[0][:_LONGEST]),
         suggested_fix="Look where the document begins",
     )
 

@@ -3,8 +3,9 @@
     PYTHONPATH=tests .venv/bin/python tests/benchmarks/challenging.py [--limit N] [--seed S] [--kinds K,…] [--misses N]
 
 The right answers are known here: packets are put together from the records beside the checkout (``../shared/data``),
-and each document's evidence is what the embedded model quotes for its true type. The real PDFs are taken with the truth that comes with them. Quotes are altered in made-up documents as well (``evalkit.evaluation``), as
-real ones hold too few of some kinds.
+and each document's evidence is what the embedded model quotes for its true type. The real PDFs are taken with the truth
+that comes with them. Quotes are altered in made-up documents as well (``evalkit.evaluation``), as real ones hold too few
+of some kinds.
 """
 
 import argparse

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from builders import GENOMIC, NOTE, OTHER, RADIOLOGY, answer, document, only, page, read, segment
 from hypothesis import given
@@ -102,6 +104,15 @@ def test_a_segment_that_begins_in_mid_document_is_found() -> None:
     texts = (f"{STORY}\nPage 1 of 3", f"{STORY}\nPage 2 of 3", f"{STORY}\nPage 3 of 3", RESULTS)
     said = findings(3, *texts, kinds=(NOTE, OTHER))
     assert any("middle of a document" in one.message and one.page == 3 for one in said)
+
+
+def test_every_finding_quotes_its_page_and_long_documents_take_no_longer_by_the_page() -> None:
+    texts = [*([f"{STORY}\nSigned by Dr. Lee\nPage 2 of 2"] * 2), *([STORY] * 400)]
+    began = time.process_time()
+    said = findings(402, *texts)
+    assert time.process_time() - began < 5
+    assert [one.page for one in said if "another document" in one.message] == [3]
+    assert all(one.quote and one.quote in texts[(one.page or 1) - 1] for one in said)
 
 
 def test_blank_pages_interrupt_nothing() -> None:
