@@ -193,11 +193,12 @@ def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
 def read_page(page: Page, words: Lexicon | None = None) -> PageReading:
     """What the lexicon has to say about the page."""
     words = lexicon() if words is None else words
-    furniture = tuple(span for number, span in _block_spans(page) if page.blocks[number].furniture)
+    spans = _block_spans(page)
+    furniture = tuple(span for number, span in spans if page.blocks[number].furniture)
     all_tokens = _tokens(page.text)
     tokens = [token for token in all_tokens if not _inside(token[1], furniture)] if furniture else all_tokens
     top = _top_lines(page.text, furniture)
-    cues = _resolved(_cues(page, tokens, furniture, top, words), len(page.text))
+    cues = _resolved(_cues(page, spans, tokens, furniture, top, words), len(page.text))
     return PageReading(
         page=page,
         cues=cues,
@@ -208,7 +209,9 @@ def read_page(page: Page, words: Lexicon | None = None) -> PageReading:
         numbering=_numbering(page.text),
         record_numbers=_record_numbers(page.text),
         is_signed_off=_is_signed_off(page.text, furniture, words),
-        vendors=_vendors(page, all_tokens, words),  # a letterhead that repeats is furniture, and names the vendor
+        vendors=_vendors(
+            page, spans, all_tokens, words
+        ),  # a letterhead that repeats is furniture, and names the vendor
     )
 
 
@@ -431,9 +434,14 @@ def _phrases_at(
 
 
 def _cues(
-    page: Page, tokens: Sequence[Token], furniture: Sequence[Span], top: Sequence[Span], words: Lexicon
+    page: Page,
+    spans: Sequence[tuple[int, Span]],
+    tokens: Sequence[Token],
+    furniture: Sequence[Span],
+    top: Sequence[Span],
+    words: Lexicon,
 ) -> list[Cue]:
-    text, spans = page.text, _block_spans(page)
+    text = page.text
     titles, (starts, ends) = _title_spans(text, top), _heading_edges(page, spans)
     block_numbers, block_starts = [number for number, _ in spans], [span[0] for _, span in spans]
 
@@ -531,12 +539,12 @@ def _is_signed_off(text: str, furniture: Sequence[Span], words: Lexicon) -> bool
     return any(p.search(tail) for cue in words.starts if cue.where == "end" for p in cue.patterns)
 
 
-def _vendors(page: Page, tokens: Sequence[Token], words: Lexicon) -> tuple[str, ...]:
+def _vendors(page: Page, spans: Sequence[tuple[int, Span]], tokens: Sequence[Token], words: Lexicon) -> tuple[str, ...]:
     """Vendors in the letterhead, in a heading or in a line that says who performed the test."""
     text = page.text
     lines = list(_lines(text))
     letterhead_end = lines[min(len(lines), _LETTERHEAD_LINES) - 1][1] if lines else 0
-    headings = [span for number, span in _block_spans(page) if page.blocks[number].type == "heading"]
+    headings = [span for number, span in spans if page.blocks[number].type == "heading"]
     names: dict[str, None] = {}
     for _, (start, _), name in _phrases_at(tokens, words.vendor_index):
         line = _line_at(text, start)
