@@ -140,15 +140,6 @@ class PageReading:
     vendors: tuple[str, ...]
     """Canonical names, in order of appearance."""
 
-    @property
-    def opinion(self) -> DocumentType | None:
-        """The type that speaks loudest; None where hardly anything speaks or two are equally loud."""
-        return clear_winner(self.scores)
-
-
-#: Below this much evidence nobody could say why; below this lead it might as well be the other type.
-LEAST_EVIDENCE = 3.0
-LEAST_LEAD = 1.15
 
 _TOP_LINES, _TOP_LENGTH, _END_LINES, _LETTERHEAD_LINES = 14, 1500, 4, 8
 _TITLE_LENGTH, _TITLE_START, _TITLE_SIGN = 110, 60, 2.0
@@ -228,13 +219,6 @@ def score(cues: Iterable[Cue], words: Lexicon | None = None) -> dict[DocumentTyp
     for entry, total in by_group.items():
         scores[groups[entry].document_type] += min(total, groups[entry].limit)
     return scores
-
-
-def clear_winner(scores: Mapping[DocumentType, float]) -> DocumentType | None:
-    """The type whose evidence is enough and ahead of every other type's, or None: cannot tell."""
-    first, second = sorted(scores, key=lambda kind: -scores[kind])[:2]
-    enough = scores[first] >= LEAST_EVIDENCE and scores[first] >= LEAST_LEAD * scores[second]
-    return first if enough else None
 
 
 # ---------------------------------------------------------------------------------------------------- loading
