@@ -17,6 +17,7 @@ import typer
 from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
+    from evalkit.batch.extract import ExtractSummary
     from evalkit.batch.runner import DocumentSummary, RunSummary
     from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
     from evalkit.evaluation.challenge import Challenge
@@ -98,6 +99,9 @@ def run(
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
+    with_fields: Annotated[
+        bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Read, classify, verify and decide PDFs; resumes where an earlier run stopped.
@@ -118,6 +122,7 @@ def run(
             classifications=classifications,
             workers=workers,
             fresh=fresh,
+            extract=with_fields,
             on_progress=on_progress,
         )
     if as_json:
@@ -126,6 +131,60 @@ def run(
         _print_summary(summary)
     for document in summary.failed:
         _complain(f"{document.doc_id}: {document.error}")
+    for line in (*summary.problems, *summary.copies):
+        _complain(line)
+    raise typer.Exit(summary.exit_status)
+
+
+@app.command()
+def extract(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH…", help="PDF files, and folders that are searched.")],
+    template: Annotated[
+        str, typer.Option(metavar="NAME", help="What every document is taken for; auto: whatever stands in it.")
+    ] = "auto",
+    tax_year: Annotated[
+        int | None, typer.Option(metavar="YEAR", help="The year that is needed; forms of another go to a person.")
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Also write all fields as a table (CSV).")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Who extracts and judges.", show_default="embedded")
+    ] = None,
+    reader: Annotated[
+        str | None, typer.Option(help="What reads PDFs: local or documentai.", show_default="local")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """The fields of reports and forms, each with its place on the page.
+
+    Example: evalkit extract taxes/ --tax-year 2020
+    """
+    from evalkit.batch.extract import extract as extract_all
+    from evalkit.evaluation.export import save_table
+
+    summary = extract_all(
+        paths,
+        template=template,
+        tax_year=tax_year,
+        output=output,
+        model=model,
+        reader=reader,
+        workers=workers,
+        fresh=fresh,
+    )
+    if to is not None:
+        save_table(summary.to_frame(), to)
+    if as_json:
+        _print_json(_extracted_json(summary))
+    else:
+        _print_extracted(summary)
+    for document in summary.documents:
+        if document.error:
+            _complain(f"{document.doc_id}: {document.error}")
     for line in (*summary.problems, *summary.copies):
         _complain(line)
     raise typer.Exit(summary.exit_status)
@@ -170,11 +229,11 @@ def show(
     from evalkit.classification.result import DocumentFailure
     from evalkit.issue import by_severity
     from evalkit.review.packet import issue_text
-    from evalkit.review.stored import read_result
+    from evalkit.review.seeded import shown_result
     from evalkit.store import Files
 
     files = Files(_existing(output))
-    result = read_result(files, doc_id)
+    result = shown_result(files, doc_id)
     if as_json:
         _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
         return
@@ -188,21 +247,23 @@ def show(
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
         from evalkit.classification.explanation import lines
+        from evalkit.review.seeded import shown_document
         from evalkit.review.stored import read_bundle
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
-        for line in lines(read_bundle(files, doc_id), result.classification):
+        for line in lines(read_bundle(files, shown_document(files, doc_id)), result.classification):
             typer.echo(line)
 
 
 def _reasons(files: Files, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
     from evalkit.classification.explanation import why
     from evalkit.classification.result import DocumentFailure
+    from evalkit.review.seeded import shown_document
     from evalkit.review.stored import read_bundle
 
     if isinstance(result, DocumentFailure) or result.classification is None:
         return {"why": None}
-    return {"why": why(read_bundle(files, result.doc_id), result.classification).to_json()}
+    return {"why": why(read_bundle(files, shown_document(files, result.doc_id)), result.classification).to_json()}
 
 
 class ExportFormat(StrEnum):
@@ -493,6 +554,7 @@ def challenge(
         _print_challenge(made)
     for line in made.problems:
         _complain(line)
+    raise typer.Exit(1 if made.problems else 0)
 
 
 @app.command()
@@ -511,6 +573,7 @@ def schema(
     from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.evaluation.export import ExportedTruth
+    from evalkit.extraction.schema import Extractions
     from evalkit.issue import Issue
     from evalkit.review import GroundTruth, Review, SMEPacket
     from evalkit.review.seeded import Seeded
@@ -519,6 +582,7 @@ def schema(
         "bundle": DocumentBundle,
         "classification": ClassificationOutput,
         "draw": Draw,
+        "extraction": Extractions,
         "export": ExportedTruth,
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
@@ -622,6 +686,52 @@ def _summary_json(summary: RunSummary) -> dict[str, Any]:
         "seconds": summary.seconds,
         "by_agent": {agent: vars(usage) for agent, usage in summary.by_agent.items()},
     }
+
+
+def _extracted_json(summary: ExtractSummary) -> dict[str, Any]:
+    return {
+        "documents": [
+            {
+                "doc_id": document.doc_id,
+                "pdf_filename": document.pdf_filename,
+                "extractions": [one.model_dump(mode="json") for one in document.extractions],
+                "resumed": document.resumed,
+                "error": document.error,
+            }
+            for document in summary.documents
+        ],
+        "problems": list(summary.problems),
+        "copies": list(summary.copies),
+        "output": summary.output,
+        "seconds": summary.seconds,
+        "by_agent": {agent: vars(usage) for agent, usage in summary.by_agent.items()},
+    }
+
+
+def _print_extracted(summary: ExtractSummary) -> None:
+    rows = [
+        [
+            document.doc_id,
+            f"{one.start_page}-{one.end_page}",
+            one.document_type,
+            one.decision,
+            "" if one.score is None else f"{one.score:.2f}",
+            f"{sum(value.is_found for value in one.fields.values())}/{len(one.fields)}",
+            one.stopped_reason,
+        ]
+        for document in summary.documents
+        for one in document.extractions
+    ]
+    if rows and len(rows) <= _MOST_ROWS:
+        _print_table(rows, ("document", "pages", "type", "decision", "score", "fields found", "stopped"))
+    decisions = [one.decision for document in summary.documents for one in document.extractions]
+    counted = ", ".join(f"{decisions.count(name)} {name}" for name in sorted(set(decisions)))
+    typer.echo(
+        f"{len(decisions)} reports and forms in {len(summary.documents)} documents" + f": {counted}" * bool(counted)
+    )
+    for agent, usage in summary.by_agent.items():
+        typer.echo(f"{agent}: {_cost(usage)}")
+    typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s)")
 
 
 def _print_summary(summary: RunSummary) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Agent = Literal["V1", "V2", "V3", "V4", "classifier", "reader"]
+Agent = Literal["V1", "V2", "V3", "V4", "classifier", "reader", "extractor", "evaluator", "grader"]
 
 #: The issue group of each agent: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps.
 ISSUE_GROUP: dict[Agent, str] = {
@@ -21,6 +21,9 @@ ISSUE_GROUP: dict[Agent, str] = {
     "V4": "IG-3",
     "classifier": "IG-1",
     "reader": "IG-1",
+    "extractor": "IG-3",
+    "evaluator": "IG-2",
+    "grader": "IG-2",
 }
 
 

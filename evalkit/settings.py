@@ -11,6 +11,7 @@ from ipaddress import IPv4Address
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -36,6 +37,12 @@ class Models(BaseModel):
     v4: _ModelName | None = None
     verifier: _ModelName | None = None
     """V2, V3 and V4 in one question: ``profile = "lean"``."""
+    extractor: _ModelName | None = None
+    """Reads the fields of reports and forms."""
+    evaluator: _ModelName | None = None
+    """Judges the values that were read in reports."""
+    grader: _ModelName | None = None
+    """Judges forms that the rules have passed."""
 
     @property
     def by_role(self) -> dict[str, str]:
@@ -62,6 +69,27 @@ class Limits(BaseModel):
     calls_per_run: int = Field(0, ge=0)
     tokens_per_run: int = Field(0, ge=0)
     usd_per_run: Decimal = Field(Decimal(0), ge=0)
+
+
+class ReliabilityLoop(BaseModel):
+    """``[reliability_loop]``: how often fields of clinical reports are tried. Also by specification 002's ``MARC_…``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool = True
+    """False: one attempt, which is evaluated. ``MARC_RELIABILITY_LOOP_ENABLED``."""
+    profile: Literal["real-time", "batch", "clinical"] = "batch"
+    """Score and attempts: 0.85 and 2, 0.95 and 3, 0.98 and 5; what is set below counts instead."""
+    quality_threshold: float | None = Field(None, ge=0, le=1)
+    """The score that is enough. ``MARC_QUALITY_THRESHOLD``."""
+    max_iterations: int | None = Field(None, ge=1, le=20)
+    """Attempts at one report. ``MARC_MAX_ITERATIONS``."""
+    min_improvement: float | None = Field(None, ge=0, le=1)
+    """An attempt that gains less over the one before is the last. ``MARC_MIN_IMPROVEMENT``."""
+    timeout_ms: int | None = Field(None, ge=1, le=3_600_000)
+    """Milliseconds for all attempts at one report. ``MARC_TIMEOUT_MS``."""
+    ensemble: tuple[_ModelName, ...] = ()
+    """Models that judge the values together; the median counts. Empty: the evaluator's model alone."""
 
 
 class Review(BaseModel):
@@ -125,6 +153,7 @@ class Settings(BaseSettings):
     """Of any server that speaks OpenAI's protocol."""
     anthropic_base_url: str | None = None
     ollama_base_url: str | None = None
+    reliability_loop: ReliabilityLoop = ReliabilityLoop()
     traps_file: str | None = Field(None, min_length=1)
     """A site's own traps, in the form of ``classification/traps.toml``; they come on top of the shipped ones."""
     lossless_repair: bool = False
@@ -151,8 +180,8 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - one file is enough
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then the environment, then the file."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+        """Arguments, then the environment, then the specification's own variables, then the file."""
+        return init_settings, env_settings, _MarcVariables(settings_cls), TomlConfigSettingsSource(settings_cls)
 
     @classmethod
     def load(cls, **given: Any) -> Settings:
@@ -172,6 +201,29 @@ class Settings(BaseSettings):
                 code="SETTINGS",
                 remedy="Correct it; the README lists every setting.",
             ) from error
+
+
+#: Specification 002, section 4.3.
+_MARC = {
+    "MARC_RELIABILITY_LOOP_ENABLED": "enabled",
+    "MARC_QUALITY_THRESHOLD": "quality_threshold",
+    "MARC_MAX_ITERATIONS": "max_iterations",
+    "MARC_MIN_IMPROVEMENT": "min_improvement",
+    "MARC_TIMEOUT_MS": "timeout_ms",
+}
+
+
+class _MarcVariables(PydanticBaseSettingsSource):
+    """``MARC_QUALITY_THRESHOLD`` and the others, as the section ``[reliability_loop]``."""
+
+    def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 - pydantic's
+        """Not asked: all variables are one section."""
+        return None, field_name, False
+
+    def __call__(self) -> dict[str, Any]:
+        """The variables that are set."""
+        given = {name: value for variable, name in _MARC.items() if (value := os.environ.get(variable))}
+        return {"reliability_loop": given} if given else {}
 
 
 #: Keys, projects and addresses, by the providers' own names.

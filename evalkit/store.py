@@ -37,6 +37,7 @@ RESULTS = "results"
 PACKETS = "sme_packets"
 REVIEWS = "reviews"
 GROUND_TRUTH = "ground_truth"
+EXTRACTIONS = "extractions"
 SEEDED = "seeded"
 DRAWS = "draws"
 PRODUCTION = "production.json"
@@ -54,6 +55,11 @@ def bundle_name(doc_id: str) -> str:
 def result_name(doc_id: str) -> str:
     """Where a document's result lies."""
     return f"{RESULTS}/{doc_id}.json"
+
+
+def extraction_name(doc_id: str) -> str:
+    """Where the fields of a document's reports and forms lie."""
+    return f"{EXTRACTIONS}/{doc_id}.json"
 
 
 def packet_name(case_id: str) -> str:

@@ -24,7 +24,17 @@ from evalkit.issue import Issue, IssueSeverity, by_severity, numbered
 
 @pytest.mark.parametrize(
     ("agent", "group"),
-    [("V1", "IG-1"), ("V2", "IG-2"), ("V3", "IG-4"), ("V4", "IG-3"), ("classifier", "IG-1"), ("reader", "IG-1")],
+    [
+        ("V1", "IG-1"),
+        ("V2", "IG-2"),
+        ("V3", "IG-4"),
+        ("V4", "IG-3"),
+        ("classifier", "IG-1"),
+        ("reader", "IG-1"),
+        ("extractor", "IG-3"),
+        ("evaluator", "IG-2"),
+        ("grader", "IG-2"),
+    ],
 )
 def test_each_agent_raises_issues_of_its_group(agent: str, group: str) -> None:
     assert an_issue("MAJOR", agent=agent).ig_id == group

@@ -18,15 +18,23 @@ EMBEDDED = "embedded"
 """The model that needs no provider."""
 #: Who asks, besides the classifier.
 _ROLES = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
+_EXTRACTING = ("extractor", "evaluator", "grader")
 
 
 class Asking:
     """Models by role, which share a ledger and a gate."""
 
-    def __init__(self, settings: Settings, journal: Journal | None = None, *, fresh: bool = False) -> None:
-        """UsageError where a model cannot be asked: no such provider, no key, no price for a limit in dollars."""
-        by_role = {role: name for role, name in settings.models.by_role.items() if role in _ROLES[settings.profile]}
-        names = {settings.models.default, *by_role.values()}
+    def __init__(
+        self, settings: Settings, journal: Journal | None = None, *, fresh: bool = False, extracts: bool = False
+    ) -> None:
+        """UsageError where a model cannot be asked: no such provider, no key, no price for a limit in dollars.
+
+        ``extracts``: fields are read too.
+        """
+        roles = (*_ROLES[settings.profile], *(_EXTRACTING if extracts else ()))
+        by_role = {role: name for role, name in settings.models.by_role.items() if role in roles}
+        judges = settings.reliability_loop.ensemble if extracts else ()
+        names = {settings.models.default, *by_role.values(), *judges}
         self.ledger = Ledger(journal, limits_of(settings), fresh=fresh)
         self._remote = {
             name: LanguageModel(
@@ -44,6 +52,7 @@ class Asking:
         self.model: Model = ByRole(
             known[settings.models.default], {role: known[name] for role, name in by_role.items()}
         )
+        self.ensemble: tuple[Model, ...] = tuple(known[name] for name in judges)
 
     @property
     def is_remote(self) -> bool:

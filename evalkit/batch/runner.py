@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalkit.batch.asking import Asking
 from evalkit.batch.audit import AuditPlan
 from evalkit.batch.draws import sampled
+from evalkit.batch.extracting import FieldExtraction, ensure_of
 from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.reading import How, Readers
@@ -169,6 +170,7 @@ def run(
     classifications: Path | str | None = None,
     workers: int | None = None,
     fresh: bool = False,
+    extract: bool = False,
     on_progress: Progress | None = None,
     settings: Settings | None = None,
 ) -> RunSummary:
@@ -186,6 +188,7 @@ def run(
         classifications: folder with ``{doc_id}.json``: answers of another system, to be verified instead of asking.
         workers: processes that read PDFs; 0 is one per core.
         fresh: do everything again, also what an earlier run finished.
+        extract: extract the fields of reports and forms too.
         on_progress: called after each document.
         settings: instead of the environment and ``evalkit.toml``.
 
@@ -203,6 +206,7 @@ def run(
             classifications=classifications,
             workers=workers,
             fresh=fresh,
+            extract=extract,
             on_progress=on_progress,
             settings=settings,
         )
@@ -220,12 +224,13 @@ async def arun(
     classifications: Path | str | None = None,
     workers: int | None = None,
     fresh: bool = False,
+    extract: bool = False,
     on_progress: Progress | None = None,
     settings: Settings | None = None,
 ) -> RunSummary:
     """The asynchronous twin of :func:`run`."""
     began = time.monotonic()
-    given = settings or _settings(output, model, workers, reader, profile)
+    given = settings or settings_of(output, model, workers, reader, profile)
     folder = Path(settings.output if settings and output is None else output or given.output)
     files = Files(folder)
     how = how_of(given)
@@ -248,8 +253,8 @@ async def arun(
                 read_classifications(Path(classifications), found.sources) if classifications is not None else ({}, [])
             )
             rows = {row["doc_id"]: row for row in known.values()}
-            async with Asking(given, index.calls, fresh=fresh) as asking:
-                batch = _Batch(given, how, files, index, asking, rows, labels, supplied, fresh)
+            async with Asking(given, index.calls, fresh=fresh, extracts=extract) as asking:
+                batch = _Batch(given, how, files, index, asking, rows, labels, supplied, fresh, extract)
                 documents = await batch.process(found.sources, on_progress)
                 asking.ledger.end()
         finally:
@@ -292,8 +297,8 @@ async def aevaluate(
     settings: Settings | None = None,
 ) -> DocumentResult:
     """The asynchronous twin of :func:`evaluate`."""
-    given = settings or _settings(None, model, None, reader, profile)
-    started = _now()
+    given = settings or settings_of(None, model, None, reader, profile)
+    started = now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
     how = how_of(given)
     with Readers(1, how) as readers:
@@ -302,12 +307,13 @@ async def aevaluate(
     async with Asking(given) as asking:
         outcome = await orchestrator(given, asking).evaluate(bundle, supplied)
     print_ = fingerprint(bundle.sha256, given, how.reader, supplied)
-    return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": _now()})
+    return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": now()})
 
 
-def _settings(
+def settings_of(
     output: Path | str | None, model: str | None, workers: int | None, reader: str | None, profile: str | None
 ) -> Settings:
+    """The settings in force, with the options that were given."""
     return Settings.load(
         output=None if output is None else str(output),
         models={"default": model} if model is not None else None,
@@ -401,7 +407,8 @@ def _json_of(supplied: Any) -> Any:
     return {"unparseable": supplied.reason} if isinstance(supplied, Unparseable) else supplied
 
 
-def _now() -> str:
+def now() -> str:
+    """ISO 8601, UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -429,6 +436,31 @@ def _result(
     )
 
 
+def stored_bundle(files: Files, source: Source, reader: str) -> DocumentBundle | None:
+    """The bundle that an earlier run read from the same bytes with the same reader, if any."""
+    try:
+        bundle = read_bundle(files, source.doc_id)
+    except StoreError:
+        return None
+    same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader, str(source.path))
+    # What an engine could not do in its time, it may do now.
+    is_done = all(page.quality is not None or not page.problems for page in bundle.pages)
+    return bundle if same and is_done else None
+
+
+async def read_document(files: Files, source: Source, readers: Readers, timestamp: str) -> DocumentBundle:
+    """The document, read and its bundle written. DocumentError where it cannot be read, or changes meanwhile."""
+    bundle = await readers.read(source.path, doc_id=source.doc_id, timestamp=timestamp)
+    if bundle.sha256 != source.sha256:
+        raise DocumentError(
+            f"{source.path.name} changed while it was being read",
+            code="READER-CHANGED",
+            remedy="Run it again when nobody writes to it.",
+        )
+    files.write(bundle_name(source.doc_id), bundle.model_dump(mode="json"), compact=True)
+    return bundle
+
+
 class _Batch:
     """One run over its documents."""
 
@@ -443,6 +475,7 @@ class _Batch:
         labels: Mapping[str, Mapping[str, Any]] | None,
         supplied: Mapping[str, Any],
         fresh: bool,
+        extract: bool,
     ) -> None:
         self._settings = settings
         self._files = files
@@ -454,6 +487,7 @@ class _Batch:
         self._how = how
         self._asking = asking
         self._orchestrator = orchestrator(settings, asking)
+        self._extraction = FieldExtraction(settings, asking, versions()) if extract else None
         self._audit = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
@@ -488,22 +522,18 @@ class _Batch:
         try:
             supplied = self._supplied.get(source.doc_id)
             print_ = fingerprint(source.sha256 or "", self._settings, self._how.reader, supplied)
-            if not self._fresh and (finished := self._finished(source, print_)):
-                return finished
-            return await self._decide(source, readers, supplied, print_)
+            summary = None if self._fresh else self._finished(source, print_)
+            summary = summary or await self._decide(source, readers, supplied, print_)
+            if self._extraction and summary.error is None:
+                times = {"started_at": now()}
+                await ensure_of(self._files, self._extraction, source.doc_id, times, fresh=self._fresh)
+            return summary
         except DocumentError as error:
             return self._failed(source, error)
         except EvalkitError as error:
             return _failure_summary(source, error)
         except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
-            where = traceback.extract_tb(error.__traceback__)[-1]
-            log.error("document %s: %s in %s", _short(source), type(error).__name__, where.name)  # noqa: TRY400
-            unexpected = DocumentError(
-                f"{source.path.name} failed unexpectedly ({type(error).__name__} in {where.name})",
-                code="UNEXPECTED",
-                remedy="Run it again; if it happens again, report it with this line.",
-            )
-            return self._failed(source, unexpected)
+            return self._failed(source, unexpected(source, error))
 
     def _finished(self, source: Source, print_: str) -> DocumentSummary | None:
         """The summary of what an earlier run finished, if all that made it is the same."""
@@ -516,7 +546,7 @@ class _Batch:
             return None
         if isinstance(result, DocumentFailure):
             return _failure_summary(source, result.error, resumed=True)
-        bundle = self._stored_bundle(source)
+        bundle = stored_bundle(self._files, source, self._how.reader)
         if bundle is None or _is_unanswered(result, is_supplied=source.doc_id in self._supplied):
             return None
         if self._labels is not None:
@@ -525,31 +555,13 @@ class _Batch:
             self._enter(source, print_, result.decision.value, None)  # an earlier version came back
         return _summary(result, source, bundle, None)
 
-    def _stored_bundle(self, source: Source) -> DocumentBundle | None:
-        """The bundle that an earlier run read from the same bytes with the same reader, if any."""
-        try:
-            bundle = read_bundle(self._files, source.doc_id)
-        except StoreError:
-            return None
-        same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, self._how.reader, str(source.path))
-        # What an engine could not do in its time, it may do now.
-        is_done = all(page.quality is not None or not page.problems for page in bundle.pages)
-        return bundle if same and is_done else None
-
     async def _decide(self, source: Source, readers: Readers, supplied: Any, print_: str) -> DocumentSummary:
-        started = _now()
-        bundle = None if self._fresh else self._stored_bundle(source)
+        started = now()
+        bundle = None if self._fresh else stored_bundle(self._files, source, self._how.reader)
         if bundle is None:
-            bundle = await readers.read(source.path, doc_id=source.doc_id, timestamp=started)
-            if bundle.sha256 != source.sha256:
-                raise DocumentError(
-                    f"{source.path.name} changed while it was being read",
-                    code="READER-CHANGED",
-                    remedy="Run it again when nobody writes to it.",
-                )
-            self._files.write(bundle_name(source.doc_id), bundle.model_dump(mode="json"), compact=True)
+            bundle = await read_document(self._files, source, readers, started)
         outcome = await self._orchestrator.evaluate(bundle, supplied)
-        result = _result(bundle, outcome, self._settings, print_, {"started_at": started, "finished_at": _now()})
+        result = _result(bundle, outcome, self._settings, print_, {"started_at": started, "finished_at": now()})
         self._files.write(result_name(source.doc_id), result.model_dump(mode="json"))
         self._publish(result, bundle, source)
         self._enter(source, print_, result.decision.value, None)
@@ -595,7 +607,7 @@ class _Batch:
         )
         try:
             self._files.write(result_name(source.doc_id), failure.model_dump(mode="json"))
-            if not is_frozen(self._files, self._index, source.doc_id, _now()):
+            if not is_frozen(self._files, self._index, source.doc_id, now()):
                 self._files.remove(bundle_name(source.doc_id))
             withdraw_silver(self._files, source.doc_id)
             withdraw(self._files, self._index, source.doc_id)
@@ -609,8 +621,8 @@ class _Batch:
             {
                 "doc_id": source.doc_id,
                 "sha256": source.sha256,
-                "file_path": _as_text(source.path),
-                "processed_at": _now(),
+                "file_path": as_text(source.path),
+                "processed_at": now(),
                 "fingerprint": print_,
                 "decision": decision,
                 "error_code": error_code,
@@ -619,13 +631,24 @@ class _Batch:
         )
 
 
+def unexpected(source: Source, error: Exception) -> DocumentError:
+    """A defect that one document met, logged without a word of it."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    log.error("document %s: %s in %s", _short(source), type(error).__name__, where.name)
+    return DocumentError(
+        f"{source.path.name} failed unexpectedly ({type(error).__name__} in {where.name})",
+        code="UNEXPECTED",
+        remedy="Run it again; if it happens again, report it with this line.",
+    )
+
+
 def _is_unanswered(result: DocumentResult, *, is_supplied: bool) -> bool:
     """Whether a model could not answer then, and may now; what was answered is in the journal."""
     codes = {issue.code for issue in result.open_issues}
     return any(code.endswith("-AGENT-FAILED") for code in codes) or (not is_supplied and "V1-UNPARSEABLE" in codes)
 
 
-def _as_text(path: Path | str) -> str:
+def as_text(path: Path | str) -> str:
     """A path as text that can be written; a name need not be text at all."""
     return str(path).encode(errors="replace").decode()
 
@@ -663,7 +686,7 @@ def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, spe
 def _failure_summary(source: Source, error: EvalkitError | Failure, *, resumed: bool = False) -> DocumentSummary:
     return DocumentSummary(
         doc_id=source.doc_id,
-        pdf_filename=_as_text(source.path.name),
+        pdf_filename=as_text(source.path.name),
         pages=None,
         decision=None,
         decision_rule=None,

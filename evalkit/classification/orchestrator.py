@@ -30,7 +30,6 @@ from evalkit.classification.windows import faults, joined, windows
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.llm.ledger import total
 from evalkit.llm.model import A, Answer, Model, Question, Usage
 from evalkit.store import canonical
 
@@ -260,8 +259,8 @@ class _Asked:
         return list(await asyncio.gather(*(self.ask(question) for question in questions)))
 
     def usage(self) -> UsageReport:
-        by_agent = {role: _total(usages.values()) for role, usages in sorted(self._usage.items())}
-        whole = _total(usage for usages in self._usage.values() for usage in usages.values())
+        by_agent = {role: UsageTotal.of(usages.values()) for role, usages in sorted(self._usage.items())}
+        whole = UsageTotal.of(usage for usages in self._usage.values() for usage in usages.values())
         return UsageReport(**whole.model_dump(), by_agent=by_agent)
 
 
@@ -402,13 +401,3 @@ def _first_fault(error: ValidationError) -> str:
     first = error.errors(include_input=False, include_url=False)[0]
     place = " → ".join(str(part) for part in first["loc"]) or "the whole"
     return f"{place}: {first['msg']}"
-
-
-def _total(usages: Iterable[Usage]) -> UsageTotal:
-    spent = total(usages)
-    return UsageTotal(
-        calls=spent.calls,
-        input_tokens=spent.input_tokens,
-        output_tokens=spent.output_tokens,
-        cost_usd=spent.cost_usd,
-    )

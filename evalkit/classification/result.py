@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -10,6 +11,8 @@ from evalkit.classification.autofix import Repair
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.issue import Issue
+from evalkit.llm.ledger import total
+from evalkit.llm.model import Usage
 
 SCHEMA_VERSION = 1
 
@@ -41,6 +44,17 @@ class UsageTotal(_Frozen):
     output_tokens: int = 0
     cost_usd: str | None = "0"
     """A decimal number as text; None where nobody knows the price."""
+
+    @classmethod
+    def of(cls, usages: Iterable[Usage]) -> UsageTotal:
+        """All of them together."""
+        spent = total(usages)
+        return cls(
+            calls=spent.calls,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cost_usd=spent.cost_usd,
+        )
 
 
 class UsageReport(UsageTotal):

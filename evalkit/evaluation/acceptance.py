@@ -51,7 +51,7 @@ class Offer:
     level: float
     """… with this probability."""
     certificate: Certificate
-    """Where ``otherwise_wrong`` is not empty, one without a threshold."""
+    """Where ``otherwise_wrong`` is not empty, or ``never_drawn`` not 0, one without a threshold."""
     audits: int
     """Blind audits of one design that it rests on."""
     cannot_tell: int
@@ -65,6 +65,8 @@ class Offer:
     otherwise_wrong: tuple[str, ...]
     """Accepted documents with a wrong type that were looked at for another reason than an audit: they are known to be
     among what would be accepted, and no audit speaks for them, so nothing is offered."""
+    never_drawn: int = 0
+    """Accepted documents that had no chance of being drawn, or of which nobody knows it: no audit speaks for them."""
 
 
 def calibration(study: Study) -> Calibration:
@@ -100,17 +102,19 @@ def offer(study: Study, *, rate: float = 0.05, level: float = 0.95) -> Offer:
     otherwise = tuple(
         one.doc_id for one in accepted if one.was_looked_at and not _is_drawn(one) and type_is_right(one) == 0
     )
+    never_drawn = sum(not one.drawn_with for one in accepted)
     proof = certificate([_confidence(one) or 0.0 for one in kept], right, rate=rate, level=level, candidates=THRESHOLDS)
     return Offer(
         rate,
         level,
-        proof._replace(threshold=None, coverage=0.0) if otherwise else proof,
+        proof._replace(threshold=None, coverage=0.0) if otherwise or never_drawn else proof,
         len(kept),
         sum(type_is_right(one) is None for one in kept),
         len(audits) - len(kept),
         sum(any(answer.is_simulated for answer in one.answers) for one in kept),
         tuple(one.doc_id for one, was in zip(kept, right, strict=True) if not was),
         otherwise,
+        never_drawn,
     )
 
 

@@ -15,7 +15,7 @@ import hashlib
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -110,8 +110,10 @@ class Challenge:
     cases: tuple[Case, ...]
     skipped: Mapping[str, int]
     """Documents by kind, to which it does not apply."""
+    left_out: tuple[str, ...] = ()
+    """PDFs that were not accepted and of which nobody said what is right."""
     problems: tuple[str, ...] = ()
-    """Inputs that were left out: one line each."""
+    """What could not be read: one line each."""
     by_agent: Mapping[str, Usage] = field(default_factory=dict)
     """What language models were asked and paid."""
 
@@ -171,6 +173,7 @@ class Challenge:
             "macro": self.macro,
             "kinds": self.by_kind().to_dict("records"),
             "cases": [vars(case) for case in self.cases],
+            "left_out": list(self.left_out),
             "problems": list(self.problems),
             "by_agent": {agent: vars(usage) for agent, usage in self.by_agent.items()},
         }
@@ -271,13 +274,14 @@ async def _conduct(
     by_document = Limits(calls_per_document=0)
     given = settings.model_copy(update={"limits": by_document.model_copy(update=by_run)})
     problems: list[str] = []
+    left_out: list[str] = []
     async with Asking(given) as asking:
         checks = orchestrator(given, asking)
         at_once = given.calls_in_flight if asking.is_remote else 1
         folders, pdfs = _sorted_out(paths)
         cleans = [clean for folder in folders for clean in accepted(folder, problems)]
         if pdfs:
-            cleans += await _from_pdfs(pdfs, given, checks, classifications, problems)
+            cleans += await _from_pdfs(pdfs, given, checks, classifications, problems, left_out)
         if not cleans:
             raise UsageError(
                 "nothing here has a classification that is taken for right" + (f" ({problems[0]})" if problems else ""),
@@ -285,13 +289,11 @@ async def _conduct(
                 remedy="Name an output folder with accepted documents, or PDFs with their --classifications.",
             )
         made = await challenged(cleans, checks, faults, limit=limit, seed=seed, at_once=at_once)
-    return Challenge(
+    return replace(
+        made,
         model=given.models.default,
-        documents=len(cleans),
-        alarms=made.alarms,
-        cases=made.cases,
-        skipped=made.skipped,
-        problems=tuple(problems),
+        left_out=tuple(sorted(left_out)),
+        problems=(*problems, *made.problems),
         by_agent=asking.ledger.spent,
     )
 
@@ -331,6 +333,7 @@ async def _from_pdfs(
     checks: RetryOrchestrator,
     classifications: Path | str | None,
     problems: list[str],
+    left_out: list[str],
 ) -> list[Clean]:
     found = find(paths, {})
     problems += [str(problem) for problem in found.problems]
@@ -351,7 +354,7 @@ async def _from_pdfs(
         outcome = await checks.evaluate(bundle, supplied.get(source.doc_id))
         is_right = source.doc_id in supplied or outcome.verdict.decision is Decision.AUTO_ACCEPT
         if outcome.classification is None or not is_right:
-            problems.append(f"{source.doc_id}: it is not accepted, and nobody says what is right")
+            left_out.append(source.doc_id)
             return None
         return Clean(bundle, outcome.classification)
 
@@ -393,15 +396,22 @@ async def challenged(
         [partial(checks.evaluate, one.bundle, one.classification.to_json()) for one in cleans], at_once
     )
     pairs = list(zip(cleans, befores, strict=True))
-    alarms = [_alarm(clean, before) for clean, before in pairs if before.verdict.decision is not Decision.AUTO_ACCEPT]
-    quiet = [(clean, before) for clean, before in pairs if before.verdict.decision is Decision.AUTO_ACCEPT]
+    # Where a verifier could not answer about the clean document, nobody knows whether it would have escalated.
+    answered = [pair for pair in pairs if not any(map(_is_unanswered, pair[1].issues))]
+    unknown = [
+        f"{clean.bundle.doc_id}: a verifier could not answer about it"
+        for clean, before in pairs
+        if any(map(_is_unanswered, before.issues))
+    ]
+    quiet = [pair for pair in answered if pair[1].verdict.decision is Decision.AUTO_ACCEPT]
+    alarms = [_alarm(*pair) for pair in answered if pair[1].verdict.decision is not Decision.AUTO_ACCEPT]
     skipped: Counter[str] = Counter()
     planted: list[_Planted] = []
     for fault in faults:
         planted += _cases(fault, quiet, places, limit, seed, skipped)
         skipped[fault.id] += 0
     cases = await _gathered([partial(_judged, checks, one) for one in planted], at_once)
-    return Challenge("", len(cleans), tuple(alarms), tuple(cases), dict(skipped))
+    return Challenge("", len(answered), tuple(alarms), tuple(cases), dict(skipped), problems=tuple(unknown))
 
 
 @dataclass(frozen=True)
@@ -560,6 +570,8 @@ def lines(made: Challenge) -> tuple[tuple[str, ...], list[list[str]], list[str]]
             f"{100 * alarms.value:.1f} % (95 % interval {100 * alarms.low:.1f} to {100 * alarms.high:.1f})"
             + (f": {', '.join(f'{code} {n}' for code, n in sorted(codes.items()))}" if codes else "")
         )
+    if made.left_out:
+        tail.append(f"{len(made.left_out)} documents were left out: not accepted, and nobody says what is right")
     if unanswered := sum(case.unanswered for case in made.cases):
         tail.append(f"In {unanswered} cases a verifier could not answer; it has caught nothing in them")
     return ("kind", "what is wrong", "n", "caught", "95 %", "by", "else", "n/a to"), rows, tail

@@ -102,8 +102,10 @@ def headline(name: str, about: str, documents: Sequence[Document], measure: Meas
 
 
 def is_certain(one: Document) -> bool:
-    """Whether it was sure to be looked at: escalated, known by other means, or unreadable, which somebody sees too."""
-    return one.standing == "unreadable" or one.probability == 1
+    """Whether chance has no say in it: sure to be looked at (escalated, known by other means, or unreadable, which
+    somebody sees too), or accepted without a chance of being drawn, so that no other document stands for it.
+    """
+    return one.standing == "unreadable" or one.probability == 1 or not (one.probability or one.drawn_with)
 
 
 def _observed(documents: Iterable[Document], values: dict[str, float]) -> Iterable[Observed]:

@@ -103,21 +103,21 @@ class Fault:
 
 
 @cache
-def _texts() -> Mapping[str, Any]:
-    """``faults.toml``."""
+def texts() -> Mapping[str, Any]:
+    """What planted faults say: ``faults.toml``."""
     return tomllib.loads((files("evalkit.evaluation") / "faults.toml").read_text("utf-8"))
 
 
 def _filled(text: str, dice: Dice) -> str:
     """A text with its slots filled: ``{name}`` by one of that list, ``#`` by a digit."""
-    slots: Mapping[str, Sequence[str]] = _texts()["slots"]
+    slots: Mapping[str, Sequence[str]] = texts()["slots"]
     for _ in range(2):  # what fills a slot may have slots
         text = re.sub(r"\{(\w+)\}", lambda match: dice.choice(slots[match[1]]), text)
     return re.sub("#", lambda _: str(dice.randint(1, 9)), text)
 
 
 def _drawn(name: str, dice: Dice) -> str:
-    return _filled(dice.choice(_texts()[name]), dice)
+    return _filled(dice.choice(texts()[name]), dice)
 
 
 def _entry(segment: Json, kind: str | None) -> Json | None:
@@ -616,14 +616,14 @@ def _invented_anchor(draft: Draft, dice: Dice) -> bool:
     return _loose(anchor) not in _loose(draft.bundle.page(said["page"]).text)
 
 
-def _said_instead(draft: Draft, dice: Dice, *, texts: str, furniture: bool = False) -> bool:
+def _said_instead(draft: Draft, dice: Dice, *, said: str, furniture: bool = False) -> bool:
     """All evidence of a segment's type is a line that the page now has: a reference, a courtesy, a header."""
     found = _quoted(draft, dice)
     if found is None:
         return False
     segment, claim = found
     number = dice.randint(segment["start_page"], segment["end_page"])
-    text = _drawn(texts, dice)
+    text = _drawn(said, dice)
     if not draft.bundle.page(number).status.readable:
         return False
     draft.bundle = _with_block(draft.bundle, number, text, first=furniture, furniture=furniture)
@@ -638,7 +638,7 @@ def _vendor(draft: Draft, dice: Dice) -> bool:
     """A routine laboratory among the vendors of what is called a genomic report."""
     if not any(one["dominant_type"] == _GENOMIC for one in draft.segments):
         return False
-    draft.answer["vendor_signals"].append(dice.choice(_texts()["vendors"]))
+    draft.answer["vendor_signals"].append(dice.choice(texts()["vendors"]))
     return True
 
 
@@ -652,9 +652,9 @@ def _vendor_unnamed(draft: Draft, dice: Dice) -> bool:
     return True
 
 
-def _strange_page(draft: Draft, dice: Dice, *, texts: str, kinds: Sequence[str]) -> bool:
+def _strange_page(draft: Draft, dice: Dice, *, said: str, kinds: Sequence[str]) -> bool:
     """One more page behind the last, claimed as a document of a type that it is not."""
-    text: Mapping[str, Any] = dice.choice(_texts()[texts])
+    text: Mapping[str, Any] = dice.choice(texts()[said])
     number = draft.bundle.total_pages + 1
     paragraphs = [_filled(line, dice) for line in text["page"].strip().splitlines() if line.strip()]
     quoted = [line for line in paragraphs if 4 <= len(line.split()) <= 40]
@@ -698,9 +698,9 @@ def _keyword(draft: Draft, dice: Dice) -> bool:
     return True
 
 
-def _said_to_model(draft: Draft, dice: Dice, *, texts: str, hidden: bool) -> bool:
+def _said_to_model(draft: Draft, dice: Dice, *, said: str, hidden: bool) -> bool:
     readable = [page.page_num for page in draft.bundle.pages if page.status.readable]
-    text = _drawn(texts, dice)
+    text = _drawn(said, dice)
     draft.bundle = _with_block(draft.bundle, dice.choice(readable), text, hidden=hidden)
     return True
 
@@ -774,19 +774,19 @@ FAULTS: tuple[Fault, ...] = (
     Fault("boundary-2", "a boundary is off by two pages", ("V2",), "semantic", partial(_boundary, by=2)),
     Fault("boundary-5", "a boundary is off by five pages", ("V2",), "semantic", partial(_boundary, by=5)),
     Fault("merged", "two documents are taken for one", ("V2",), "semantic", _merged),
-    Fault("evidence-reference", "the only evidence points elsewhere", ("V4",), "semantic", partial(_said_instead, texts="references")),
-    Fault("evidence-courtesy", "the only evidence could stand in any document", ("V4",), "semantic", partial(_said_instead, texts="courtesies")),
-    Fault("evidence-header", "the only evidence is the header of the page", ("V3", "V4"), "semantic", partial(_said_instead, texts="headers", furniture=True)),
+    Fault("evidence-reference", "the only evidence points elsewhere", ("V4",), "semantic", partial(_said_instead, said="references")),
+    Fault("evidence-courtesy", "the only evidence could stand in any document", ("V4",), "semantic", partial(_said_instead, said="courtesies")),
+    Fault("evidence-header", "the only evidence is the header of the page", ("V3", "V4"), "semantic", partial(_said_instead, said="headers", furniture=True)),
     Fault("trap-vendor", "a routine laboratory as vendor of a genomic report", ("V3",), "structural", _vendor),
     Fault("trap-letterhead", "its letterhead on the page, left out of the vendors", ("V3",), "semantic", _vendor_unnamed),
     Fault("trap-keyword", "administrative words on a page claimed as a report", ("V3",), "structural", _keyword),
-    Fault("trap-form", "a form, order or cover sheet claimed as a report", ("V2", "V3", "V4"), "semantic", partial(_strange_page, texts="forms", kinds=_REPORTS)),
-    Fault("trap-panel", "a routine panel claimed as a genomic report", ("V2", "V3", "V4"), "semantic", partial(_strange_page, texts="panels", kinds=(_GENOMIC,))),
-    Fault("trap-boilerplate", "a laboratory's words about its method claimed as a result", ("V2", "V3", "V4"), "semantic", partial(_strange_page, texts="boilerplates", kinds=(_GENOMIC,))),
-    Fault("trap-quoted", "a report quoted in a note or letter claimed as the report", ("V2", "V3", "V4"), "semantic", partial(_strange_page, texts="quoting_notes", kinds=_REPORTS)),
-    Fault("instruction", "words for a model on the page", ("V3",), "semantic", partial(_said_to_model, texts="instructions", hidden=False)),
-    Fault("instruction-hidden", "words for a model, hidden", ("V3",), "semantic", partial(_said_to_model, texts="instructions", hidden=True)),
-    Fault("text-hidden", "hidden text that says something else than the page", ("V3",), "semantic", partial(_said_to_model, texts="hidden_reports", hidden=True)),
+    Fault("trap-form", "a form, order or cover sheet claimed as a report", ("V2", "V3", "V4"), "semantic", partial(_strange_page, said="forms", kinds=_REPORTS)),
+    Fault("trap-panel", "a routine panel claimed as a genomic report", ("V2", "V3", "V4"), "semantic", partial(_strange_page, said="panels", kinds=(_GENOMIC,))),
+    Fault("trap-boilerplate", "a laboratory's words about its method claimed as a result", ("V2", "V3", "V4"), "semantic", partial(_strange_page, said="boilerplates", kinds=(_GENOMIC,))),
+    Fault("trap-quoted", "a report quoted in a note or letter claimed as the report", ("V2", "V3", "V4"), "semantic", partial(_strange_page, said="quoting_notes", kinds=_REPORTS)),
+    Fault("instruction", "words for a model on the page", ("V3",), "semantic", partial(_said_to_model, said="instructions", hidden=False)),
+    Fault("instruction-hidden", "words for a model, hidden", ("V3",), "semantic", partial(_said_to_model, said="instructions", hidden=True)),
+    Fault("text-hidden", "hidden text that says something else than the page", ("V3",), "semantic", partial(_said_to_model, said="hidden_reports", hidden=True)),
 )
 # fmt: on
 

@@ -184,8 +184,8 @@ def _headlines(study: Study) -> Section:
         "How good is it?",
         "Each estimate is about all of these documents, and no others: escalated ones are all looked at, and of accepted "
         "ones those that chance drew count for as many as they stand for; drawn ones whose turn has not come are taken for "
-        "missing by chance. What is escalated and waits, is disputed, put off, unreadable or cannot be told counts as not "
-        "right in the estimate and as right in the upper end of its 95 % interval. Where all were looked at, nothing is "
+        "missing by chance. What is escalated and waits, is disputed, put off, unreadable, cannot be told or was accepted "
+        "without a chance of being drawn counts as not right in the estimate and as right in the upper end of its 95 % interval. Where all were looked at, nothing is "
         "left to estimate, and the interval is a point. “Reviewed only” is the plain mean of what experts happened to see: "
         "hard cases for the most part, and no statement about the pipeline.",
         (Table("Estimates with 95 % intervals", pd.DataFrame(rows)),),
@@ -379,6 +379,11 @@ def _offered(offered: acceptance.Offer) -> str:
         told = (
             f"Nothing can be offered: {len(offered.otherwise_wrong)} accepted documents that were looked at for another "
             f"reason than an audit have a wrong type ({cell(offered.otherwise_wrong)})."
+        )
+    elif offered.never_drawn:
+        told = (
+            f"Nothing can be offered: {offered.never_drawn} accepted documents had no chance of being drawn, so that no "
+            "audit speaks for them (`evalkit sample` draws from all that nobody has seen)."
         )
     elif proof.threshold is None:
         told = (

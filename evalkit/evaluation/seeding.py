@@ -114,7 +114,7 @@ def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str) 
 def _nothing(known: int, for_nobody: int) -> UsageError:
     if for_nobody:
         return UsageError(
-            f"everybody in the roster knows the {for_nobody} documents that a fault could be planted in",
+            f"everybody in the roster knows all documents ({for_nobody}) that a fault could be planted in",
             code="SAMPLE-NOBODY",
             remedy="Add a reviewer with `evalkit reviewers add NAME`, or draw when others have decided more cases.",
         )

@@ -149,7 +149,7 @@ class Document:
     """The probability with which it was drawn, or could have been, 0..1; 1 where it was escalated; None: unreadable, or nobody knows."""
     probability: float | None = None
     """That of having been looked at by now: ``drawn_with``, times the share of those drawn alike that were; 1 where the
-    truth was given. So a draw changes no figure before its cases are reviewed."""
+    truth was given, 0 where all of these still wait. So a draw by itself makes no figure better or worse."""
     cell: tuple[Any, ...] = ()
     """Documents with equal cells were drawn alike: by the same draws, from the same strata, at the same rate."""
     review_reason: str | None = None
@@ -307,7 +307,7 @@ def answered(documents: Iterable[Document]) -> list[Document]:
     def chance(one: Document) -> float | None:
         if _is_given(one):
             return 1.0
-        if not one.is_accepted or one.drawn_with in (None, 1.0) or not looked[one.cell]:
+        if not one.is_accepted or not one.drawn_with or not drawn[one.cell]:
             return one.drawn_with
         return one.drawn_with * looked[one.cell] / drawn[one.cell]
 
@@ -498,7 +498,7 @@ class _Reading:
             self._unknown.add(kind)
             self.remarks.append(f"production says {kind!r}, which is none of the five types: map it in [foreign_types]")
         try:
-            confidence = None if row.get("confidence") is None else float(row["confidence"])
+            confidence = None if row.get("confidence") is None else _typed(float(row["confidence"]), float)
             parts = [
                 (first, last, one and self._foreign.get(one, one)) for first, last, one in spans(row.get("segments"))
             ]

@@ -18,6 +18,7 @@ import pandas as pd
 from evalkit.batch.labels import MOST_PAGES, Span
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.evaluation.domain import Certain, Drawn, share_within
+from evalkit.evaluation.estimates import is_certain
 from evalkit.evaluation.intervals import Estimate, exact
 from evalkit.evaluation.metrics import is_exact, merged
 from evalkit.evaluation.study import Document, Finding, Labels, Study, Truth
@@ -213,7 +214,7 @@ class _Answers(NamedTuple):
     errors: list[_Answered]
     """Those that are known."""
     certain: list[_Answered]
-    """With probability 1, and not known to be right."""
+    """Chance has no say in them, and they are not known to be right."""
     drawn: list[Drawn]
     """Of the others those that were looked at; inside: an error. Nothing escalated them."""
     rest: int
@@ -221,10 +222,10 @@ class _Answers(NamedTuple):
 
     @classmethod
     def of(cls, answered: Sequence[_Answered]) -> _Answers:
-        others = [(one.document, one.is_wrong) for one in answered if one.document.probability != 1]
+        others = [(one.document, one.is_wrong) for one in answered if not is_certain(one.document)]
         return cls(
             [one for one in answered if one.is_wrong],
-            [one for one in answered if one.document.probability == 1 and one.is_wrong is not False],
+            [one for one in answered if is_certain(one.document) and one.is_wrong is not False],
             [
                 Drawn(is_wrong, is_hit=False, probability=one.probability)
                 for one, is_wrong in others

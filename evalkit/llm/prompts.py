@@ -56,12 +56,17 @@ def _paragraphs(page: Page) -> str:
     return "\n".join(f"[{number}] {paragraph}" for number, paragraph in enumerate(page.paragraphs, 1))
 
 
-def fenced_claims(bundle: DocumentBundle, claims: Any) -> str:
-    """A classification as JSON between marks that it cannot forge: it quotes the document, and a model wrote it."""
-    said = as_json(claims)
-    # Not the document's mark: whoever wrote the claims has read that one.
-    mark = hashlib.sha256(f"fence:{bundle.sha256}:{said}".encode()).hexdigest()[:12]
-    return f"<classification-{mark}>\n{said}\n</classification-{mark}>"
+def fenced_claims(bundle: DocumentBundle, claims: Any, name: str = "classification") -> str:
+    """What a model wrote, as JSON between marks of that name that it cannot forge: it quotes the document."""
+    return fenced_json(claims, name, bundle.sha256)
+
+
+def fenced_json(value: Any, name: str, about: str) -> str:
+    """JSON between marks that it cannot forge: they hold a part of the hash of itself and of what it is about."""
+    said = as_json(value)
+    # Not the document's mark: whoever wrote the value has read that one.
+    mark = hashlib.sha256(f"fence:{about}:{said}".encode()).hexdigest()[:12]
+    return f"<{name}-{mark}>\n{said}\n</{name}-{mark}>"
 
 
 def _mark(bundle: DocumentBundle) -> str:

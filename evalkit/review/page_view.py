@@ -18,7 +18,8 @@ from evalkit.documents.render import jpeg, light, render_page
 from evalkit.errors import DocumentError
 from evalkit.grounding import Locator
 from evalkit.issue import PageBox
-from evalkit.review.stored import read_bundle, read_result
+from evalkit.review.seeded import shown_document, shown_result
+from evalkit.review.stored import read_bundle
 from evalkit.store import Files
 
 Style = Literal["found", "near"]
@@ -64,10 +65,10 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
     from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
 
     files = Files(output or Settings.load().output)
-    result = read_result(files, doc_id)
+    result = shown_result(files, doc_id)
     if isinstance(result, DocumentFailure):
         raise DocumentError(result.error.message, code=result.error.code, remedy=result.error.remedy)
-    bundle = read_bundle(files, doc_id)
+    bundle = read_bundle(files, shown_document(files, doc_id))
     path = Path(bundle.file_path)
     if digest(path) != bundle.sha256:
         raise DocumentError(

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
+from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.classification.schema import ClassificationOutput, DocumentType
+from evalkit.errors import StoreError
 from evalkit.review.ground_truth import Review, if_readable, newest_revision
-from evalkit.review.packet import SMEPacket
-from evalkit.store import SEEDED, Files, digest, ground_truth_name, packet_name, seeded_name, shaped
+from evalkit.review.packet import SMEPacket, read_packet
+from evalkit.review.stored import read_result
+from evalkit.store import SEEDED, Files, digest, ground_truth_name, packet_name, result_name, seeded_name, shaped
 
 SCHEMA_VERSION = 1
 
@@ -67,11 +70,50 @@ class Seeded(_Frozen):
     packet: SMEPacket
     """The case, as it is put into the queue."""
 
+    @model_validator(mode="after")
+    def _is_marked(self) -> Self:
+        if not self.packet.is_seeded or self.packet.shown_doc_id != self.doc_id:
+            raise ValueError("the packet does not show that document's pages under another name")
+        return self
+
 
 def read_seeded(files: Files, case_id: str) -> Seeded:
-    """What was planted in a case. NotFound; StoreError if it cannot be read."""
-    name = seeded_name(case_id)
-    return shaped(Seeded, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
+    """What was planted in a case. NotFound; StoreError if it cannot be read, or is about another case."""
+    name, remedy = seeded_name(case_id), "Restore it from a backup."
+    seeded = shaped(Seeded, files.read(name, schema_version=SCHEMA_VERSION), name, remedy)
+    if seeded.packet.case_id != case_id or case_id.rpartition("-")[0] != seeded.doc_id:
+        raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
+    return seeded
+
+
+def shown_document(files: Files, name: str) -> str:
+    """The document whose pages go by that name: the one that a seeded case shows, else of that very name."""
+    if files.exists(result_name(name)) or not files.exists(packet_name(name)):
+        return name
+    packet = read_packet(files, name)
+    return packet.shown_doc_id if packet.is_seeded else name
+
+
+def shown_result(files: Files, name: str) -> DocumentResult | DocumentFailure:
+    """A document's result; of a seeded case what it shows as one, so that looking it up does not tell it apart.
+
+    NotFound; StoreError where a file cannot be read.
+    """
+    doc_id = shown_document(files, name)
+    result = read_result(files, doc_id)
+    if doc_id == name or isinstance(result, DocumentFailure):
+        return result
+    packet = read_packet(files, name)
+    return result.model_copy(
+        update={
+            "doc_id": name,
+            "classification": packet.classification,
+            "issues": packet.issues,
+            "decision": packet.v5_decision,
+            "decision_rule": packet.decision_rule,
+            "decision_reason": packet.decision_reason,
+        }
+    )
 
 
 def seeded_cases(files: Files) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from benchmarks.grounding import grounding
 from benchmarks.measuring import DATA, ROUNDS, bundles_of, cpu, documents
 from benchmarks.queueing import queueing
 from benchmarks.reading import bare, reading
+from benchmarks.reliability import reliability
 from benchmarks.reporting import reporting
 from benchmarks.workbench import workbench
 from classification.keyword_vote import keyword_vote
@@ -92,6 +93,8 @@ def main() -> None:
     console.print(reading())
     console.print(grounding())
     console.print(asking())
+    for one in reliability():
+        console.print(one)
     alterations(console)
 
 

@@ -42,7 +42,7 @@ def score(*texts: str, contained: frozenset[DocumentType] = frozenset(), total: 
         (STORY, f"Pine Hill Hospital\n12 Elm Street Tel (555) 555-0100\nDate of service: 02/03/2024\n{STORY}"),
         (f"{STORY}\nElectronically signed by Dr. Lee", f"RADIOLOGY REPORT\n{STORY}"),
         (STORY, f"DISCHARGE SUMMARY\nDate of admission: 01/02/2024\n{STORY}"),
-        (STORY, PICTURES),
+        (PICTURES, STORY),
         (f"{STORY}\nSincerely,\nDr. Lee", f"Dear Dr. Roth,\nPROGRESS NOTE\n{STORY}"),
     ],
 )
@@ -54,7 +54,8 @@ def test_a_document_begins(before: str, after: str) -> None:
     ("before", "after"),
     [
         (STORY, STORY),
-        (STORY, RESULTS),  # results are copied into notes
+        (STORY, RESULTS),  # results and reports are copied into notes
+        (STORY, PICTURES),
         (f"{STORY}\nPage 1 of 3", f"{STORY}\nPage 2 of 3"),
         (f"MRN: 1234567\n{STORY}", f"MRN: 1234567\n{STORY}"),
         (f"MRN: 1234567\nstamp 7654321\n{STORY}", f"MRN: 7654321\n{STORY}"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from builders import (
     GENOMIC,
@@ -21,8 +23,9 @@ from builders import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.corroboration import contradictions, forms_of, is_generic, weak_evidence
+from evalkit.classification.corroboration import CAP, SIGNS, contradictions, forms_of, is_generic, weak_evidence
 from evalkit.classification.schema import DocumentType, Evidence
+from evalkit.evaluation import planted_pages
 
 TEXTS = {
     GENOMIC: "NM_007294.4:c.5266dupC, p.Gln1756fs, heterozygous, allele fraction 0.48, pathogenic.",
@@ -113,6 +116,64 @@ def test_a_type_that_rests_on_generic_quotes_alone_is_weak(snippets: list[str], 
 def test_a_mention_may_rest_on_a_generic_quote() -> None:
     value = read(one_segment(GENOMIC, 1, evidence("See attached results", 1), level=MENTION_ONLY))
     assert list(weak_evidence(value, document("See attached results"))) == []
+
+
+METHOD = (
+    "The specimen is received in the laboratory by the courier in the morning and is looked at by the team on duty, who "
+    "write down what they see and call the doctor if something is not as it should be that day."
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fires"), [(GENOMIC, True), (PATHOLOGY, True), (RADIOLOGY, True), (NOTE, False), (OTHER, False)]
+)
+def test_a_report_of_which_a_long_text_has_no_form_is_not_there(kind: str, fires: bool) -> None:
+    found = list(contradictions(read(one_segment(kind, 1)), document(METHOD)))
+    assert bool(found) is fires
+    for one in found:
+        assert (one.severity, one.page, one.document_type) == ("MAJOR", 1, kind)
+        assert one.quote in METHOD
+    assert not list(contradictions(read(one_segment(kind, 1)), document(" ".join(METHOD.split()[:20]))))
+
+
+@pytest.mark.parametrize(
+    ("snippet", "weak"),
+    [
+        ("Thank you for allowing us to take part in this patient's care.", True),
+        ("Electronically signed on 01/02/2024 at 14:45.", True),
+        ("Parking is available behind the main building.", True),
+        ("SURGICAL PATHOLOGY REPORT", False),
+        ("The caliceal system shows no stones; kidneys are normal.", False),
+        ("Margins are negative.", False),
+    ],
+)
+@pytest.mark.parametrize("kind", [GENOMIC, PATHOLOGY, NOTE])
+def test_a_type_cannot_rest_on_a_line_that_any_document_could_have(kind: str, snippet: str, weak: bool) -> None:
+    found = list(weak_evidence(read(one_segment(kind, 1, evidence(snippet, 1))), document(snippet)))
+    assert [one.severity for one in found] == (["MAJOR"] if weak else [])
+    beside = one_segment(kind, 1, evidence(snippet, 1), evidence(TEXTS[kind][:60], 1))
+    assert list(weak_evidence(read(beside), document(snippet, TEXTS[kind]))) == []
+
+
+@pytest.mark.parametrize("in_the_body", [False, True])
+def test_a_type_cannot_rest_on_the_header_of_the_page(in_the_body: bool) -> None:
+    header = "Pine Hill Hospital, Department of Pathology"
+    text = f"{header}\nMargins are negative." + (f"\nReviewed by {header}" if in_the_body else "")
+    value = read(one_segment(PATHOLOGY, 1, evidence(header, 1)))
+    found = list(weak_evidence(value, document(page(1, text, furniture=[header]))))
+    assert [one.severity for one in found] == ([] if in_the_body else ["MAJOR"])
+
+
+def test_what_a_sign_needs_is_in_all_that_it_finds() -> None:
+    """Only for speed: with and without it every page counts the same."""
+    texts = [one.text for bundle in planted_pages(0, 12) for one in bundle.pages] + list(TEXTS.values())
+    found = 0
+    for sign in SIGNS:
+        for text in texts:
+            places = len(list(islice(sign.pattern.finditer(text), CAP)))
+            found += places
+            assert sign.count(text, text.encode().lower().decode()) == places, (sign.name, text[:40])
+    assert found > 200
 
 
 @given(st.text(max_size=400))

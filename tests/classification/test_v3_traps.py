@@ -34,10 +34,11 @@ from builders import (
 
 from evalkit.classification.findings import Findings
 from evalkit.classification.trap_examples import wrong_examples
-from evalkit.classification.traps import Trap, Traps, read_traps, shipped_traps, traps_of
+from evalkit.classification.traps import AddressedToModel, Trap, Traps, read_traps, shipped_traps, traps_of
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.errors import UsageError
+from evalkit.evaluation.faults import texts as texts_of_faults
 from evalkit.issue import Issue
 from evalkit.llm.model import Answer
 
@@ -331,6 +332,16 @@ def test_a_wrong_row_is_named(right: str, wrong: str, named: str) -> None:
     assert refused.value.remedy
 
 
+@pytest.mark.parametrize("row", shipped_traps().addressed_to_model, ids=lambda row: row.id)
+def test_what_a_pattern_needs_is_in_all_that_it_finds(row: AddressedToModel) -> None:
+    """Only for speed: what the text has not, the pattern could not find."""
+    found = [
+        text for text in (*(one.page for one in row.fires), *texts_of_faults()["instructions"]) if row.matches(text)
+    ]
+    assert found
+    assert all(row.may_be_in(text.lower()) for text in found)
+
+
 @pytest.mark.parametrize("row", shipped_traps().rows, ids=lambda row: row.id)
 def test_every_row_does_what_its_examples_say(row: Trap) -> None:
     assert wrong_examples(shipped_traps().only(row)) == []
@@ -424,3 +435,64 @@ def test_hidden_words_for_a_machine_go_to_a_person_too() -> None:
 )
 def test_words_for_people_are_no_trap(said: str) -> None:
     assert not V3TrapDetector().validate(read(one_segment(OTHER, 1)), document(said))
+
+
+# ------------------------------------------------------------------------------------------------------ what is hidden
+
+
+def with_hidden(text: str, shown: str = "An ordinary page about nothing.") -> DocumentBundle:
+    whole = document(shown)
+    block = Block(type="paragraph", text=text, box=(0, 0, 1, 1), hidden=True)
+    pages = (whole.page(1).model_copy(update={"blocks": (*whole.page(1).blocks, block)}),)
+    return whole.model_copy(update={"pages": pages})
+
+
+REPORT = "The biopsy of the left breast shows invasive ductal carcinoma with positive margins and two nodes."
+
+
+@pytest.mark.parametrize(
+    ("hidden", "shown", "severity"),
+    [
+        (REPORT, "An ordinary page.", "MAJOR"),
+        ("biopsy shows invasive carcinoma there", "An ordinary page.", "MINOR"),
+        ("see page two", "An ordinary page.", None),
+        (REPORT, REPORT, None),  # the text layer of a scan that was read
+        (REPORT.upper(), REPORT, None),
+        ("\ufffd \ufffd 12 34 56 78 90 11 12 13 14 15 16", "An ordinary page.", None),
+    ],
+)
+def test_hidden_text_that_says_something_else_goes_to_a_person(hidden: str, shown: str, severity: str | None) -> None:
+    issues = V3TrapDetector().validate(read(one_segment(OTHER, 1)), with_hidden(hidden, shown))
+    assert [(one.code, one.severity, one.page, one.quote) for one in issues] == (
+        [("V3-TRAP-HIDDEN", severity, 1, None)] if severity else []
+    )
+
+
+# --------------------------------------------------------------------------------------------- what only context shows
+
+
+NOTE_QUOTING = (
+    "He comes in because of back pain and denies fever. Blood pressure 128/76. We discussed the plan. "
+    'MRI from outside: "Broad-based disc bulge at L4-5 without canal stenosis." Follow up in two weeks.'
+)
+BOILERPLATE = "All coding exons are examined. Turnaround time is two weeks. Samples are kept for sixty days."
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "quote"),
+    [
+        (RADIOLOGY, NOTE_QUOTING, "Broad-based disc bulge at L4-5 without canal stenosis."),
+        (NOTE, NOTE_QUOTING, None),
+        (RADIOLOGY, 'CT without contrast, axial images. The liver is unremarkable. "No acute fracture."', None),
+        (GENOMIC, BOILERPLATE, "coding exons"),
+        (GENOMIC, f"BRCA1 c.5266dupC, heterozygous. {BOILERPLATE}", None),
+        (PATHOLOGY, BOILERPLATE, None),
+    ],
+)
+def test_offline_quoted_reports_and_boilerplate_are_seen_with_their_words(
+    kind: str, text: str, quote: str | None
+) -> None:
+    (question,) = V3TrapDetector().questions(read(one_segment(kind, 1)), document(text))
+    found = question.offline().findings
+    assert [one.quote for one in found] == ([quote] if quote else [])
+    assert all((one.severity, one.page, one.segment_index) == ("MAJOR", 1, 1) and quote in text for one in found)

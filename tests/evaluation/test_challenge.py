@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from builders import (
     read,
     segment,
 )
+from servers.gemini import GeminiServer
 
 from evalkit.batch import RunSummary
 from evalkit.classification.orchestrator import RetryOrchestrator
@@ -170,8 +172,6 @@ def test_nothing_structural_and_no_invented_quote_passes() -> None:
         ("trap-panel", "V2"),
         ("trap-boilerplate", "V2"),
         ("trap-quoted", "V3"),
-        ("instruction", "V3"),
-        ("instruction-hidden", "V3"),
         ("text-hidden", "V3"),
     ],
 )
@@ -181,6 +181,14 @@ def test_each_kind_is_caught_by_whom_it_should(kind: str, agent: str) -> None:
     assert all(case.caught for case in cases), [case for case in cases if not case.caught]
     assert any(agent in case.agents for case in cases)
     assert agent in BY_ID[kind].seen_by
+
+
+def test_most_words_for_a_model_are_caught_seen_or_hidden() -> None:
+    """Not all: no list has every wording."""
+    for kind in ("instruction", "instruction-hidden"):
+        cases = [case for case in everything().cases if case.kind == kind]
+        assert sum(case.caught for case in cases) >= len(cases) / 2
+        assert all(case.agents == ("V3",) for case in cases if case.caught)
 
 
 def test_what_a_repair_undoes_is_caught_and_what_it_turns_into_another_answer_is_not() -> None:
@@ -315,7 +323,8 @@ def test_pdfs_count_if_they_are_accepted_or_their_answer_is_given(samples: Path,
     without_ocr = Settings.load(ocr="none")
     made = conduct(words, classifications=tmp_path, kinds=["merged"], limit=3, settings=without_ocr)
     assert (made.documents, [alarm.codes for alarm in made.alarms]) == (1, [("V1-SEGMENT-COUNT",)])
-    assert sorted("gone" in problem for problem in made.problems) == [False, True]
+    assert made.left_out == ("poor_scan",)
+    assert ["gone" in problem for problem in made.problems] == [True]
 
 
 @pytest.mark.parametrize(
@@ -328,6 +337,31 @@ def test_what_cannot_be_challenged_is_said(tmp_path: Path, words: dict, code: st
         conduct([tmp_path], **words)
     assert refused.value.remedy
     assert code in (None, refused.value.code)
+
+
+def test_a_language_model_is_asked_and_its_costs_are_told(
+    finished: RunSummary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One document is asked about far more often than its limit of calls lets a run; the run's own limit holds."""
+    monkeypatch.setenv("GEMINI_API_KEY", "k")
+    with GeminiServer(lambda call: '{"findings": []}') as server:
+        words = {"models": {"default": "gemini:gemini-2.5-flash"}, "gemini_base_url": server.url}
+        asked = Settings.load(**words)
+        made = conduct([finished.output], kinds=["label-all"], limit=20, settings=asked)
+        limited = Settings.load(**words, limits={"calls_per_run": 10})
+        few = conduct([finished.output], kinds=["label-all"], limit=20, settings=limited)
+        calls = len(server.calls)
+    assert made.model == "gemini:gemini-2.5-flash"
+    assert (len(made.cases), made.alarms) == (20, ())
+    assert not any(issue.startswith("V2") for case in made.cases for issue in case.codes)  # it never finds anything
+    assert set(made.by_agent) == {"V2", "V3", "V4"}
+    assert all(Decimal(usage.cost_usd or 0) > 0 for usage in made.by_agent.values())
+    spent = sum(usage.calls for usage in (*made.by_agent.values(), *few.by_agent.values()))
+    assert spent == calls
+    assert sum(usage.calls for usage in few.by_agent.values()) <= 10
+    assert not any(case.caught for case in few.cases)
+    assert few.alarms == ()
+    assert few.documents + len(few.problems) == made.documents
 
 
 def test_nothing_of_the_documents_is_told() -> None:

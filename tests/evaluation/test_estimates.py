@@ -143,6 +143,26 @@ def test_a_draw_makes_no_figure_better_before_or_while_its_cases_are_reviewed(ty
     assert after.value == pytest.approx(true, abs=0.015)
 
 
+def test_a_draw_of_all_that_there_are_makes_no_figure_worse_while_its_cases_wait() -> None:
+    audited = [document(f"audited{number}", truth=truth(), cell=(0.2,)) for number in range(20)]
+    unseen = [document(f"unseen{number}", review_reason=None, cell=(0.2,)) for number in range(80)]
+    rare = [document(f"rare{number}", drawn_with=1.0, standing="pending", cell=(1.0, "1:rare")) for number in range(25)]
+    assert figure(answered([*audited, *unseen, *rare]), "Type right where accepted").estimate.value == 1
+    begun = [replace(one, standing="reviewed", truth=truth()) for one in rare[:5]]
+    made = answered([*audited, *unseen, *begun, *rare[5:]])
+    assert figure(made, "Type right where accepted").estimate.value == 1
+    assert [one.probability for one in made[-25:]] == [0.2] * 25
+
+
+@pytest.mark.parametrize("drawn_with", [0.0, None])
+def test_nothing_that_was_looked_at_stands_for_documents_that_could_not_be_drawn(drawn_with) -> None:
+    looked = [document(f"looked{number}", truth=truth(), cell=(0.2,)) for number in range(50)]
+    never = [document(f"never{number}", drawn_with=drawn_with, review_reason=None, cell=()) for number in range(50)]
+    estimate = figure(answered([*looked, *never]), "Type right where accepted").estimate
+    assert (estimate.value, estimate.high) == (0.5, 1.0)
+    assert estimate.low < 0.5
+
+
 def test_labels_that_are_given_say_nothing_of_how_many_audits_were_looked_at() -> None:
     """Of ten drawn documents that no label names two were looked at; ten others were drawn and have labels."""
     looked = [document(f"looked{number}", truth=truth()) for number in range(2)]

@@ -318,6 +318,14 @@ def test_nothing_is_offered_while_accepted_documents_are_known_to_be_wrong_other
     assert "another reason than an audit" in _offered(made)
 
 
+@pytest.mark.parametrize("drawn_with", [0.0, None])
+def test_no_audit_speaks_for_documents_that_could_not_be_drawn(drawn_with) -> None:
+    rows = [audited(number, right=True) for number in range(161)]
+    made = offer(study(*rows, document("never", probability=drawn_with, drawn_with=drawn_with)), rate=0.05)
+    assert (made.certificate.threshold, made.never_drawn) == (None, 1)
+    assert "1 accepted documents had no chance of being drawn" in _offered(made)
+
+
 def test_a_blind_answer_that_was_taken_back_once_the_agents_was_seen_proves_nothing_for_the_agent() -> None:
     rows = [audited(number, right=True) for number in range(59)]
     led = audited(

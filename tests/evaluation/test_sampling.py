@@ -97,3 +97,14 @@ def test_a_draw_that_cannot_have_been_is_a_damaged_file(tmp_path: Path, probabil
     files.write("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [stratum]})
     with pytest.raises(StoreError, match=r"draws/0001\.json does not have the shape"):
         sampled(files)
+
+
+@pytest.mark.parametrize(
+    ("lost", "found"), [("draws/0001.json", "draws/0002.json"), ("draws/0002.json", "draws/copy.json")]
+)
+def test_a_lost_draw_is_missed_and_a_stray_file_is_none(tmp_path: Path, lost: str, found: str) -> None:
+    files = Files(tmp_path)
+    for name in {"draws/0001.json", "draws/0002.json", found} - {lost}:
+        files.write(name, {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": []})
+    with pytest.raises(StoreError, match=f"{lost} is not there, and {found} is"):
+        sampled(files)

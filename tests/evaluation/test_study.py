@@ -39,7 +39,7 @@ def test_every_document_stands_somewhere(output: Path) -> None:
     one = known(study)["doc2_6"]
     assert one.agent.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
     assert (one.production.dominant_type, one.production.confidence) == (NOTE, 0.57)
-    assert (one.probability, one.pages, one.decision) == (0.2, 8, "AUTO_ACCEPT")
+    assert (one.drawn_with, one.probability, one.pages, one.decision) == (0.2, 0, 8, "AUTO_ACCEPT")
     assert known(study)["quest_genomic"].probability == 1.0
     assert [issue.code for issue in known(study)["segment_count"].findings] == ["V1-SEGMENT-COUNT"]
 
@@ -124,11 +124,13 @@ def test_foreign_labels_are_mapped_or_said(output: Path, tmp_path: Path) -> None
     rows = [
         {"doc_id": "doc2_6", "dominant_type": "GENOMICS", "segments": "1-5 GENOMICS; 6-8 Clinical Note"},
         {"doc_id": "quest_cbc", "dominant_type": "LAB", "confidence": "much"},
+        {"doc_id": "clinical_note", "dominant_type": NOTE, "confidence": "inf"},
     ]
     labels.write_text(json.dumps(rows))
     study = read_study(output, production=labels, foreign_types={"GENOMICS": GENOMIC})
     assert known(study)["doc2_6"].production.segments == ((1, 5, GENOMIC), (6, 8, NOTE))
     assert known(study)["quest_cbc"].production.dominant_type == "LAB"
+    assert known(study)["clinical_note"].production.confidence is None
     assert study.problems == ()
     assert len(study.remarks) == 2
     assert any("'LAB'" in one and "foreign_types" in one for one in study.remarks)
@@ -153,7 +155,7 @@ def test_a_draw_is_in_the_queue_counts_from_then_on_and_outlives_the_next_run(ou
     assert set(waiting.loc[sorted(drawn), "review_reason"]) == {"sample"}
     for stratum in draw.strata:
         for name, probability in stratum.probability.items():
-            assert known(study)[name].probability == pytest.approx(probability)
+            assert known(study)[name].drawn_with == pytest.approx(probability)
 
 
 def test_a_draw_whose_cases_were_not_written_is_finished_by_the_next(output: Path) -> None:

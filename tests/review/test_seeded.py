@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from review.conftest import Build, Clock, Desk
 from review.seeding import NOTE, PATHOLOGY, decided, drawn, escalated, other_files
+from typer.testing import CliRunner
 
 from evalkit.batch.identity import find
 from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
-from evalkit.errors import EvalkitError, ReviewRefused, UsageError
+from evalkit.cli import app
+from evalkit.errors import EvalkitError, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.seeding import sample_seeded
@@ -25,11 +27,12 @@ from evalkit.review import Desk as Tab
 from evalkit.review import Draft
 from evalkit.review.ground_truth import project
 from evalkit.review.opinions import Opinions, reproject
+from evalkit.review.page_view import view
 from evalkit.review.queue import QueueView
 from evalkit.review.roster import Roster
 from evalkit.review.seeded import described, seeded_cases
 from evalkit.review.submission import Submitter
-from evalkit.store import seeded_name
+from evalkit.store import packet_name, seeded_name
 
 
 @pytest.fixture
@@ -64,6 +67,38 @@ def test_nothing_on_the_screen_tells_it_from_another_case(desk: Desk, build: typ
     assert {name for name in shown if shown[name] != ordinary[name]} <= {
         *("case_id", "doc_id", "document_bundle_path", "classification", "production_differs"),
     }
+
+
+def test_looking_it_up_by_name_tells_what_the_screen_tells(desk: Desk, build: type[Build], seeded: Any) -> None:
+    escalated(desk, build, "plain")
+    case_id, packet = seeded.packet.case_id, seeded.packet
+    said = {
+        name: CliRunner().invoke(app, ["show", name, "--output", str(desk.root)]).output for name in ("plain", case_id)
+    }
+    assert said[case_id].splitlines()[0] == said["plain"].splitlines()[0].replace("plain", case_id)
+    assert all(
+        f"{one.start_page}–{one.end_page}: {one.dominant_type}" in said[case_id]
+        for one in packet.classification.segments
+    )
+    assert [line for line in said[case_id].splitlines() if "Message" in line] == [
+        line for line in said["plain"].splitlines() if "Message" in line
+    ]
+
+
+def test_why_is_told_of_it_as_of_any_other(desk: Desk, seeded: Any) -> None:
+    for option in ([], ["--json"]):
+        told = CliRunner().invoke(app, ["show", seeded.packet.case_id, "--why", "--output", str(desk.root), *option])
+        assert told.exit_code == 0, told.output
+
+
+def test_its_pages_are_looked_for_where_those_of_its_document_are(desk: Desk, build: type[Build], seeded: Any) -> None:
+    escalated(desk, build, "plain")
+    codes = []
+    for name in ("plain", seeded.packet.case_id):
+        with pytest.raises(EvalkitError) as refused:  # the PDF of neither is there
+            view(name, output=desk.root)
+        codes.append(refused.value.code)
+    assert codes[0] == codes[1] != "STORE-NOT-FOUND"
 
 
 def test_its_answer_cannot_be_read_elsewhere_before_it_is_given(desk: Desk, seeded: Any, tab: Any) -> None:
@@ -236,6 +271,31 @@ def test_no_loss_of_files_makes_a_planted_answer_true(desk: Desk, seeded: Any) -
     assert project(ordinary, [(number, unmarked)]) is not None
     assert project(ordinary, [(number, review)]) is None
     assert project(seeded.packet, [(number, unmarked)]) is None
+
+
+@pytest.mark.parametrize("where", [("document_bundle_path",), ("doc_id",), ("case_id",)])
+def test_a_damaged_seeded_case_is_named_and_never_becomes_an_ordinary_one(desk: Desk, seeded: Any, where: Any) -> None:
+    case_id = seeded.packet.case_id
+    stored = seeded.model_dump(mode="json")
+    changed = {"document_bundle_path": f"document_bundles/{case_id}.json", "doc_id": "doc2_6", "case_id": "doc2_6"}
+    stored["packet"] |= {name: changed[name] for name in where}
+    desk.files.write(seeded_name(case_id), stored)
+    desk.files.remove(packet_name(case_id))
+    with pytest.raises(StoreError, match=case_id):
+        reindex(desk.root)
+    assert not desk.files.exists(packet_name(case_id))
+
+
+def test_a_seeded_case_under_an_ordinary_ones_name_takes_nothing_away(
+    desk: Desk, build: type[Build], seeded: Any
+) -> None:
+    escalated(desk, build, "plain-12345678")
+    desk.files.write(
+        seeded_name("plain-12345678"), seeded.model_copy(update={"truth_sha256": "0"}).model_dump(mode="json")
+    )
+    with pytest.raises(StoreError, match="plain-12345678"):
+        reindex(desk.root)
+    assert desk.files.exists(packet_name("plain-12345678"))
 
 
 def test_a_marked_review_is_kept_apart_wherever_it_lies(desk: Desk, seeded: Any) -> None:

@@ -45,6 +45,8 @@ _ROLES = {
     "You check a classification": "V2",
     "You look for traps": "V3",
     "You judge the evidence": "V4",
+    "Extract clinical data from this report": "extractor",
+    "You are a medical data quality evaluator": "evaluator",
 }
 _BLOCK = 256
 _DRIP_SECONDS = 0.05

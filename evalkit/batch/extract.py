@@ -1,0 +1,252 @@
+"""Fields of many documents: ``evalkit extract``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalkit.batch.asking import Asking
+from evalkit.batch.extracting import AUTO, FieldExtraction, ensure, year_of
+from evalkit.batch.identity import Source, find
+from evalkit.batch.reading import Readers
+from evalkit.batch.runner import (
+    as_text,
+    how_of,
+    in_a_thread,
+    now,
+    read_document,
+    settings_of,
+    stored_bundle,
+    unexpected,
+    versions,
+)
+from evalkit.errors import EvalkitError, StoreError
+from evalkit.extraction.schema import Extraction, Extractions
+from evalkit.llm.model import Usage
+from evalkit.settings import Settings
+from evalkit.store import EXTRACTIONS, Files, Index
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_IN_FLIGHT = 3
+
+
+@dataclass(frozen=True)
+class ExtractedDocument:
+    """What was extracted from one document."""
+
+    doc_id: str
+    pdf_filename: str
+    extractions: tuple[Extraction, ...] = ()
+    resumed: bool = False
+    """Extracted by an earlier run; nothing was done now."""
+    error: str | None = None
+    """Why it failed, and the remedy."""
+
+
+@dataclass(frozen=True)
+class ExtractSummary:
+    """What became of ``evalkit extract``."""
+
+    documents: tuple[ExtractedDocument, ...]
+    problems: tuple[str, ...]
+    copies: tuple[str, ...]
+    output: str
+    seconds: float
+    by_agent: Mapping[str, Usage] = field(default_factory=dict)
+
+    @property
+    def exit_status(self) -> int:
+        """0: all done; 1: something failed, and is named."""
+        return 1 if self.problems or any(one.error for one in self.documents) else 0
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per field of every report and form, for a table."""
+        return [
+            {
+                "doc_id": document.doc_id,
+                "template": one.template,
+                "document_type": one.document_type,
+                "start_page": one.start_page,
+                "end_page": one.end_page,
+                "decision": one.decision,
+                "field": name,
+                "status": value.status.value,
+                "value": value.value,
+                "raw": value.raw,
+                "page": value.page,
+                "confidence": value.confidence,
+            }
+            for document in self.documents
+            for one in document.extractions
+            for name, value in one.fields.items()
+        ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """``rows`` as a table."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows(), columns=ROW, dtype=object)
+
+
+ROW = [
+    "doc_id", "template", "document_type", "start_page", "end_page", "decision", "field", "status", "value", "raw",
+    "page", "confidence",
+]  # fmt: skip
+
+Progress = Callable[[ExtractedDocument, int, int], None]
+
+
+def extract(
+    paths: Iterable[Path | str],
+    *,
+    template: str = AUTO,
+    tax_year: int | None = None,
+    output: Path | str | None = None,
+    model: str | None = None,
+    reader: str | None = None,
+    workers: int | None = None,
+    fresh: bool = False,
+    on_progress: Progress | None = None,
+    settings: Settings | None = None,
+) -> ExtractSummary:
+    """Extract the fields of reports and forms in PDFs and folders of PDFs; writes ``extractions/{doc_id}.json``.
+
+    Works inside Jupyter too. Documents that fail are named in the summary; the others are finished.
+
+    Args:
+        paths: PDF files, and folders that are searched.
+        template: the name of the template that every document is taken for; ``auto``: whatever stands in it.
+        tax_year: the year that is needed; forms of another year go to a person.
+        output: the folder to write to.
+        model: who extracts and judges.
+        reader: ``local`` or ``documentai``.
+        workers: processes that read PDFs; 0 is one per core.
+        fresh: do everything again, also what an earlier run finished.
+        on_progress: called after each document.
+        settings: instead of the environment and ``evalkit.toml``.
+
+    Raises:
+        UsageError: nothing could be begun.
+    """
+    return in_a_thread(
+        aextract(
+            paths,
+            template=template,
+            tax_year=tax_year,
+            output=output,
+            model=model,
+            reader=reader,
+            workers=workers,
+            fresh=fresh,
+            on_progress=on_progress,
+            settings=settings,
+        )
+    )
+
+
+async def aextract(
+    paths: Iterable[Path | str],
+    *,
+    template: str = AUTO,
+    tax_year: int | None = None,
+    output: Path | str | None = None,
+    model: str | None = None,
+    reader: str | None = None,
+    workers: int | None = None,
+    fresh: bool = False,
+    on_progress: Progress | None = None,
+    settings: Settings | None = None,
+) -> ExtractSummary:
+    """The asynchronous twin of :func:`extract`."""
+    began = time.monotonic()
+    given = settings or settings_of(output, model, workers, reader, None)
+    folder = Path(settings.output if settings and output is None else output or given.output)
+    files, how = Files(folder), how_of(given)
+    with files.run_lock():
+        index = Index(folder)
+        try:
+            found = find(paths, _known(files, index))
+            async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:
+                work = FieldExtraction(given, asking, versions(), name=template, tax_year=year_of(tax_year))
+                documents = await _all(found.sources, files, work, how, given, fresh=fresh, on_progress=on_progress)
+                asking.ledger.end()
+        finally:
+            index.close()
+    return ExtractSummary(
+        documents=tuple(documents),
+        problems=tuple(map(str, found.problems)),
+        copies=tuple(f"{path} is the same document as {doc_id}" for path, doc_id in found.copies),
+        output=str(folder),
+        seconds=round(time.monotonic() - began, 3),
+        by_agent=asking.ledger.spent,
+    )
+
+
+def _known(files: Files, index: Index) -> dict[str, str]:
+    """The doc_id of every document that was run, or of which fields were extracted, by SHA-256."""
+    known = {row["sha256"]: row["doc_id"] for row in index.documents() if row["sha256"]}
+    for name in files.names(EXTRACTIONS):
+        try:
+            one = Extractions.model_validate(files.read(name))
+        except (StoreError, ValueError):
+            continue
+        known.setdefault(one.sha256, one.doc_id)
+    return known
+
+
+async def _all(
+    sources: tuple[Source, ...],
+    files: Files,
+    work: FieldExtraction,
+    how: Any,
+    settings: Settings,
+    *,
+    fresh: bool,
+    on_progress: Progress | None,
+) -> list[ExtractedDocument]:
+    workers = min(settings.workers or os.cpu_count() or 1, max(len(sources), 1))
+    gate = asyncio.Semaphore(workers * _IN_FLIGHT)
+    done = 0
+
+    async def one(source: Source, readers: Readers) -> ExtractedDocument:
+        nonlocal done
+        async with gate:
+            made = await _document(source, readers, files, work, how.reader, fresh=fresh)
+        done += 1
+        if on_progress:
+            on_progress(made, done, len(sources))
+        return made
+
+    with Readers(workers, how) as readers:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(one(source, readers)) for source in sources]
+    return [task.result() for task in tasks]
+
+
+async def _document(
+    source: Source, readers: Readers, files: Files, work: FieldExtraction, reader: str, *, fresh: bool
+) -> ExtractedDocument:
+    """One document, whatever happens to it."""
+    if source.fault:
+        return _failed(source, source.fault)
+    try:
+        started = now()
+        bundle = None if fresh else stored_bundle(files, source, reader)
+        bundle = bundle or await read_document(files, source, readers, started)
+        made, resumed = await ensure(files, work, bundle, {"started_at": started}, fresh=fresh)
+    except EvalkitError as error:
+        return _failed(source, error)
+    except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
+        return _failed(source, unexpected(source, error))
+    return ExtractedDocument(source.doc_id, as_text(source.path.name), made.extractions, resumed)
+
+
+def _failed(source: Source, error: EvalkitError) -> ExtractedDocument:
+    return ExtractedDocument(source.doc_id, as_text(source.path.name), error=f"{error.message}. {error.remedy}")

@@ -1,0 +1,235 @@
+"""The fields of one document: which of its pages are forms, which are reports, and what was extracted before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evalkit.batch.asking import Asking
+from evalkit.classification.primary_classifier import PrimaryClassifier
+from evalkit.classification.result import DocumentResult, UsageReport, UsageTotal
+from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.windows import joined, windows
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import StoreError, UsageError
+from evalkit.extraction.clinical_documents import ReportPages, extract_reports
+from evalkit.extraction.evaluator import ExtractionEvaluator
+from evalkit.extraction.extractor import ClinicalExtractor
+from evalkit.extraction.form_filling import FormFilling, form_pages
+from evalkit.extraction.optimizer import configured
+from evalkit.extraction.reliability_loop import ReliabilityLoop
+from evalkit.extraction.schema import Extraction, Extractions
+from evalkit.extraction.template import template, templates_version
+from evalkit.issue import Issue
+from evalkit.llm.model import A, Answer, Model, Question, Usage
+from evalkit.review.stored import read_bundle, read_result
+from evalkit.settings import Settings
+from evalkit.store import Files, digest, extraction_name
+
+AUTO = "auto"
+#: Raise it with every change that alters what is extracted from the same words.
+_RULES_VERSION = 1
+
+
+class FieldExtraction:
+    """Extracts the fields of documents; keeps nothing between them."""
+
+    def __init__(
+        self, settings: Settings, asking: Asking, versions: Any, *, name: str = AUTO, tax_year: int | None = None
+    ) -> None:
+        """``name``: the template that the whole document is taken for; ``auto``: whatever stands in it.
+
+        ``versions``: of all that reads and asks. UsageError where there is no such template.
+        """
+        self._settings = settings
+        self._asking = asking
+        self._versions = versions
+        self._template = None if name == AUTO else template(name)
+        self._tax_year = tax_year
+
+    async def extract(
+        self, bundle: DocumentBundle, times: dict[str, Any], classification: ClassificationOutput | None = None
+    ) -> Extractions:
+        """The document's fields. StoreError where an answer could not be kept.
+
+        Without a ``classification``, the classifier is asked where one is needed: for pages that are no forms.
+        """
+        model = _Counting(self._asking.model)
+        fixed = self._template.name if self._template else None
+        forms: Sequence[int] = ()
+        done: list[Extraction] = []
+        if self._template is None or self._template.kind == "tax":
+            pages = None if fixed else form_pages(bundle, everything=self._tax_year is not None)
+            filling = FormFilling(model, tax_year=self._tax_year, fixed=fixed)
+            done += [one.extraction for one in await filling.fill(bundle, pages)]
+            forms = range(1, bundle.total_pages + 1) if pages is None else pages
+        if len(forms) < bundle.total_pages:
+            reports = await self._reports(bundle, model, set(forms), classification)
+            made = await extract_reports(bundle, reports, self._loop(model))
+            done += [one.extraction for one in made]
+        return Extractions(
+            doc_id=bundle.doc_id,
+            sha256=bundle.sha256,
+            fingerprint=self.fingerprint(bundle, classification),
+            extractions=tuple(_numbered(sorted(done, key=lambda one: (one.start_page, one.end_page)))),
+            usage=model.usage().model_dump(mode="json"),
+            model=self._settings.models.default,
+            reader=bundle.reader,
+            times=times,
+        )
+
+    async def _reports(
+        self, bundle: DocumentBundle, model: Model, forms: set[int], given: ClassificationOutput | None
+    ) -> list[ReportPages]:
+        """The clinical reports among the pages that are no forms."""
+        if self._template is not None:
+            return [ReportPages(1, bundle.total_pages, self._template.document_type, self._template.name)]
+        answer = given or await self._classified(bundle, model)
+        if answer is None:
+            return []
+        found: list[ReportPages] = []
+        for segment in answer.segments:
+            kind = segment.dominant_type.value if segment.dominant_type else "Other"
+            last = min(segment.end_page, bundle.total_pages)
+            found += [ReportPages(start, end, kind) for start, end in _runs(max(segment.start_page, 1), last, forms)]
+        return found
+
+    async def _classified(self, bundle: DocumentBundle, model: Model) -> ClassificationOutput | None:
+        if not bundle.has_text:
+            return None
+        parts = windows(bundle, self._settings.window_characters if self._asking.is_remote else None)
+        answers = [await model.ask(PrimaryClassifier().question(bundle, pages)) for pages in parts]
+        told = [(pages, answer.value) for pages, answer in zip(parts, answers, strict=True) if answer.value is not None]
+        return joined(told) if len(told) == len(parts) else None
+
+    def _loop(self, model: Model) -> ReliabilityLoop:
+        wanted = self._settings.reliability_loop
+        config = configured(wanted.profile, **wanted.model_dump(exclude={"profile", "ensemble"}))
+        window = self._settings.window_characters if self._asking.is_remote else None
+        return ReliabilityLoop(
+            config,
+            extractor=ClinicalExtractor(model, window=window),
+            evaluator=ExtractionEvaluator(model, ensemble=self._asking.ensemble, window=window),
+        )
+
+    def fingerprint(self, bundle: DocumentBundle, classification: ClassificationOutput | None) -> str:
+        """Of all that makes the extraction."""
+        return digest(
+            {
+                "sha256": bundle.sha256,
+                "reader": bundle.reader,
+                "models": self._settings.models.model_dump(),
+                "window_characters": self._settings.window_characters,
+                "own_servers": [self._settings.openai_base_url, self._settings.ollama_base_url],
+                "reliability_loop": self._settings.reliability_loop.model_dump(),
+                "template": self._template.name if self._template else AUTO,
+                "tax_year": self._tax_year,
+                "templates": templates_version(),
+                "rules": _RULES_VERSION,
+                "versions": self._versions,
+                "classification": None if classification is None else digest(classification.to_json()),
+            }
+        )
+
+
+def stored(files: Files, doc_id: str, fingerprint: str) -> Extractions | None:
+    """What an earlier run extracted, if all that made it is the same and everybody answered."""
+    try:
+        found = Extractions.model_validate(files.read(extraction_name(doc_id)))
+    except (StoreError, ValueError):
+        return None
+    unanswered = any(issue.code.endswith("-AGENT-FAILED") for one in found.extractions for issue in one.issues)
+    return found if found.fingerprint == fingerprint and not unanswered else None
+
+
+def classified(files: Files, bundle: DocumentBundle) -> ClassificationOutput | None:
+    """The classification that an earlier run made of the same bytes."""
+    try:
+        result = read_result(files, bundle.doc_id)
+    except StoreError:
+        return None
+    is_same = isinstance(result, DocumentResult) and result.sha256 == bundle.sha256
+    return result.classification if is_same and isinstance(result, DocumentResult) else None
+
+
+async def ensure(
+    files: Files, extraction: FieldExtraction, bundle: DocumentBundle, times: dict[str, Any], *, fresh: bool
+) -> tuple[Extractions, bool]:
+    """The document's fields, written; and whether an earlier run had extracted them."""
+    answer = classified(files, bundle)
+    if not fresh and (found := stored(files, bundle.doc_id, extraction.fingerprint(bundle, answer))):
+        return found, True
+    made = await extraction.extract(bundle, times, answer)
+    files.write(extraction_name(bundle.doc_id), made.model_dump(mode="json"))
+    return made, False
+
+
+async def ensure_of(
+    files: Files, extraction: FieldExtraction, doc_id: str, times: dict[str, Any], *, fresh: bool
+) -> None:
+    """As ``ensure``, of a document whose bundle is stored."""
+    await ensure(files, extraction, read_bundle(files, doc_id), times, fresh=fresh)
+
+
+class _Counting:
+    """A model, and what was asked of it."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._usage: dict[str, list[Usage]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def ask(self, question: Question[A]) -> Answer[A]:
+        answer = await self._model.ask(question)
+        self._usage.setdefault(question.role, []).append(answer.usage)
+        return answer
+
+    def usage(self) -> UsageReport:
+        by_agent = {role: UsageTotal.of(usages) for role, usages in sorted(self._usage.items())}
+        whole = UsageTotal.of(usage for usages in self._usage.values() for usage in usages)
+        return UsageReport(**whole.model_dump(), by_agent=by_agent)
+
+
+def _runs(start: int, end: int, forms: set[int]) -> list[tuple[int, int]]:
+    """The runs of pages start..end without those of the forms."""
+    runs: list[tuple[int, int]] = []
+    for page in range(start, end + 1):
+        if page in forms:
+            continue
+        if runs and runs[-1][1] == page - 1:
+            runs[-1] = runs[-1][0], page
+        else:
+            runs.append((page, page))
+    return runs
+
+
+def _numbered(done: Sequence[Extraction]) -> list[Extraction]:
+    """With ids of issues that are unique in the document."""
+    counts: dict[str, int] = {}
+    told: list[Extraction] = []
+    for one in done:
+        renamed: dict[str, str] = {}
+        issues: list[Issue] = []
+        for issue in one.issues:
+            counts[issue.agent] = counts.get(issue.agent, 0) + 1
+            renamed[issue.issue_id] = f"{issue.agent.upper()}-{counts[issue.agent]:04d}"
+            issues.append(issue.model_copy(update={"issue_id": renamed[issue.issue_id]}))
+        history = tuple(
+            record.model_copy(update={"issues": tuple(renamed.get(name, name) for name in record.issues)})
+            for record in one.history
+        )
+        told.append(one.model_copy(update={"issues": tuple(issues), "history": history}))
+    return told
+
+
+def year_of(text: str | int | None) -> int | None:
+    """A tax year as an option gives it. UsageError where it is none."""
+    if text is None:
+        return None
+    year = int(text)
+    if not 2000 <= year <= 2099:
+        raise UsageError(f"{year} is no tax year", code="TAX-YEAR", remedy="Name a year from 2000 to 2099.")
+    return year

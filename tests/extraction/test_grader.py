@@ -1,0 +1,288 @@
+"""The rules of specification 003, one by one, as contract ruling 17 has them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from evalkit.extraction.grader import (
+    CHECKS,
+    Attempt,
+    GraderAnswer,
+    GraderIssue,
+    grade,
+    lowered,
+    missing_fields,
+)
+from evalkit.extraction.schema import NOT_PRESENT, FieldStatus, FieldValue
+from evalkit.extraction.template import template
+from evalkit.issue import IssueSeverity
+
+W2 = {
+    "employee_ssn": "554-03-0876",
+    "employer_ein": "63-0065650",
+    "employer_name": "NORTH 312",
+    "employee_name": "Anastasia Hodges",
+    "wages_tips": "23677.70",
+    "federal_tax_withheld": "2841.32",
+    "ss_wages": "24410.00",
+    "ss_tax_withheld": "1513.42",
+    "medicare_wages": "24410.00",
+    "medicare_tax_withheld": "353.95",
+    "tax_year": "2020",
+}
+
+
+def attempt(form: str = "W-2", confidence: float = 0.97, number: int = 1, **values: str | None) -> Attempt:
+    known = template(form)
+    said: dict[str, str | None] = (W2 if form == "W-2" else {}) | values
+    fields = {field.name: NOT_PRESENT for field in known.fields}
+    fields |= {
+        name: FieldValue(status=FieldStatus.FOUND, value=value, raw=value, page=1, confidence=0.97)
+        for name, value in said.items()
+        if value is not None
+    }
+    return Attempt(known, known.document_type, fields, confidence, ("1099-NEC", "1099-MISC"), number)
+
+
+def issues(given: Attempt, year: int | None = None) -> list[str]:
+    return [str(issue) for issue in grade(given, year).issues]
+
+
+def test_a_complete_form_passes_with_the_points_of_the_specification() -> None:
+    given = grade(attempt(confidence=0.9))
+    assert given.passed
+    assert given.score == pytest.approx(40 + 30 + 18 + 10)
+    assert given.scores == {"completeness": 0.4, "format": 0.3, "confidence": 0.18, "no_errors": 0.1}
+    assert (given.document_type, given.confidence, given.feedback, given.issues) == ("W-2", 0.9, "", ())
+
+
+def test_a_missing_required_field_takes_its_share_of_completeness_and_formats() -> None:
+    given = grade(attempt(employer_ein=None, confidence=1.0))
+    # 5 of 6 required fields; 10 of the 11 fields that have a result
+    assert given.score == pytest.approx(40 * 5 / 6 + 30 * 10 / 11 + 20 + 10, abs=0.01)
+    assert given.failure_reasons == ("Missing Employer EIN (Box b)",)
+    assert not given.field_results["employer_ein"].valid
+    assert given.passed  # 70 % of the required fields, and 70 points, outweigh one reason
+
+
+def test_a_missing_optional_field_costs_nothing() -> None:
+    assert grade(attempt(ss_wages=None, ss_tax_withheld=None)).score == grade(attempt()).score
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "told"),
+    [
+        ("wages_tips", "$-", '"$-" is not a valid currency amount'),
+        ("employee_ssn", "55-4030876", '"55-4030876" is not a valid SSN format'),
+        ("employer_ein", "554-03-0876", '"554-03-0876" is not a valid EIN format'),
+        ("tax_year", "1999", "doesn't match expected format"),
+    ],
+)
+def test_a_value_in_the_wrong_format_is_told(field: str, value: str, told: str) -> None:
+    given = grade(attempt(**{field: value}))
+    assert told in (given.field_results[field].issue or "")
+    assert any(told in reason for reason in given.failure_reasons)
+
+
+@pytest.mark.parametrize("value", ["***-**-0876", "554-03-0876"])
+def test_a_masked_number_is_a_number(value: str) -> None:
+    assert grade(attempt(employee_ssn=value)).failure_reasons == ()
+
+
+def test_a_negative_amount_is_an_amount() -> None:
+    given = grade(attempt("K-1", partnership_ein="12-3456789", ordinary_income="-500.00", tax_year="2021"))
+    assert given.field_results["ordinary_income"].valid
+
+
+@pytest.mark.parametrize(
+    ("missing", "passes"),
+    [
+        (("employer_ein",), True),  # 5 of 6
+        (("employer_ein", "employer_name"), False),  # 4 of 6: below 70 %
+        (("employer_ein", "employer_name", "wages_tips"), False),
+    ],
+)
+def test_seven_of_ten_required_fields_are_valid_or_it_fails(missing: tuple[str, ...], passes: bool) -> None:
+    given = grade(attempt(**dict.fromkeys(missing)))
+    assert given.passed is passes
+    assert given.score >= 70 or len(missing) > 2  # so it is the share that decides
+
+
+def test_too_few_required_fields_are_told() -> None:
+    given = grade(attempt(**dict.fromkeys(("employer_ein", "employer_name", "wages_tips"))))
+    assert "Only 3/4 minimum required fields found" in given.failure_reasons
+    assert missing_fields(template("W-2"), given.field_results) == ("employer_ein", "employer_name", "wages_tips")
+
+
+def test_below_the_threshold_nothing_passes() -> None:
+    given = grade(attempt(confidence=0.79))
+    assert not given.passed
+    assert given.confidence == 0.5
+    assert "Confidence 79% below threshold 80%" in given.failure_reasons
+    assert grade(attempt(confidence=0.8)).passed
+
+
+@pytest.mark.parametrize("values", [{}, {"wages_tips": "0.00", "ss_wages": "0"}])
+def test_a_blank_form_is_told_and_final(values: dict[str, str]) -> None:
+    empty: dict[str, Any] = dict.fromkeys(W2) | {"tax_year": "2020"} | values
+    given = grade(attempt(**empty))
+    assert (given.passed, given.is_final, given.document_type) == (False, True, "OTHER")
+    assert str(given.issues[0]).startswith("[ERROR:incomplete::] Document appears to be a blank")
+
+
+def test_a_form_with_one_entry_is_not_blank() -> None:
+    empty: dict[str, Any] = dict.fromkeys(W2)
+    given = grade(attempt(**(empty | {"wages_tips": "12.00"})))
+    assert not given.is_final
+    assert not given.passed
+
+
+def test_a_wrong_year_is_told_and_final() -> None:
+    given = grade(attempt(), 2021)
+    assert (given.passed, given.is_final) == (False, True)
+    assert issues(attempt(), 2021) == ["[ERROR:wrong_year:2021:2020] Document is for tax year 2020, but we need 2021"]
+    assert given.score == pytest.approx(grade(attempt()).score - 10)
+
+
+def test_the_right_year_and_no_expectation_say_nothing() -> None:
+    assert issues(attempt(), 2020) == issues(attempt()) == []
+
+
+def test_a_year_that_cannot_be_told_is_a_warning() -> None:
+    assert issues(attempt(tax_year=None), 2020) == [
+        "[WARNING:missing_field:tax_year:] Could not determine tax year from document"
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["DRAFT", "DRAFT AS OF June 4, 2024", "W-2 SAMPLE", "Draft as of 2020: not for filing"]
+)
+def test_a_draft_does_not_pass(text: str) -> None:
+    given = grade(replace(attempt(), text=text))
+    assert not given.passed
+    assert str(given.issues[0]).startswith("[ERROR:draft:final:")
+
+
+def test_a_word_like_draft_in_a_sentence_is_none() -> None:
+    assert grade(replace(attempt(), text="a bank draft, and a drafty sample room")).passed
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"ss_wages": "27000.00", "ss_tax_withheld": "1674.00"}, "Social security wages exceed total wages"),
+        ({"federal_tax_withheld": "30000.00"}, "Federal income tax withheld exceeds total wages"),
+        ({"ss_tax_withheld": "1531.42"}, "Social security tax is not 6.2%"),
+        ({"medicare_tax_withheld": "535.95"}, "Medicare tax is not 1.45%"),
+    ],
+)
+def test_values_that_cannot_be_true_together_are_a_warning(values: dict[str, str], told: str) -> None:
+    given = grade(attempt(**values))
+    assert given.passed  # a warning does not veto …
+    assert [one.severity for one in given.issues] == ["WARNING"]
+    assert str(given.issues[0]).startswith("[WARNING:inconsistent::] " + told)
+    # … but somebody looks at it
+    assert given.issues[0].issue(attempt().fields, "W-2").severity is IssueSeverity.MAJOR
+
+
+def test_social_security_wages_may_be_a_tenth_above_the_wages() -> None:
+    assert issues(attempt(wages_tips="22190.91")) == []  # 24,410 is 1.1 times as much, to the cent
+    assert len(issues(attempt(wages_tips="22190.90"))) == 1
+
+
+def test_tips_and_the_rate_of_2011_and_the_additional_medicare_tax_are_known() -> None:
+    assert issues(attempt(box_7="1000.00", ss_tax_withheld="1575.42")) == []
+    assert issues(attempt(ss_tax_withheld="1025.22")) == []
+    high = {"wages_tips": "300000.00", "ss_wages": "147000.00", "ss_tax_withheld": "9114.00"}
+    assert issues(attempt(medicare_wages="300000.00", medicare_tax_withheld="5250.00", **high)) == []
+
+
+def test_every_check_can_fail() -> None:
+    assert {row.form for row in CHECKS} == {"W-2", "1099-DIV", "1099-NEC"}
+    wrong = {
+        "1099-DIV": {"total_dividends": "10.00", "qualified_dividends": "11.00"},
+        "1099-NEC": {"nonemployee_compensation": "10.00", "federal_tax_withheld": "11.00"},
+    }
+    for form, values in wrong.items():
+        assert any("inconsistent" in one for one in issues(attempt(form, **values)))
+
+
+def test_the_second_attempt_hears_of_other_types_and_the_third_of_the_critical_fields() -> None:
+    first = grade(attempt(confidence=0.1, employer_ein=None)).feedback
+    second = grade(attempt(confidence=0.1, employer_ein=None, number=2)).feedback
+    third = grade(attempt(confidence=0.1, employer_ein=None, number=3)).feedback
+    assert "Employer EIN: typically found in Box b; An EIN is written XX-XXXXXXX" in first
+    assert "Could this be a different form type? Check: 1099-NEC, 1099-MISC" in first
+    assert "different form type" not in second
+    assert "Focus only on the most critical fields" in second
+    assert "Focus" not in third
+
+
+@pytest.mark.parametrize("kind", ["RECEIPT", "STATEMENT", "OTHER"])
+def test_the_generic_template_wants_one_field(kind: str) -> None:
+    some = replace(attempt("OTHER", confidence=0.6, any_amounts="12.00"), document_type=kind)
+    assert grade(some).passed
+    assert grade(some).document_type == kind
+    assert not grade(attempt("OTHER", confidence=0.6)).passed
+
+
+@pytest.mark.parametrize(("status", "severity"), [("required", "WARNING"), ("optional", "INFO")])
+def test_an_entry_that_cannot_be_told_is_for_a_person_where_it_is_required(status: str, severity: str) -> None:
+    name = "employer_ein" if status == "required" else "ss_wages"
+    given = attempt()
+    unclear = FieldValue(status=FieldStatus.AMBIGUOUS, raw="$-", page=1, confidence=0.9)
+    told = grade(replace(given, fields={**given.fields, name: unclear})).issues
+    assert [(one.severity, one.type) for one in told] == [(severity, "ambiguous")]
+
+
+def test_on_a_recognised_page_what_is_unsure_or_missing_is_for_a_person() -> None:
+    given = replace(attempt(employer_ein=None), is_recognised=True)
+    unsure = FieldValue(status=FieldStatus.FOUND, value="1513.42", raw="1,513.42", page=1, confidence=0.6)
+    told = grade(replace(given, fields={**given.fields, "ss_tax_withheld": unsure})).issues
+    assert {(one.type, one.field) for one in told} == {
+        ("missing_field", "employer_ein"),
+        ("uncertain", "ss_tax_withheld"),
+    }
+
+
+# A model may only lower
+
+
+def said(**given: Any) -> GraderAnswer:
+    return GraderAnswer(**({"passed": True, "score": 99.0, "document_type": "W-2", "confidence": 0.97} | given))
+
+
+def test_a_model_that_agrees_changes_nothing() -> None:
+    rules = grade(attempt())
+    assert lowered(rules, said(score=100.0, confidence=1.0), 0.8) == rules
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        said(passed=False, feedback="it looks like a draft"),
+        said(document_type="1099-NEC"),
+        said(confidence=0.7),
+        said(issues=(GraderIssue(severity="ERROR", type="draft", text="a draft"),)),
+    ],
+)
+def test_a_model_may_lower(answer: GraderAnswer) -> None:
+    given = lowered(grade(attempt()), answer, 0.8)
+    assert not given.passed
+    assert given.confidence <= 0.5
+
+
+def test_a_model_never_raises() -> None:
+    rules = replace(grade(attempt(confidence=0.85)), score=80.0)
+    given = lowered(rules, said(score=100.0, confidence=1.0), 0.8)
+    assert (given.score, given.confidence) == (80.0, 0.85)
+    failing = grade(attempt(confidence=0.1))
+    assert not lowered(failing, said(confidence=1.0), 0.8).passed
+
+
+def test_a_models_finding_is_written_as_the_specification_writes_it() -> None:
+    answer = said(issues=(GraderIssue(severity="warning", type="Odd Name", expected="a", actual="b", text="odd"),))
+    assert str(lowered(grade(attempt()), answer, 0.8).issues[0]) == "[WARNING:odd_name:a:b] odd"

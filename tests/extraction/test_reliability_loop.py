@@ -1,0 +1,323 @@
+"""The loop: it stops in time, returns its best, and gives to a person what it cannot vouch for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.reliability import overheads
+from builders import document
+from extraction.reports import LETTERS, draw
+from extraction.scripted import FINE, Said, Scripted, claims, judged
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.extraction.evaluator import ExtractionEvaluator
+from evalkit.extraction.extractor import ClinicalExtractor
+from evalkit.extraction.loop_metrics import loop_metrics
+from evalkit.extraction.optimizer import configured
+from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult, extraction_of
+from evalkit.extraction.schema import Extraction, FieldStatus
+from evalkit.extraction.template import template
+from evalkit.llm.model import A, Answer, Model, Question
+from evalkit.settings import Settings
+
+PATHOLOGY = template("pathology")
+REPORT = document(
+    "Final Diagnosis\nA. Left breast: Invasive ductal carcinoma, Nottingham grade 2.\n"
+    "Margins: negative (4 mm)\nER: positive (95%); PR: positive (70%)"
+)
+FULL: Said = {
+    "histology": "Invasive ductal carcinoma",
+    "grade": "Nottingham grade 2",
+    "margins": "negative (4 mm)",
+    "ihcMarkers.ER": "positive (95%)",
+    "ihcMarkers.PR": "positive (70%)",
+}
+PARTIAL: Said = {"histology": "Invasive ductal carcinoma"}
+BETTER: Said = PARTIAL | {"grade": "Nottingham grade 2"}
+ALTERED: Said = FULL | {"grade": "Nottingham grade 3"}
+
+
+def run(model: Model, bundle: DocumentBundle = REPORT, progress: Any = None, **config: Any) -> ReliabilityLoopResult:
+    loop = ReliabilityLoop(configured(**config), model)
+    return asyncio.run(loop.execute(bundle, range(1, bundle.total_pages + 1), PATHOLOGY, progress))
+
+
+def kept(result: ReliabilityLoopResult) -> Extraction:
+    return extraction_of(result, PATHOLOGY, "Pathology Report", (1, 1))
+
+
+def test_it_iterates_until_the_threshold_is_met() -> None:
+    result = run(Scripted(PARTIAL, BETTER, FULL), quality_threshold=0.9)
+    assert result.iterations == 3
+    assert result.final_score is not None
+    assert result.final_score >= 0.9
+    assert (result.met_threshold, result.stopped_reason) == (True, "Quality threshold met")
+    assert result.decision == "AUTO_ACCEPT"
+
+
+def test_it_stops_at_max_iterations() -> None:
+    result = run(Scripted(PARTIAL), max_iterations=3, min_improvement=0.0)
+    assert (result.iterations, result.stopped_reason) == (3, "Max iterations reached")
+    assert result.decision == "ESCALATE_TO_SME"
+
+
+def test_it_stops_on_a_plateau() -> None:
+    result = run(Scripted(PARTIAL), max_iterations=3)
+    assert (result.iterations, result.stopped_reason) == (2, "Improvement (0.0%) below minimum (5.0%)")
+
+
+def test_the_feedback_and_its_priority_reach_the_next_prompt_and_no_truth_does() -> None:
+    model = Scripted(PARTIAL, FULL)
+    run(model)
+    first, second = model.prompts("extractor")
+    assert "FEEDBACK" not in first
+    assert second.startswith(first.rstrip())
+    said = second[len(first.rstrip()) :]
+    assert "PRIORITY: Focus extraction on these fields: grade, margins, ihcMarkers" in said
+    assert "FEEDBACK FROM QUALITY EVALUATION (Iteration 1)" in said
+    assert "Invasive ductal carcinoma" in said, "the attempt before"
+    assert "Nottingham grade 2" not in said
+
+
+def test_the_best_attempt_is_returned_and_not_the_last() -> None:
+    worse = FULL | {"histology": "Invasive lobular carcinoma", "grade": None}
+    result = run(Scripted(BETTER, worse), min_improvement=0.0, max_iterations=2)
+    assert result.best is not None
+    assert result.best.iteration == 1
+    assert result.final_data["grade"].value == "2"
+    assert result.final_score == max(one.score.overall or 0 for one in result.history)
+    assert result.history[1].improvement is not None
+    assert result.history[1].improvement < 0
+
+
+def test_a_value_that_is_not_on_the_page_is_no_value_and_never_accepted() -> None:
+    result = run(Scripted(ALTERED), quality_threshold=0.5)
+    assert result.met_threshold
+    assert result.decision == "ESCALATE_TO_SME"
+    assert not result.final_data["grade"].is_found
+    issues = {issue.location: issue for issue in kept(result).issues}
+    assert issues["grade"].code == "EXTRACTION-NOT-ON-PAGE"
+    assert issues["grade"].difference is not None
+
+
+def test_one_wrong_value_among_many_is_not_accepted_though_the_score_is_high() -> None:
+    result = run(Scripted(FULL, judgements=[judged(ihcMarkers__ER=0.5)]), quality_threshold=0.9)
+    assert result.met_threshold
+    assert result.decision == "ESCALATE_TO_SME"
+
+
+def test_a_field_that_the_document_lacks_is_not_present_after_one_look() -> None:
+    biopsy = document("Diagnosis: Invasive ductal carcinoma, grade 2.")
+    result = run(Scripted({"histology": "Invasive ductal carcinoma", "grade": "grade 2", "margins": None}), biopsy)
+    assert result.iterations == 1
+    assert result.final_data["margins"].status is FieldStatus.NOT_PRESENT
+    assert result.decision == "AUTO_ACCEPT"
+
+
+def test_a_report_without_any_required_field_is_never_accepted() -> None:
+    other = document("Northgate Hospital\nReported: 02/07/2025")
+    result = run(Scripted({"date": "02/07/2025", "institution": "Northgate Hospital"}), other)
+    assert result.final_score == 1.0
+    assert result.decision == "ESCALATE_TO_SME"
+    assert "EXTRACTION-NONE" in {issue.code for issue in kept(result).issues}
+
+
+def test_a_value_that_its_extractor_was_not_sure_of_goes_to_a_person() -> None:
+    answers = claims(FULL)
+    grade = next(one for one in answers.fields if one.field == "grade")
+    doubted = [one.model_copy(update={"confidence": 0.8}) if one is grade else one for one in answers.fields]
+    result = run(Scripted(answers.model_copy(update={"fields": tuple(doubted)})))
+    assert (result.final_score, result.decision) == (1.0, "ESCALATE_TO_SME")
+    (issue,) = kept(result).issues
+    assert (issue.code, issue.location, issue.page) == ("EXTRACTION-UNSURE", "grade", 1)
+
+
+def test_what_the_report_speaks_of_and_nobody_found_is_not_called_absent() -> None:
+    fields = kept(run(Scripted(PARTIAL))).fields
+    assert fields["grade"].status is FieldStatus.AMBIGUOUS
+    assert fields["stage"].status is FieldStatus.NOT_PRESENT
+
+
+def test_a_judge_that_fails_leaves_no_score_and_a_person_decides() -> None:
+    result = run(Scripted(FULL, judgements=[None]))
+    assert (result.final_score, result.met_threshold) == (None, False)
+    assert result.decision == "ESCALATE_TO_SME"
+    extraction = kept(result)
+    assert extraction.score is None
+    assert extraction.fields["grade"].value == "2", "what was read is kept"
+    assert "EVALUATOR-AGENT-FAILED" in {issue.code for issue in extraction.issues}
+
+
+def test_a_judge_that_fails_later_does_not_take_the_earlier_score_away() -> None:
+    result = run(Scripted(PARTIAL, FULL, judgements=[FINE, None]))
+    assert result.best is not None
+    assert result.best.iteration == 1
+    assert result.decision == "ESCALATE_TO_SME"
+
+
+def test_an_extractor_that_fails_leaves_what_was_read_before() -> None:
+    result = run(Scripted(PARTIAL, None))
+    assert result.iterations == 1
+    assert result.stopped_reason == "The extractor gave no usable answer"
+    assert "EXTRACTOR-AGENT-FAILED" in {issue.code for issue in kept(result).issues}
+
+
+class _Hanging:
+    """Answers the first calls, then never."""
+
+    name = "hanging"
+
+    def __init__(self, role: str, calls: int) -> None:
+        self._role, self._left = role, calls
+        self._says = Scripted(PARTIAL)
+
+    async def ask(self, question: Question[A]) -> Answer[A]:
+        if question.role == self._role:
+            self._left -= 1
+            if self._left < 0:
+                await asyncio.Event().wait()
+        return await self._says.ask(question)
+
+
+HANGS = [("extractor", 0, 0), ("evaluator", 0, 0), ("extractor", 1, 1), ("evaluator", 1, 1)]
+
+
+@pytest.mark.parametrize(("role", "calls", "finished"), HANGS)
+def test_the_deadline_ends_any_call(role: str, calls: int, finished: int) -> None:
+    result = run(_Hanging(role, calls), timeout_ms=80, min_improvement=0.0)
+    assert (result.iterations, result.stopped_reason) == (finished, "Timeout exceeded")
+    assert result.decision == "ESCALATE_TO_SME"
+    assert {name.partition(".")[0] for name in kept(result).fields} == {field.name for field in PATHOLOGY.fields}
+    assert result.processing_seconds < 2
+
+
+def test_progress_is_told_after_each_attempt() -> None:
+    told: list[tuple[int, float | None]] = []
+    run(Scripted(PARTIAL, FULL), progress=lambda number, score: told.append((number, score)))
+    assert [number for number, _ in told] == [1, 2]
+    assert told[1][1] == 1.0
+
+
+def test_the_log_line_is_the_specifications_and_holds_no_word_of_the_document(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO, "evalkit"):
+        run(Scripted(PARTIAL, FULL))
+    lines = [json.loads(record.message) for record in caplog.records if "marc_iteration" in record.message]
+    assert [line["iteration"] for line in lines] == [1, 2]
+    assert lines[0]["event"] == "marc_iteration"
+    assert lines[0]["documentId"] == REPORT.sha256[:12]
+    assert lines[0]["score"].keys() == {"overall", "completeness", "accuracy", "validity", "consistency"}
+    assert lines[0]["feedback"] == {
+        "issueCount": 4,
+        "criticalCount": 1,
+        "missingFields": ["grade", "margins", "ihcMarkers"],
+    }
+    assert (lines[0]["improvement"], lines[1]["improvement"]) == (None, pytest.approx(1 - lines[0]["score"]["overall"]))
+    assert "arcinoma" not in caplog.text
+
+
+def test_the_history_is_kept_with_ids_of_issues_that_are_there() -> None:
+    extraction = kept(run(Scripted(PARTIAL, FULL)))
+    assert [one.iteration for one in extraction.history] == [1, 2]
+    assert "PRIORITY" in extraction.history[0].feedback
+    assert extraction.history[1].feedback == ""
+    ids = [issue.issue_id for issue in extraction.issues]
+    assert len(ids) == len(set(ids))
+    assert set(extraction.history[0].issues) <= set(ids)
+    assert {issue.status for issue in extraction.issues} == {"repaired"}
+    assert Extraction.model_validate_json(extraction.model_dump_json()) == extraction
+
+
+def test_what_was_below_eight_tenths_is_a_persons_first() -> None:
+    low = kept(run(Scripted(PARTIAL), max_iterations=1))
+    high = kept(run(Scripted(BETTER | {"margins": "negative (4 mm)"}), max_iterations=1))
+    assert [one.score is not None and one.score < 0.8 for one in (low, high)] == [True, False]
+    said = [
+        next(issue.severity.value for issue in one.issues if issue.code == "EXTRACTION-THRESHOLD")
+        for one in (low, high)
+    ]
+    assert said == ["BLOCKER", "MAJOR"]
+
+
+def test_metrics_and_their_alerts() -> None:
+    good, poor = run(Scripted(FULL)), run(Scripted(PARTIAL))
+    told = {metric.name: metric for metric in loop_metrics([good, poor])}
+    assert told["marc.iteration_count"].value == 1.5
+    assert told["marc.threshold_met_rate"].value == 0.5
+    assert {name for name, metric in told.items() if metric.alerts} == {
+        "marc.final_score",
+        "marc.threshold_met_rate",
+        "marc.improvement_per_iteration",
+    }
+    many = run(Scripted(PARTIAL), max_iterations=4, min_improvement=0.0)
+    slow = ReliabilityLoopResult(good.best, good.history, True, "", 46.0)
+    alerts = {metric.name for metric in loop_metrics([many, slow]) if metric.alerts}
+    assert alerts >= {"marc.iteration_count", "marc.processing_time_ms"}
+    assert loop_metrics([]) == ()
+
+
+VARIABLES = {
+    "MARC_QUALITY_THRESHOLD": ("0.9", "quality_threshold", 0.9),
+    "MARC_MAX_ITERATIONS": ("4", "max_iterations", 4),
+    "MARC_MIN_IMPROVEMENT": ("0.01", "min_improvement", 0.01),
+    "MARC_TIMEOUT_MS": ("1234", "timeout_ms", 1234),
+    "MARC_RELIABILITY_LOOP_ENABLED": ("false", "enabled", False),
+}
+
+
+def test_the_specifications_variables_are_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "evalkit.toml").write_text("[reliability_loop]\nmax_iterations = 7\nprofile = 'clinical'\n")
+    for variable, (said, _, _) in VARIABLES.items():
+        monkeypatch.setenv(variable, said)
+    loop = Settings.load().reliability_loop
+    assert {name: getattr(loop, name) for _, name, _ in VARIABLES.values()} == {
+        name: value for _, name, value in VARIABLES.values()
+    }
+    assert loop.profile == "clinical"
+    monkeypatch.setenv("EVALKIT_RELIABILITY_LOOP__MAX_ITERATIONS", "2")
+    assert Settings.load().reliability_loop.max_iterations == 2
+    assert Settings.load(reliability_loop={"max_iterations": 1}).reliability_loop.max_iterations == 1
+
+
+@pytest.mark.parametrize("kind", ["pathology", "radiology", "genomics", "lab-report"])
+def test_the_embedded_model_uses_the_feedback(kind: str) -> None:
+    gained = 0
+    for seed in range(16):
+        drawn = draw(kind, seed)
+        if drawn.layout in LETTERS:
+            continue
+        result = asyncio.run(ReliabilityLoop().execute(drawn.bundle, [1], template(kind)))
+        right = [
+            sum(
+                one.attempt.fields.get(name) is not None and one.attempt.fields[name].value == known.value
+                for name, known in drawn.truth.items()
+            )
+            for one in (result.history[0], result.best)
+            if one
+        ]
+        assert right[1] >= right[0]
+        assert right[1] == len(drawn.truth), (drawn.layout, seed)
+        gained += right[1] > right[0]
+    assert gained > 0
+
+
+def test_two_models_may_have_the_two_roles() -> None:
+    extracts, judges = Scripted(FULL), Scripted(judgements=[judged(grade=0.0)])
+    loop = ReliabilityLoop(extractor=ClinicalExtractor(extracts), evaluator=ExtractionEvaluator(judges))
+    asyncio.run(loop.execute(REPORT, [1], PATHOLOGY))
+    assert {role for role, _ in extracts.asked} == {"extractor"}
+    assert {role for role, _ in judges.asked} == {"evaluator"}
+
+
+def test_three_attempts_cost_little_beyond_the_calls() -> None:
+    took = asyncio.run(overheads(3))
+    assert len(took) >= 6
+    assert statistics.median(took) < 20, "milliseconds of CPU"

@@ -1,0 +1,67 @@
+"""Templates are data; what is wrong in one is told by file, line and entry."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalkit.errors import UsageError
+from evalkit.extraction.template import Need, read_template, template, templates
+
+GOOD = """name = "1098"
+kind = "tax"
+document_type = "1098"
+display_name = "Form 1098"
+threshold = 0.7
+min_required = 1
+
+[[field]]
+name = "interest"
+description = "Mortgage interest"
+need = "required"
+format = "currency"
+
+[[field]]
+name = "tax_year"
+description = "Tax year"
+format = "pattern"
+pattern = '20\\d{2}'
+"""
+
+
+def test_a_template_is_read() -> None:
+    read = read_template(GOOD, "1098.toml")
+    assert [field.name for field in read.fields] == ["interest", "tax_year"]
+    assert read.of(Need.REQUIRED) == (read.field("interest"),)
+    assert read.fields[1].normal("2020") == "2020"
+    assert read.fields[1].normal("1999") is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('"currency"', '"money"', ["line 12", "interest", "format"]),
+        ('"required"', '"needed"', ["line 11", "interest", "need"]),
+        ("0.7", "1.7", ["line 5", "threshold"]),
+        ("'20\\d{2}'", "'20(\\d{2}'", ["line 18", "tax_year", "regular expression"]),
+        ('description = "Tax year"\n', "", ["line 14", "tax_year", "description"]),
+        ('"tax_year"', '"interest"', ["interest", "twice"]),
+        ("min_required = 1", "min_required = 2", ["min_required"]),
+        ("min_required = 1", "min_required 1", ["line 6"]),
+        ('format = "pattern"\n', "", ["line 14", "pattern"]),
+    ],
+)
+def test_what_is_wrong_is_told_by_its_line(old: str, new: str, told: list[str]) -> None:
+    with pytest.raises(UsageError) as refused:
+        read_template(GOOD.replace(old, new, 1), "1098.toml")
+    for part in ["1098.toml", *told]:
+        assert part in str(refused.value), str(refused.value)
+
+
+def test_an_unknown_template_names_those_there_are() -> None:
+    with pytest.raises(UsageError, match="there is no template W-99"):
+        template("W-99")
+
+
+def test_names_of_templates_belong_to_one_kind() -> None:
+    names = [one.name for kind in ("clinical", "tax") for one in templates(kind)]  # type: ignore[arg-type]
+    assert len(names) == len(set(names))

@@ -1,0 +1,103 @@
+"""A claimed value is proven on the page or it is none."""
+
+from __future__ import annotations
+
+import pytest
+from builders import document, page
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.extraction.schema import FieldStatus
+from evalkit.extraction.template import Field
+from evalkit.extraction.values import Claim, Proven, proven
+from evalkit.grounding import Locator
+from evalkit.issue import IssueSeverity, QuoteVerdict
+
+WAGES = Field(name="wages", description="Wages", format="currency")
+NAME = Field(name="name", description="Employer")
+SIGNED = Field(name="signed", description="Date", format="date")
+
+
+def prove(claim: Claim, field: Field, bundle: DocumentBundle, pages: tuple[int, ...] = (1,)) -> Proven:
+    return proven(claim, field, bundle, Locator(bundle), pages, "extractor")
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value", "kept", "raw"),
+    [
+        ("Wages 24,410.00 and tips", WAGES, "24410.00", "24410.00", "24,410.00"),
+        ("Wages $24,410 and tips", WAGES, "24410", "24410.00", "$24,410"),
+        ("Lost (1,200.50).", WAGES, "-1200.50", "-1200.50", "(1,200.50)"),
+        ("Signed February 1, 2025.", SIGNED, "2025-02-01", "2025-02-01", "February 1, 2025"),
+        ("Employer NORTH 312 Inc.", NAME, "North 312", "North 312", "NORTH 312"),
+    ],
+)
+def test_any_writing_of_the_value_proves_it(text: str, field: Field, value: str, kept: str, raw: str) -> None:
+    found = prove(Claim(value), field, document(text)).field
+    assert (found.status, found.value, found.raw, found.page) == (FieldStatus.FOUND, kept, raw, 1)
+    assert found.quote == text
+    assert len(found.boxes) == 1
+
+
+@pytest.mark.parametrize("value", ["24,411.00", "24.41", "4,410.00", "24,41"])
+def test_what_is_not_on_the_page_is_not_a_value(value: str) -> None:
+    made = prove(Claim(value, raw=f"Wages {value}"), WAGES, document("Wages 24,410.00 and tips"))
+    assert (made.field.status, made.field.value) == (FieldStatus.NOT_PRESENT, None)
+    assert made.issue is not None
+    assert (made.issue.code, made.issue.severity) == ("EXTRACTION-NOT-ON-PAGE", IssueSeverity.BLOCKER)
+    assert made.issue.location == "wages"
+
+
+def test_the_issue_tells_the_typed_difference() -> None:
+    made = prove(Claim("24,411.00", raw="Wages 24,411.00 and tips"), WAGES, document("Wages 24,410.00 and tips"))
+    assert made.issue is not None
+    assert made.issue.verdict is QuoteVerdict.ALTERED
+    assert "24,410.00" in (made.issue.difference or "")
+
+
+def test_a_misread_sign_on_a_recognised_page_is_a_doubt() -> None:
+    bundle = document(page(1, "Wages 24,410.00 and tips", status="ocr"))
+    made = prove(Claim("24,418.00", raw="Wages 24,418.00 and tips"), WAGES, bundle)
+    assert made.field.status is FieldStatus.AMBIGUOUS
+    assert made.field.value is None
+    assert made.issue is not None
+    assert made.issue.severity is IssueSeverity.MAJOR
+
+
+def test_the_quoted_passage_says_which_of_two_equal_values_it_is() -> None:
+    bundle = document("Wages 24,410.00\nTips 24,410.00")
+    found = prove(Claim("24,410.00", raw="Tips 24,410.00"), WAGES, bundle).field
+    assert found.quote == "Tips 24,410.00"
+
+
+def test_pages_of_another_document_prove_nothing() -> None:
+    made = prove(Claim("24,410.00"), WAGES, document("Nothing here", "Wages 24,410.00"), (1,))
+    assert made.field.value is None
+    assert "outside the pages" in (made.issue.message if made.issue else "")
+
+
+@pytest.mark.parametrize(("status", "found"), [("ocr", True), ("text", False)])
+def test_letters_are_misread_digits_on_recognised_pages_only(status: str, found: bool) -> None:
+    bundle = document(page(1, "Wages 24,4l0.OO and tips", status=status))
+    made = prove(Claim("24,410.00"), WAGES, bundle)
+    assert made.field.is_found is found
+    assert made.field.value == ("24410.00" if found else None)
+
+
+def test_the_lines_of_an_address_are_proven_one_by_one() -> None:
+    bundle = document("NORTH 312\n24,410.00\n151 N Market Street\n1,513.42\nWooster OH 44691")
+    claim = Claim("NORTH 312, 151 N Market Street, Wooster OH 44691")
+    made = prove(claim, NAME, bundle).field
+    assert made.raw == "NORTH 312\n151 N Market Street\nWooster OH 44691"
+    assert len(made.boxes) == 3
+    assert prove(Claim("NORTH 312, 151 S Market Street"), NAME, bundle).field.value is None
+
+
+@pytest.mark.parametrize("value", [None, "", "  "])
+def test_no_value_is_not_present_and_no_issue(value: str | None) -> None:
+    made = prove(Claim(value), WAGES, document("Wages 24,410.00"))
+    assert (made.field.status, made.issue) == (FieldStatus.NOT_PRESENT, None)
+
+
+def test_a_value_in_the_wrong_format_keeps_its_words() -> None:
+    found = prove(Claim("$-"), WAGES, document("Wages $- and tips")).field
+    assert (found.status, found.value) == (FieldStatus.FOUND, "$-")

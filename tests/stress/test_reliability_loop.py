@@ -1,0 +1,48 @@
+"""Specification 002, section 6.3: three attempts within 30 seconds and 0.10 dollars, with a model that takes two seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from decimal import Decimal
+
+import pytest
+from extraction.reports import document, draw
+from extraction.test_extractor import praise, said
+from servers.gemini import GeminiServer, scripted
+
+from evalkit.extraction.optimizer import configured
+from evalkit.extraction.reliability_loop import ReliabilityLoop
+from evalkit.extraction.template import template
+from evalkit.llm.gate import Gate
+from evalkit.llm.gemini import Gemini
+from evalkit.llm.ledger import Ledger
+from evalkit.llm.remote import LanguageModel
+
+pytestmark = pytest.mark.stress
+SENTENCE = "Sections of the specimen show tissue without any further finding of note. "
+
+
+def test_three_attempts_with_a_model_that_takes_two_seconds() -> None:
+    first = draw("pathology", 2).bundle.pages[0]
+    bundle = document(first, *([("paragraph", SENTENCE * 40)] for _ in range(4)))
+    full = said(bundle, "pathology")
+    poor = [
+        json.dumps({**full, "fields": [one for one in full["fields"] if one["field"] not in ("grade", other)]})
+        for other in ("margins", "date", "institution")  # what is judged a second time is not asked about again
+    ]
+    answers = {"extractor": poor, "evaluator": [lambda call: praise(call.prompt)]}
+    with GeminiServer(scripted(answers), delay=2.0, caches=False) as server:
+        ledger = Ledger()
+        model = LanguageModel(Gemini("gemini-2.5-flash", base_url=server.url, api_key="k"), ledger, Gate(4))
+        loop = ReliabilityLoop(configured(min_improvement=-1.0), model)
+        began = time.monotonic()
+        result = asyncio.run(loop.execute(bundle, range(1, 6), template("pathology")))
+        seconds = time.monotonic() - began
+    spent = ledger.spent_on(bundle.sha256)
+    print(f"\n{result.iterations} attempts, {spent.calls} calls, {seconds:.1f} s, {spent.cost_usd} dollars")
+    assert (result.iterations, spent.calls) == (3, 6)
+    assert seconds < 30
+    assert spent.cost_usd is not None
+    assert Decimal(spent.cost_usd) < Decimal("0.10")
