@@ -140,15 +140,6 @@ class PageReading:
     vendors: tuple[str, ...]
     """Canonical names, in order of appearance."""
 
-    @property
-    def opinion(self) -> DocumentType | None:
-        """The type that speaks loudest; None where hardly anything speaks or two are equally loud."""
-        return clear_winner(self.scores)
-
-
-#: Below this much evidence nobody could say why; below this lead it might as well be the other type.
-LEAST_EVIDENCE = 3.0
-LEAST_LEAD = 1.15
 
 _TOP_LINES, _TOP_LENGTH, _END_LINES, _LETTERHEAD_LINES = 14, 1500, 4, 8
 _TITLE_LENGTH, _TITLE_START, _TITLE_SIGN = 110, 60, 2.0
@@ -193,11 +184,12 @@ def parse_lexicon(data: Mapping[str, Any]) -> Lexicon:
 def read_page(page: Page, words: Lexicon | None = None) -> PageReading:
     """What the lexicon has to say about the page."""
     words = lexicon() if words is None else words
-    furniture = tuple(span for number, span in _block_spans(page) if page.blocks[number].furniture)
+    spans = _block_spans(page)
+    furniture = tuple(span for number, span in spans if page.blocks[number].furniture)
     all_tokens = _tokens(page.text)
     tokens = [token for token in all_tokens if not _inside(token[1], furniture)] if furniture else all_tokens
     top = _top_lines(page.text, furniture)
-    cues = _resolved(_cues(page, tokens, furniture, top, words), len(page.text))
+    cues = _resolved(_cues(page, spans, tokens, furniture, top, words), len(page.text))
     return PageReading(
         page=page,
         cues=cues,
@@ -208,7 +200,9 @@ def read_page(page: Page, words: Lexicon | None = None) -> PageReading:
         numbering=_numbering(page.text),
         record_numbers=_record_numbers(page.text),
         is_signed_off=_is_signed_off(page.text, furniture, words),
-        vendors=_vendors(page, all_tokens, words),  # a letterhead that repeats is furniture, and names the vendor
+        vendors=_vendors(
+            page, spans, all_tokens, words
+        ),  # a letterhead that repeats is furniture, and names the vendor
     )
 
 
@@ -225,13 +219,6 @@ def score(cues: Iterable[Cue], words: Lexicon | None = None) -> dict[DocumentTyp
     for entry, total in by_group.items():
         scores[groups[entry].document_type] += min(total, groups[entry].limit)
     return scores
-
-
-def clear_winner(scores: Mapping[DocumentType, float]) -> DocumentType | None:
-    """The type whose evidence is enough and ahead of every other type's, or None: cannot tell."""
-    first, second = sorted(scores, key=lambda kind: -scores[kind])[:2]
-    enough = scores[first] >= LEAST_EVIDENCE and scores[first] >= LEAST_LEAD * scores[second]
-    return first if enough else None
 
 
 # ---------------------------------------------------------------------------------------------------- loading
@@ -431,9 +418,14 @@ def _phrases_at(
 
 
 def _cues(
-    page: Page, tokens: Sequence[Token], furniture: Sequence[Span], top: Sequence[Span], words: Lexicon
+    page: Page,
+    spans: Sequence[tuple[int, Span]],
+    tokens: Sequence[Token],
+    furniture: Sequence[Span],
+    top: Sequence[Span],
+    words: Lexicon,
 ) -> list[Cue]:
-    text, spans = page.text, _block_spans(page)
+    text = page.text
     titles, (starts, ends) = _title_spans(text, top), _heading_edges(page, spans)
     block_numbers, block_starts = [number for number, _ in spans], [span[0] for _, span in spans]
 
@@ -531,12 +523,12 @@ def _is_signed_off(text: str, furniture: Sequence[Span], words: Lexicon) -> bool
     return any(p.search(tail) for cue in words.starts if cue.where == "end" for p in cue.patterns)
 
 
-def _vendors(page: Page, tokens: Sequence[Token], words: Lexicon) -> tuple[str, ...]:
+def _vendors(page: Page, spans: Sequence[tuple[int, Span]], tokens: Sequence[Token], words: Lexicon) -> tuple[str, ...]:
     """Vendors in the letterhead, in a heading or in a line that says who performed the test."""
     text = page.text
     lines = list(_lines(text))
     letterhead_end = lines[min(len(lines), _LETTERHEAD_LINES) - 1][1] if lines else 0
-    headings = [span for number, span in _block_spans(page) if page.blocks[number].type == "heading"]
+    headings = [span for number, span in spans if page.blocks[number].type == "heading"]
     names: dict[str, None] = {}
     for _, (start, _), name in _phrases_at(tokens, words.vendor_index):
         line = _line_at(text, start)

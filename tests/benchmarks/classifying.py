@@ -34,7 +34,6 @@ from evalkit.classification import learning, sequence
 from evalkit.classification.judging import Heard, hear
 from evalkit.classification.learned import FILE, Learned, parse_learned
 from evalkit.classification.learning import Calibration, Chain, Example, Fit, Material
-from evalkit.classification.lexicon import clear_winner
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify
 from evalkit.classification.schema import ClassificationOutput, DocumentType
@@ -128,9 +127,9 @@ def said(sums: learning.Numbers, believed: Calibration) -> list[str | None]:
 
 
 def lexicon_alone(some: Material) -> list[str | None]:
-    """What the lexicon's scores alone would say, as the first version did."""
-    scores = [dict(zip(KINDS, np.expm1(row[:, 0]).tolist(), strict=True)) for row in some.lexicon]
-    return [winner.value if (winner := clear_winner(one)) else None for one in scores]
+    """What the lexicon's scores alone would say, as the first version did: enough of one type, ahead of the next."""
+    ranked = [sorted(zip(np.expm1(row[:, 0]).tolist(), KINDS, strict=True), reverse=True)[:2] for row in some.lexicon]
+    return [first[1].value if first[0] >= max(3.0, 1.15 * next_[0]) else None for first, next_ in ranked]
 
 
 def text_table(judged_: Judged) -> Table:
