@@ -8,7 +8,7 @@ What is entered is then picked by the field's format, from the row that is neare
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -393,8 +393,3 @@ def _address_begins(lines: Sequence[str]) -> int:
         if _HOUSE.match(line) or _CITY.search(line):
             return at
     return 1 if len(lines) > 1 else len(lines)
-
-
-def words_of(entries: Iterable[Entry]) -> set[int]:
-    """The numbers of their words."""
-    return {word.at for one in entries for word in one.words}

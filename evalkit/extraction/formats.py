@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
-from typing import Literal, get_args
+from typing import Literal
 
 from evalkit.extraction import clinical_formats
 
@@ -317,6 +317,3 @@ _PROBLEMS: Mapping[str, str] = {
     "pattern": "doesn't match expected format",
     **clinical_formats.PROBLEMS,
 }
-
-#: The formats that a template may name.
-FORMATS: tuple[str, ...] = get_args(Format)
