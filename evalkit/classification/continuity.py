@@ -1,8 +1,8 @@
 """Does a page begin another document, or go on with the page before?
 
-The embedded model's second opinion on boundaries. It reads what the classifier does not: whose page it is and of what
-day, which letterhead it has, how the pages count themselves, and the forms of the text on both sides
-(:mod:`~evalkit.classification.corroboration`).
+The embedded model's second opinion on boundaries, by rules of its own and without anything learned: whose page it is and
+of what day, which letterhead it has, how the pages count themselves, and the forms of the text on both sides
+(:mod:`~evalkit.classification.corroboration`). The classifier weighs some of these too, among others.
 """
 
 from __future__ import annotations
