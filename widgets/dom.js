@@ -54,19 +54,13 @@ const counted = (model, root, token) => {
   };
 };
 
-// Read out by screen readers. They read what changes in a region that stays, not a region that comes with its words.
-const announced = () => {
-  const region = document.querySelector(".ek-announced") || el("div", { class: "ek ek-announced", role: "status" });
-  if (!region.isConnected) document.body.append(region);
-  return region;
-};
+// Read out by screen readers. They read what changes in a region that stays, not a region that comes with its words; and
+// each thing that tells has a region of its own, so that none takes away the other's words.
 const announce = (model, name) => {
-  announced();
-  const tell = () => {
-    const words = model.get(name);
-    if (words) announced().textContent = words; // what became empty takes no other words away
-  };
-  model.on(`change:${name}`, tell);
+  const found = document.querySelector(`.ek-announced[data-of="${name}"]`);
+  const region = found || el("div", { class: "ek ek-announced", role: "status", "data-of": name });
+  if (!found) document.body.append(region);
+  model.on(`change:${name}`, () => { region.textContent = model.get(name); });
 };
 
 // Draw now and on every change of the model, and leave the focus on the control that had it: `data-focus` or the key

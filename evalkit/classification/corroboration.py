@@ -253,7 +253,8 @@ _CLINICAL = re.compile(
     r"|alcohol|smok|tobacco|diabet|hypertens|insulin|seizure|stroke|depress|anxi|sleep|urin|stool|bladder|consent|authori[sz]"
     r"|disclos|releas|health information|insur|policy|bill|payment|order|requisition|test|panel|result|glucose|sodium|potassium"
     r"|hemoglobin|platelet|cholesterol|creatinine|prescri|refill|pharmac|impression|finding|technique|contrast|history|patholog|radiolog|oncolog|genom|genetic|chromosom|DNA\b"
-    r"|RNA\b|laborator|imaging|progress note|consult|discharge|operati|anesthe|incision)",
+    r"|RNA\b|laborator|imaging|progress note|consult|discharge|operati|anesthe|incision"
+    r"|fax cover|cover sheet|facsimile|transmittal|referral|waiver|certificat|questionnaire|registration|appointment)",
     re.IGNORECASE,
 )
 _CONFIDENT = 0.7

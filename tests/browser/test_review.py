@@ -190,7 +190,9 @@ def test_what_changes_under_a_held_mouse_button_swallows_no_click(served: Served
 def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
     screen = login()
     screen.open("poor_scan")
-    region = screen.page.query_selector("[role=status].ek-announced")  # the same from the first to the last word
+    region = screen.page.query_selector(
+        "[role=status].ek-announced[data-of=notice]"
+    )  # the same from the first to the last word
     screen.button("Cannot tell").click()
     screen.button("Close as undeterminable").click()
     assert not (served.output / "reviews/poor_scan").exists()

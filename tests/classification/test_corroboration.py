@@ -155,6 +155,13 @@ def test_a_type_cannot_rest_on_a_line_that_any_document_could_have(kind: str, sn
     assert list(weak_evidence(read(beside), document(snippet, TEXTS[kind]))) == []
 
 
+@pytest.mark.parametrize(
+    "title", ["FAX COVER SHEET", "Patient Registration", "Certificate of immunization", "Referral"]
+)
+def test_what_an_administrative_page_calls_itself_is_evidence_of_other(title: str) -> None:
+    assert list(weak_evidence(read(one_segment(OTHER, 1, evidence(title, 1))), document(title))) == []
+
+
 @pytest.mark.parametrize("in_the_body", [False, True])
 def test_a_type_cannot_rest_on_the_header_of_the_page(in_the_body: bool) -> None:
     header = "Pine Hill Hospital, Department of Pathology"
