@@ -9,6 +9,7 @@ from pathlib import Path
 
 from browser.screen import Screen
 from browser.server import Served
+from playwright.sync_api import expect
 
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.review import SMEReviewHelper
@@ -53,7 +54,7 @@ def test_a_duplicated_tab_is_another_tab(served: Served, login: Login) -> None:
     first = login("dr_lee")
     first.open("fabricated_quote")
     first.page.get_by_label("notes for the record").fill("of the first tab")
-    first.page.wait_for_timeout(1500)
+    first.page.wait_for_selector(".ek-saved:has-text('Draft saved')")
     with first.page.expect_popup() as opened:
         first.page.evaluate("window.open(location.href)")  # with a copy of this tab's storage
     twin = opened.value
@@ -64,7 +65,7 @@ def test_a_duplicated_tab_is_another_tab(served: Served, login: Login) -> None:
     twin.close()
     first.page.reload()
     first.wait_for_case()
-    assert first.page.get_by_label("notes for the record").input_value() == "of the first tab"
+    expect(first.page.get_by_label("notes for the record")).to_have_value("of the first tab")
     assert first.page.evaluate("sessionStorage.getItem('evalkit-tab')") == names[0]
     first.queue()
 
