@@ -29,6 +29,9 @@ LEXICON_KINDS = ("evidence", "share", "opening", "closing")
 #: What speaks at the join of two pages for or against a new document, and how much the pages' types count in it.
 JOINS = "joins"
 
+HOTTEST = 100.0
+"""Of temperatures: at it nothing is believed."""
+
 _TERM = re.compile(r"[a-z]+(?: [a-z]+)?")
 _KEYS = {
     "schema_version",
@@ -80,7 +83,11 @@ class Learned:
 @cache
 def learned() -> Learned:
     """The shipped numbers, loaded once."""
-    return parse_learned(json.loads((files("evalkit.classification") / FILE).read_text("utf-8")))
+    try:
+        data = json.loads((files("evalkit.classification") / FILE).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise _wrong("the file", "cannot be read as JSON") from error
+    return parse_learned(data)
 
 
 def parse_learned(data: Mapping[str, Any]) -> Learned:
@@ -110,7 +117,7 @@ def parse_learned(data: Mapping[str, Any]) -> Learned:
         bias=_row("bias", data["bias"], len(DocumentType)),
         lexicon=_row("lexicon", data["lexicon"], len(LEXICON_KINDS)),
         terms={term: _row(f"term {term!r}", row, len(DocumentType)) for term, row in terms.items()},
-        temperature=_within("temperature", data["temperature"], 0.01, 100),
+        temperature=_within("temperature", data["temperature"], 0.01, HOTTEST),
         least=_within("least", data["least"], 0, 1),
         joins={
             name: _number(f"join {name!r}", value)
@@ -123,7 +130,9 @@ def parse_learned(data: Mapping[str, Any]) -> Learned:
 
 def _wrong(where: str, what: str) -> UsageError:
     return UsageError(
-        f"{FILE}: {where} {what}", code="WEIGHTS-ENTRY", remedy="Learn the file again (README: the built-in model)."
+        f"{FILE}: {where} {what}",
+        code="WEIGHTS-ENTRY",
+        remedy="Restore the file that came with evalkit, then learn it again (README: the built-in model).",
     )
 
 

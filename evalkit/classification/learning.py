@@ -31,7 +31,7 @@ from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_matrix
 
 from evalkit.classification.judging import heed, lexicon_features, term_value, terms
-from evalkit.classification.learned import LEXICON_KINDS, learned
+from evalkit.classification.learned import HOTTEST, LEXICON_KINDS, learned, parse_learned
 from evalkit.classification.lexicon import read_page
 from evalkit.classification.schema import DocumentType
 from evalkit.classification.sequence import SIGNS
@@ -223,14 +223,20 @@ def read_examples(paths: Iterable[Path]) -> list[Example]:
     missing = [kind.value for kind in KINDS if not any(one.kind is kind for one in found)]
     if missing:
         raise _wrong("the examples", f"have none of type {', '.join(missing)}")
+    if len({one.group for one in found}) < 2:
+        raise _wrong("the examples", "are all of one group, and none is judged by what was learned from its own")
     return found
 
 
 def _examples(path: Path) -> Iterator[Example]:
     if path.is_dir():
         for file in sorted(path.glob("*/*.txt")):
-            row = {"id": file.stem, "type": file.parent.name, "text": file.read_text("utf-8")}
-            yield _example(str(file.relative_to(path)), row)
+            where = str(file.relative_to(path))
+            try:
+                text = file.read_text("utf-8")
+            except (OSError, ValueError) as error:
+                raise _wrong(where, "cannot be read as text in UTF-8") from error
+            yield _example(where, {"id": file.stem, "type": file.parent.name, "text": text})
         return
     try:
         text = path.read_text("utf-8")
@@ -240,6 +246,8 @@ def _examples(path: Path) -> Iterator[Example]:
             rows = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, ValueError) as error:
         raise _wrong(path.name, "cannot be read as JSON Lines or TOML") from error
+    if not isinstance(rows, list):
+        raise _wrong(path.name, "has no rows [[document]]")
     for number, row in enumerate(rows, 1):
         yield _example(f"{path.name}, row {number}", row)
 
@@ -493,7 +501,8 @@ def _matrix(some: Material, rows: npt.NDArray[np.intp], known: Sequence[str]) ->
 def _weights(some: Material, rows: npt.NDArray[np.intp]) -> Numbers:
     groups = [some.variants[row].example.group for row in rows]
     sizes = Counter(groups)
-    kinds = Counter(dict(zip(groups, some.truth[rows].tolist(), strict=True)).values())
+    # One patient has records of several types: the group counts for each of them.
+    kinds = Counter(kind for _, kind in set(zip(groups, some.truth[rows].tolist(), strict=True)))
     weights = np.array(
         [1 / sizes[group] / math.sqrt(kinds[kind]) for group, kind in zip(groups, some.truth[rows], strict=True)]
     )
@@ -537,7 +546,7 @@ def calibration(sums: Numbers, some: Material) -> Calibration:
     def loss(logarithm: Numbers) -> float:
         return -float(np.log(probabilities(sums, math.exp(logarithm[0]))[np.arange(len(truth)), truth] + 1e-300).sum())
 
-    temperature = max(1.0, math.exp(minimize(loss, np.zeros(1), method="Nelder-Mead").x[0]))
+    temperature = min(HOTTEST, max(1.0, math.exp(minimize(loss, np.zeros(1), method="Nelder-Mead").x[0])))
     said = probabilities(sums, temperature)
     whole = np.array([one.name == "whole" for one in some.variants])
     sure, wrong = said.max(axis=1)[whole], (said.argmax(axis=1) != truth)[whole]
@@ -636,7 +645,7 @@ def written(
     what: Fit, believed: Calibration, joins: Mapping[str, float], examples: Iterable[Example] = ()
 ) -> dict[str, Any]:
     """The contents of ``weights.json``. Its version is the beginning of its numbers' hash."""
-    groups = Counter({one.group: one.kind.value for one in examples}.values())
+    groups = Counter(kind for _, kind in {(one.group, one.kind.value) for one in examples})
     numbers: dict[str, Any] = {
         "learned_from": dict(sorted(groups.items())),
         "types": [kind.value for kind in KINDS],
@@ -664,7 +673,12 @@ def main() -> None:
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="such as weights.json")
     chosen = parser.parse_args()
     shipped = learned()
-    data, sums, some = learn(read_examples(chosen.paths), {**shipped.joins, "types": shipped.page_types})
+    try:
+        examples = read_examples(chosen.paths)
+    except UsageError as error:
+        parser.error(str(error))
+    data, sums, some = learn(examples, {**shipped.joins, "types": shipped.page_types})
+    parse_learned(data)
     chosen.to.write_text(as_json(data), "utf-8")
     whole = np.array([one.name == "whole" for one in some.variants])
     said = probabilities(sums, data["temperature"])[whole]

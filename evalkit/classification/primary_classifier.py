@@ -9,6 +9,7 @@ check.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -53,6 +54,8 @@ EMBEDDED_SHARE = 0.15
 LEAST_WORDS, MOST_WORDS, WINDOW_WORDS = 3, 60, 40
 SNIPPETS = {PresenceLevel.PRIMARY: 3, PresenceLevel.EMBEDDED_RAW: 2, PresenceLevel.MENTION_ONLY: 1}
 ANCHORS = 5
+#: A document of fewer words is a tab or a stamp: it may name a report, and holds none.
+FEWEST_WORDS = 8
 
 #: What V3 calls header and footer: it identifies a page, it says nothing about a document's type.
 _PAGE_FURNITURE = re.compile(
@@ -186,13 +189,22 @@ def _verdict(pages: Sequence[Heard], joins: Iterable[Join]) -> _Verdict:
     numbers = {page.reading.page.page_num for page in pages}
     own = tuple(join for join in joins if join.page_num in numbers)
     dominant = judgement.ranking[0]
-    if judgement.probabilities[dominant] >= pages[0].known.least:
+    if judgement.probabilities[dominant] >= pages[0].known.least and _has_words(pages):
         evidence = _chosen(sources, dominant, SNIPPETS[PresenceLevel.PRIMARY])
         if evidence:
             return _Verdict(
                 tuple(pages), judgement, dominant, _composition(sources, judgement, dominant, evidence), own
             )
     return _Verdict(tuple(pages), judgement, None, _undecided(sources, judgement), own)
+
+
+def _has_words(pages: Sequence[Heard]) -> bool:
+    parts = (
+        page.reading.page.text[start:end]
+        for page in pages
+        for start, end in _between(page.reading.furniture, len(page.reading.page.text))
+    )
+    return sum(len(part.split()) for part in parts) >= FEWEST_WORDS
 
 
 def _composition(
@@ -380,12 +392,15 @@ def _evidence(quote: _Quote) -> Evidence:
 
 def _quotes(source: _Source, kind: DocumentType, spoke: Iterable[Cue]) -> Iterator[_Quote]:
     reading, text = source.reading, source.reading.page.text
-    cues = [
-        cue
-        for cue in spoke
-        # A ruled line or a tick box shows a form, but is nothing that could be quoted.
-        if cue.document_type is kind and any(map(str.isalnum, text[cue.start : cue.end]))
-    ]
+    cues = sorted(
+        (
+            cue
+            for cue in spoke
+            # A ruled line or a tick box shows a form, but is nothing that could be quoted.
+            if cue.document_type is kind and any(map(str.isalnum, text[cue.start : cue.end]))
+        ),
+        key=_place,
+    )
     if not cues:
         return
     for passage in source.passages:
@@ -398,8 +413,14 @@ def _quotes(source: _Source, kind: DocumentType, spoke: Iterable[Cue]) -> Iterat
             yield _Quote(reading.page, start, end, tuple(inside))
 
 
-def _within(cues: Iterable[Cue], span: Span) -> list[Cue]:
-    return [cue for cue in cues if span[0] <= cue.start and cue.end <= span[1]]
+def _within(cues: Sequence[Cue], span: Span) -> list[Cue]:
+    """Those of the cues, which are in order of their places, that the span holds."""
+    first, behind = bisect_left(cues, span[0], key=_place), bisect_left(cues, span[1], key=_place)
+    return [cue for cue in cues[first:behind] if cue.end <= span[1]]
+
+
+def _place(cue: Cue) -> int:
+    return cue.start
 
 
 def _passages(text: str, furniture: Sequence[Span]) -> Iterator[Span]:

@@ -23,6 +23,9 @@ from evalkit.documents.identifiers import Kind
 
 #: A page that says less belongs to what is around it.
 THIN = 1.0
+#: Of so many letters and digits a page that is thin is not empty: nobody can tell what it is. Thin pages of the known
+#: texts have at most 217.
+_MUCH = 250
 #: From here on a join is a document's beginning.
 BEGINS = 0.5
 #: Between this and its complement, a join is said to the expert.
@@ -128,13 +131,42 @@ def course(pages: Sequence[Heard]) -> Course:
         Join(pages[index].reading.page.page_num, one, probability)
         for index, one, probability in zip(telling[1:], signs, probabilities, strict=True)
     )
-    starts = [0, *(index for index, join in zip(telling[1:], joins, strict=True) if join.probability >= BEGINS)]
+    begun = {index for index, join in zip(telling[1:], joins, strict=True) if join.probability >= BEGINS}
+    starts = sorted({0} | begun | _turns(pages))
     return Course(tuple(zip(starts, [*starts[1:], len(pages)], strict=True)), joins)
 
 
 def is_thin(reading: PageReading) -> bool:
     """Hardly anything is said: such a page, a blank one for instance, belongs to what is around it."""
     return sum(reading.scores.values()) < THIN and sum(sign.weight for sign in reading.start_signs) < _START
+
+
+def _turns(pages: Sequence[Heard]) -> set[int]:
+    """Where pages that say something and pages of much text that says nothing take turns.
+
+    What the embedded model cannot read, another language for instance, is not of the type that is beside it.
+    """
+    found: set[int] = set()
+    before: bool | None = None
+    for index, page in enumerate(pages):
+        telling = not is_thin(page.reading)
+        if not telling and not _is_much(page.reading):
+            continue
+        if before is not None and telling is not before:
+            found.add(index)
+        before = telling
+    return found
+
+
+def _is_much(reading: PageReading) -> bool:
+    text = reading.page.text
+    furniture = sum(_letters(text[start:end]) for start, end in reading.furniture)
+    return _letters(text) - furniture >= _MUCH
+
+
+def _letters(text: str) -> int:
+    # In bytes: a Chinese letter is as much as a short word.
+    return len("".join(filter(str.isalnum, text)).encode(errors="surrogatepass"))
 
 
 def opinion(page: Heard) -> tuple[float, ...]:

@@ -336,3 +336,61 @@ def test_the_command_learns_from_a_folder_by_types(tmp_path: Path) -> None:
 def test_the_invented_documents_are_of_all_types() -> None:
     found = read_examples([INVENTED])
     assert len({one.id for one in found}) == len(found) > 60
+
+
+# --------------------------------------------------------------------------------------------- what it is given
+
+
+def test_a_patient_with_records_of_several_types_is_one_group() -> None:
+    # Of each type the last record of a patient decides nothing: every patient here ends with Other.
+    some = [
+        Example(f"{patient} {kind}", kind, f"{kind.value} of {patient}: findings and plan of {kind.value}", patient)
+        for patient in ("a", "b", "c", "d", "e", "f")
+        for kind in DocumentType
+    ]
+    data, sums, _ = learn(some, {"types": 1.0})
+    assert data["learned_from"] == {kind.value: 6 for kind in DocumentType}
+    assert np.isfinite(sums).all()
+    parse_learned(data)
+
+
+def _rows(group: str) -> str:
+    return "\n".join(json.dumps({"type": kind.value, "text": "x", "group": group}) for kind in DocumentType)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("one.jsonl", _rows("the same").encode(), "are all of one group"),
+        ("number.toml", b"document = 3", "number.toml has no rows"),
+        ("Other/a.txt", b"\xff\xfe", "Other/a.txt cannot be read as text"),
+    ],
+)
+def test_what_cannot_be_learned_from_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(content)
+    with pytest.raises(UsageError, match=said):
+        read_examples([tmp_path if "/" in name else file])
+
+
+def test_the_command_says_what_is_wrong_and_writes_nothing(tmp_path: Path) -> None:
+    made = tmp_path / "weights.json"
+    told = subprocess.run(
+        [sys.executable, "-m", "evalkit.classification.learning", str(tmp_path / "none.jsonl"), "--to", str(made)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 2
+    assert "none.jsonl cannot be read" in told.stderr
+    assert "Traceback" not in told.stderr
+    assert not made.exists()
+
+
+def test_weights_that_are_no_json_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "weights.json").write_text("{", "utf-8")
+    monkeypatch.setattr("evalkit.classification.learned.files", lambda _: tmp_path)
+    with pytest.raises(UsageError, match="cannot be read as JSON") as error:
+        learned.__wrapped__()
+    assert "Restore" in error.value.remedy

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -926,3 +927,50 @@ def test_dominant_type_on_real_documents() -> None:
     assert len(singles) > 20
     assert right / len(singles) >= 0.90
     assert right >= right_by_vote
+
+
+# ------------------------------------------------------------------------------------- what the model cannot read
+
+REPORT = [
+    "CHEST X-RAY REPORT",
+    "TECHNIQUE: PA and lateral views of the chest.",
+    "FINDINGS: The lungs are clear. No pleural effusion. The heart size is normal.",
+    "IMPRESSION: No acute cardiopulmonary disease.",
+]
+STRANGE = {
+    "German": ["Der Garten liegt am Fluss, und am Abend gehen wir mit den Kindern dorthin."] * 6,
+    "Chinese": ["病理报告，诊断：腺癌浸润性生长，切缘阴性，建议进一步检查。"] * 5,
+    "numbers": ["48213 90177 55102 33911 87120 66431 20948"] * 10,
+}
+
+
+@pytest.mark.parametrize("language", STRANGE)
+def test_pages_that_nobody_can_read_do_not_take_the_type_beside_them(language: str) -> None:
+    strange = STRANGE[language]
+    assert runs(classify(make_bundle(REPORT, strange, [], strange))) == [(1, 1, RADIOLOGY), (2, 4, None)]
+    assert runs(classify(make_bundle([], strange, REPORT))) == [(1, 2, None), (3, 3, RADIOLOGY)]
+    assert runs(classify(make_bundle(strange, strange))) == [(1, 2, None)]
+
+
+def test_long_headers_and_footers_are_no_text_of_their_own() -> None:
+    stamped = [f"#{line}" for line in STRANGE["German"]]
+    assert runs(classify(make_bundle(REPORT, stamped))) == [(1, 2, RADIOLOGY)]
+
+
+@pytest.mark.parametrize(
+    "lines", [["CHEST X-RAY REPORT"], ["FINDINGS:", "See attached.", "IMPRESSION:", "See attached."]]
+)
+def test_a_title_alone_is_no_report(lines: list[str]) -> None:
+    assert runs(classify(make_bundle(lines))) == [(1, 1, None)]
+    assert runs(classify(make_bundle([f"#{one}" for one in REPORT] + lines))) == [(1, 1, None)]
+
+
+def test_a_page_ten_times_as_long_takes_no_hundred_times_as_long() -> None:
+    def seconds(times: int) -> float:
+        bundle = make_bundle(["She presents today. She denies fever. Chief complaint: cough. Plan: fluids."] * times)
+        began = time.process_time()
+        classify(bundle)
+        return time.process_time() - began
+
+    seconds(10)
+    assert seconds(5000) < 20 * seconds(500)
