@@ -565,6 +565,19 @@ def test_cannot_tell(text: str) -> None:
     assert all(row.presence_level is not PresenceLevel.PRIMARY for row in segment.segment_composition)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        ["CONSULTATION", "Slides received from outside hospital.", "DIAGNOSIS: Breast, left, core biopsy: invasive ductal "
+         "carcinoma, Nottingham grade 2. ER positive 95%, HER2 negative.", "Comment: The outside diagnosis is confirmed."],
+        ["CONSULTATION", "Outside slides, labelled S24-100, are reviewed.", "DIAGNOSIS:", "Colon, sigmoid, biopsy: "
+         "adenocarcinoma, moderately differentiated. Margins cannot be assessed."],
+    ],
+)  # fmt: skip
+def test_a_pathologists_consultation_is_no_note(text: list[str]) -> None:
+    assert classify(make_bundle(text)).dominant_type_overall in (PATHOLOGY, None)
+
+
 def test_as_much_of_one_as_of_another_is_cannot_tell() -> None:
     answer = classify(
         make_bundle(["sagittal images, doppler flow, restricted diffusion, likely benign, allele frequency, hg19"])
