@@ -179,6 +179,13 @@ def test_reports_of_everyday_kinds_have_forms_of_their_own(name: str) -> None:
     assert list(contradictions(read(one_segment(kind, 1)), document(text))) == []
 
 
+def test_reference_ranges_in_brackets_are_the_form_of_a_panel() -> None:
+    rows = "Leukocytes 7.1 (4.0-10.0)\nErythrocytes 4.61 (4.10-5.40)\nHb 13.2 g/dL (12.0-16.0)\nThrombocytes 251 (<400)"
+    (found,) = contradictions(read(one_segment(GENOMIC, 1)), document(rows))
+    assert found.severity == "MAJOR"
+    assert list(contradictions(read(one_segment(OTHER, 1)), document(rows))) == []
+
+
 def test_a_culture_is_evidence_of_other() -> None:
     said = "Culture: >100,000 CFU/mL Escherichia coli"
     assert list(weak_evidence(read(one_segment(OTHER, 1, evidence(said, 1))), document(said))) == []
@@ -241,8 +248,8 @@ def test_any_text_can_be_weighed(text: str) -> None:
 @pytest.mark.parametrize("filler", ["\n", ".\n"])
 def test_empty_lines_cost_no_time(filler: str) -> None:
     """Each search that began at every line went through all the lines below: 20 times as long for 4 times the lines."""
-    text = filler * 30_000
+    text = filler * 8_000
     began = time.process_time()
     for sign in SIGNS:
         sign.count(text + " dear progress note assessment comparison", text + " dear note assessment comparison")
-    assert time.process_time() - began < 4
+    assert time.process_time() - began < 2

@@ -321,6 +321,9 @@ def test_a_new_vendor_is_a_row() -> None:
         ('date = "2026-10-01"', 'date = "last week"', "date"),
         ('owner = "security"', 'owner = ""', "owner"),
         ("{page} says {found}", "{page} says {what}", r"\(sesame\) → message: what cannot be filled in"),
+        ("{page} says {found}", "{page} says {found:d}", r"\(sesame\) → message: a name in braces stands alone"),
+        ("{page} says {found}", "{page:>999999999}", r"\(sesame\) → message: a name in braces stands alone"),
+        ("about page {page}", "about page {page!x}", r"\(sesame\) → remedy: a name in braces stands alone"),
         ('id = "sesame"', 'id = "bio-reference"', "several rows have the id bio-reference"),
         ("silent = [", "silent = ", "traps"),
     ],
@@ -505,8 +508,8 @@ def test_offline_quoted_reports_and_boilerplate_are_seen_with_their_words(
 
 
 def test_empty_lines_cost_no_time() -> None:
-    text = "\n" * 30_000 + "begin assistant: the end of it"
+    text = "\n" * 12_000 + "begin assistant: the end of it"
     began = time.process_time()
     for row in shipped_traps().addressed_to_model:
         assert not row.matches(text)
-    assert time.process_time() - began < 4
+    assert time.process_time() - began < 2
