@@ -47,7 +47,10 @@ class Example(_Data):
 
 
 def _fillable(text: str) -> str:
-    names = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+    slots = [(name, spec, how) for _, name, spec, how in Formatter().parse(text) if name is not None]
+    if any(spec or how for _, spec, how in slots):
+        raise ValueError("a name in braces stands alone, without ':' or '!'")
+    names = {name for name, _, _ in slots}
     if unknown := sorted(names - _FILLED):
         raise ValueError(f"{', '.join(unknown) or 'an empty name'} cannot be filled in: there are {sorted(_FILLED)}")
     return text

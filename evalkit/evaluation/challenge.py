@@ -144,13 +144,15 @@ class Challenge:
         """
         import pandas as pd
 
+        return pd.DataFrame(self._rows(), columns=list(KIND_COLUMNS))
+
+    def _rows(self) -> list[dict[str, Any]]:
         by_kind = self._by_kind()
-        rows = [
+        return [
             _row(BY_ID[kind], by_kind.get(kind, []), self.skipped.get(kind, 0))
             for kind in BY_ID
             if kind in by_kind or kind in self.skipped
         ]
-        return pd.DataFrame(rows, columns=list(KIND_COLUMNS))
 
     def to_frame(self) -> pd.DataFrame:
         """One row per case, columns as the fields of :class:`Case`."""
@@ -171,7 +173,7 @@ class Challenge:
                 "high": alarms.high,
             },
             "macro": self.macro,
-            "kinds": self.by_kind().to_dict("records"),
+            "kinds": self._rows(),
             "cases": [vars(case) for case in self.cases],
             "left_out": list(self.left_out),
             "problems": list(self.problems),
@@ -282,6 +284,8 @@ async def _conduct(
         cleans = [clean for folder in folders for clean in accepted(folder, problems)]
         if pdfs:
             cleans += await _from_pdfs(pdfs, given, checks, classifications, problems, left_out)
+        # Folders that are named twice, or that have the same document, count it once.
+        cleans = list({(one.bundle.sha256, canonical(one.classification.to_json())): one for one in cleans}.values())
         if not cleans:
             raise UsageError(
                 "nothing here has a classification that is taken for right" + (f" ({problems[0]})" if problems else ""),
@@ -306,15 +310,23 @@ def _sorted_out(paths: Iterable[Path | str]) -> tuple[list[Path], list[Path]]:
 
 
 def accepted(folder: Path, problems: list[str]) -> Iterator[Clean]:
-    """An output folder's documents that were accepted, or whose answer an expert validated as it was."""
+    """An output folder's documents that were accepted, or whose answer an expert validated as it was.
+
+    Those that an expert corrected are left out, accepted or not: their answer was wrong.
+    """
     files = Files(folder)
+    known = read_truths(folder)
+    problems += known.problems
+    sources = {truth.record.doc_id: truth.record.ground_truth_source for truth in known.truths}
     validated = {
         truth.record.doc_id: truth.record.ground_truth_classification
-        for truth in read_truths(folder).truths
+        for truth in known.truths
         if truth.record.ground_truth_source == "SME_VALIDATED"
     }
     for name in files.names(RESULTS):
         doc_id = Path(name).stem
+        if sources.get(doc_id) == "SME_CORRECTED":
+            continue
         try:
             result = read_result(files, doc_id)
             if not isinstance(result, DocumentResult):
@@ -558,11 +570,13 @@ def lines(made: Challenge) -> tuple[tuple[str, ...], list[list[str]], list[str]]
         ]
         for row in made.by_kind().to_dict("records")
     ]
+    planted = len({case.kind for case in made.cases})
     alarms = made.false_alarms
     codes = Counter(code for alarm in made.alarms for code in alarm.codes)
     tail = [
         f"{len(made.cases)} cases"
-        + ("" if made.macro is None else f", {100 * made.macro:.1f} % caught on the mean of the kinds")
+        + ("" if made.macro is None else f", {100 * made.macro:.1f} % caught on the mean of {planted} kinds")
+        + (f"; {len(rows) - planted} kinds apply to none of these documents" if planted < len(rows) else "")
     ]
     if alarms.value is not None:
         tail.append(

@@ -27,6 +27,7 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
 )
+from evalkit.classification.v4_evidence_quality import SHORTEST
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus, Words
 from evalkit.evaluation.alterations import Kind, Planted, plant
 from evalkit.issue import Agent
@@ -657,7 +658,7 @@ def _strange_page(draft: Draft, dice: Dice, *, said: str, kinds: Sequence[str]) 
     text: Mapping[str, Any] = dice.choice(texts()[said])
     number = draft.bundle.total_pages + 1
     paragraphs = [_filled(line, dice) for line in text["page"].strip().splitlines() if line.strip()]
-    quoted = [line for line in paragraphs if 4 <= len(line.split()) <= 40]
+    quoted = [line for line in paragraphs if SHORTEST <= len(line.split()) <= 40]
     draft.bundle = _with_pages(draft.bundle, [*draft.bundle.pages, _page(number, paragraphs)])
     kind = dice.choice([one for one in kinds if one in text.get("as", kinds)])
     evidence = tuple(Evidence(snippet=line, page=number) for line in dice.sample(quoted, min(2, len(quoted))))

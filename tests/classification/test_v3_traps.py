@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -320,6 +321,9 @@ def test_a_new_vendor_is_a_row() -> None:
         ('date = "2026-10-01"', 'date = "last week"', "date"),
         ('owner = "security"', 'owner = ""', "owner"),
         ("{page} says {found}", "{page} says {what}", r"\(sesame\) → message: what cannot be filled in"),
+        ("{page} says {found}", "{page} says {found:d}", r"\(sesame\) → message: a name in braces stands alone"),
+        ("{page} says {found}", "{page:>999999999}", r"\(sesame\) → message: a name in braces stands alone"),
+        ("about page {page}", "about page {page!x}", r"\(sesame\) → remedy: a name in braces stands alone"),
         ('id = "sesame"', 'id = "bio-reference"', "several rows have the id bio-reference"),
         ("silent = [", "silent = ", "traps"),
     ],
@@ -431,6 +435,11 @@ def test_hidden_words_for_a_machine_go_to_a_person_too() -> None:
         "He acts as an interpreter. You are an adult.",
         "p < 0.05 and <5 cells; document of 3 pages",
         "Letrozole was begun as an AI (aromatase inhibitor).",
+        "Additional instructions: Rest and drink fluids.",
+        "NEW INSTRUCTIONS:\nStop ibuprofen.",
+        "END OF INSTRUCTIONS",
+        "Begin prompt treatment with apixaban.",
+        "Please disregard previous order for warfarin 5 mg.",
     ],
 )
 def test_words_for_people_are_no_trap(said: str) -> None:
@@ -496,3 +505,11 @@ def test_offline_quoted_reports_and_boilerplate_are_seen_with_their_words(
     found = question.offline().findings
     assert [one.quote for one in found] == ([quote] if quote else [])
     assert all((one.severity, one.page, one.segment_index) == ("MAJOR", 1, 1) and quote in text for one in found)
+
+
+def test_empty_lines_cost_no_time() -> None:
+    text = "\n" * 12_000 + "begin assistant: the end of it"
+    began = time.process_time()
+    for row in shipped_traps().addressed_to_model:
+        assert not row.matches(text)
+    assert time.process_time() - began < 2

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
+import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -43,7 +46,7 @@ from evalkit.evaluation.challenge import (
     is_same,
     lines,
 )
-from evalkit.evaluation.faults import BY_ID, FAULTS, Clean, Draft
+from evalkit.evaluation.faults import BY_ID, FAULTS, Clean, Draft, texts
 from evalkit.llm.model import A, Answer, Model, Question
 from evalkit.settings import Settings
 
@@ -113,8 +116,6 @@ def test_a_clean_answer_stays_as_it_was_and_a_draft_is_another() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.id)
 def test_every_kind_changes_the_answer_or_the_text(fault) -> None:
-    import random
-
     cleans = [
         slides(),
         packet(),
@@ -189,6 +190,19 @@ def test_most_words_for_a_model_are_caught_seen_or_hidden() -> None:
         cases = [case for case in everything().cases if case.kind == kind]
         assert sum(case.caught for case in cases) >= len(cases) / 2
         assert all(case.agents == ("V3",) for case in cases if case.caught)
+
+
+@pytest.mark.parametrize("name", ["forms", "panels", "boilerplates", "quoting_notes"])
+def test_a_page_that_is_claimed_as_a_report_is_quoted_so_that_its_lack_of_quotes_does_not_tell(name: str) -> None:
+    kind = {"forms": "form", "panels": "panel", "boilerplates": "boilerplate", "quoting_notes": "quoted"}[name]
+    for text in texts()[name]:
+        only_it = {**texts(), name: [text]}
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("evalkit.evaluation.faults.texts", lambda said=only_it: said)
+            draft = Draft.of(packet())
+            assert BY_ID[f"trap-{kind}"].plant(draft, random.Random(0))
+        claimed = next(row for row in draft.segments[-1]["segment_composition"] if row["presence_level"] == "PRIMARY")
+        assert claimed["top_evidence"], text["page"]
 
 
 def test_what_a_repair_undoes_is_caught_and_what_it_turns_into_another_answer_is_not() -> None:
@@ -291,7 +305,9 @@ def test_the_table_says_what_was_counted() -> None:
     assert len(rows[0]) == len(head)
     assert rows[0][:4] == ["label", BY_ID["label"].what, "2", "50.0 %"]
     assert rows[0][-2] == "1 missed"
-    assert "75.0 %" in tail[0]
+    assert "75.0 % caught on the mean of 2 kinds" in tail[0]
+    more = replace(made, skipped={"label": 0, "merged": 0, "boundary-5": 4})
+    assert lines(more)[2][0].endswith("of 2 kinds; 1 kinds apply to none of these documents")
     assert tail[1].startswith("False alarms: 0 of 4 documents")
 
 
@@ -311,6 +327,35 @@ def test_an_output_folder_is_read_and_not_touched(finished: RunSummary) -> None:
     assert {case.doc_id for case in made.cases} <= set(accepted)
     assert all(case.caught for case in made.cases)
     assert made.macro == 1.0
+
+
+def test_what_an_expert_corrected_is_not_right_and_a_record_that_cannot_be_read_is_told(
+    finished: RunSummary, tmp_path: Path
+) -> None:
+    folder = tmp_path / "output"
+    shutil.copytree(finished.output, folder)
+    before = conduct([folder], kinds=["segment-count"], limit=1)
+    accepted = [one.doc_id for one in finished.documents if one.decision == "AUTO_ACCEPT"]
+    corrected, broken = (folder / "ground_truth" / f"gt_{doc_id}.json" for doc_id in accepted[:2])
+    value = json.loads(corrected.read_text())
+    value |= {"ground_truth_source": "SME_CORRECTED", "reviewer": "Dr. A", "vouched": ["dominant_type"], "revision": 1}
+    corrected.write_text(json.dumps(value))
+    broken.write_text("{")
+    made = conduct([folder], kinds=["segment-count"], limit=1)
+    assert made.documents == before.documents - 1
+    assert [broken.name in problem for problem in made.problems] == [True]
+
+
+def test_a_document_that_is_named_twice_counts_once(finished: RunSummary) -> None:
+    once, twice = (conduct([finished.output] * n, kinds=["segment-count"], limit=50) for n in (1, 2))
+    assert (once.documents, len(once.cases)) == (twice.documents, len(twice.cases))
+
+
+def test_a_share_of_nothing_is_null_in_json_beside_other_shares_too() -> None:
+    single = Clean(document(NOTE_PAGE), read(one_segment(NOTE, 1, evidence("The patient reports no fever", 1))))
+    made = plant([single], "merged,segment-count", limit=1).to_json()
+    assert {row["kind"]: row["share"] for row in made["kinds"]} == {"merged": None, "segment-count": 1.0}
+    json.dumps(made, allow_nan=False)
 
 
 def test_pdfs_count_if_they_are_accepted_or_their_answer_is_given(samples: Path, tmp_path: Path) -> None:
