@@ -308,6 +308,18 @@ _documents = sa.Table(
     sa.Column("replaced", sa.Boolean, nullable=False, default=False),
 )
 
+#: By what cases are told apart, beside their age: the name for the outside and the column.
+_FACETS = {
+    "severity": "told_severity",
+    "dominant_type": "told_type",
+    "agents": "told_agents",
+    "review_reason": "review_reason",
+    "source": "source",
+    "kind": "kind",
+}
+#: Before a reviewer has answered a blind case, nothing may tell what the agent said about it.
+_IS_HIDDEN = "is_blind = 1 AND review_status != 'completed'"
+
 _cases = sa.Table(
     "cases",
     _metadata,
@@ -331,7 +343,35 @@ _cases = sa.Table(
     sa.Column("barred", sa.String, nullable=False, server_default=""),
     # Of a seeded case the document whose pages it shows; else empty.
     sa.Column("shows", sa.String, nullable=False, server_default=""),
+    # 0 waits or is open, 1 put off, 2 finished: the order of the queue.
+    sa.Column(
+        "standing",
+        sa.Integer,
+        sa.Computed("CASE review_status WHEN 'completed' THEN 2 WHEN 'deferred' THEN 1 ELSE 0 END"),
+    ),
+    # What the queue tells of the agent's answer; empty where it is hidden or not known.
+    sa.Column("is_hidden", sa.Boolean, sa.Computed(_IS_HIDDEN)),
+    sa.Column(
+        "told_severity",
+        sa.String,
+        sa.Computed(
+            f"CASE WHEN {_IS_HIDDEN} THEN '' WHEN blocker > 0 THEN 'BLOCKER' WHEN major > 0 THEN 'MAJOR' "
+            "WHEN minor > 0 THEN 'MINOR' ELSE 'none' END"
+        ),
+    ),
+    sa.Column(
+        "told_type",
+        sa.String,
+        sa.Computed(
+            f"CASE WHEN ({_IS_HIDDEN}) OR created_at IS NULL THEN '' "
+            "WHEN dominant_type = '' THEN 'cannot tell' ELSE dominant_type END"
+        ),
+    ),
+    sa.Column("told_agents", sa.String, sa.Computed(f"CASE WHEN {_IS_HIDDEN} THEN '' ELSE agents END")),
     sa.Index("ix_cases_worst", "review_status", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
+    sa.Index("ix_cases_listed", "standing", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
+    # All that the numbers beside the filters are counted from, in their order: nothing is sorted, no row is read.
+    sa.Index("ix_cases_told", "standing", *_FACETS.values(), "created_at"),
 )
 
 _closings = sa.Table(
@@ -525,33 +565,7 @@ class Index:
             return [dict(row) for row in connection.execute(query).mappings()]
 
 
-#: Before a reviewer has answered a blind case, nothing may tell what the agent said about it.
-_IS_HIDDEN = sa.and_(_cases.c.is_blind, _cases.c.review_status != "completed")
-_IS_UNKNOWN = sa.or_(_IS_HIDDEN, _cases.c.created_at.is_(None))
-
-# By what cases are told apart; an empty value: it is hidden or not known.
-_FACETS: dict[str, sa.ColumnElement[Any]] = {
-    "severity": sa.case(
-        (_IS_HIDDEN, ""),
-        (_cases.c.blocker > 0, "BLOCKER"),
-        (_cases.c.major > 0, "MAJOR"),
-        (_cases.c.minor > 0, "MINOR"),
-        else_="none",
-    ),
-    "dominant_type": sa.case(
-        (_IS_UNKNOWN, ""), (_cases.c.dominant_type == "", "cannot tell"), else_=_cases.c.dominant_type
-    ),
-    "agents": sa.case((_IS_HIDDEN, ""), else_=_cases.c.agents),
-    "review_reason": _cases.c.review_reason,
-    "source": _cases.c.source,
-    "kind": _cases.c.kind,
-    "age": sa.case(
-        (_cases.c.created_at.is_(None), ""),
-        (_cases.c.created_at >= sa.bindparam("day_ago"), "day"),
-        (_cases.c.created_at >= sa.bindparam("week_ago"), "week"),
-        else_="older",
-    ),
-}
+_FINISHED = 2  # of ``standing``
 
 _WORST_FIRST = (*(_cases.c[name].desc() for name in ("blocker", "major", "minor")), _cases.c.case_id)
 _FILE_NAME = sa.func.folded(_cases.c.pdf_filename)
@@ -587,28 +601,36 @@ class CaseList:
         return {row[0]: row[1] for row in found}
 
     def groups(
-        self, statuses: Sequence[str], at: Moments, *, search: str = "", reader: str | None = None
+        self, at: Moments, *, is_finished_shown: bool, search: str = "", reader: str | None = None
     ) -> list[dict[str, Any]]:
         """How many cases (``count``) there are of each combination of ``severity`` (of the worst open issue, or none),
         ``dominant_type`` (or ``cannot tell``), ``agents`` (joined by commas), ``review_reason``, ``source``, ``kind``
-        and ``age`` (day, week, older). What a blind case must not tell yet is empty.
+        and ``age`` (day, week, older). What a blind case must not tell yet is empty. A combination comes more than once
+        where some of its cases wait and others do not.
 
         ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
         ``reader`` must not read yet, because a seeded case about the same document may come to them, is left out.
         """
-        facets = [facet.label(name) for name, facet in _FACETS.items()]
+        facets = [_cases.c[column].label(name) for name, column in _FACETS.items()]
+        ages = _ages(at)
         query = (
-            sa.select(*facets, sa.func.count().label("count"))
-            .where(*_listed(statuses, search, reader))
-            .group_by(*_FACETS.values())
+            sa.select(*facets, *(sa.func.count().filter(age) for age in ages.values()))
+            .where(*_listed(is_finished_shown, search, reader))
+            .group_by(_cases.c.standing, *(_cases.c[column] for column in _FACETS.values()))
         )
-        return self._rows(query, at)
+        with _transaction(self._engine) as connection:
+            return [
+                {**dict(zip(_FACETS, row, strict=False)), "age": age, "count": count}
+                for row in connection.execute(query)
+                for age, count in zip(ages, row[len(_FACETS) :], strict=True)
+                if count
+            ]
 
     def page(
         self,
-        statuses: Sequence[str],
         at: Moments,
         *,
+        is_finished_shown: bool,
         search: str = "",
         reader: str | None = None,
         facets: Mapping[str, str],
@@ -624,13 +646,12 @@ class CaseList:
         and completed ones last.
         """
         claim = _claims.c
-        status = _cases.c.review_status
-        columns = [column for column in _cases.columns if column.name not in _FACETS]
+        plain = [column for column in _cases.columns if column.computed is None and column.name not in _FACETS]
         query = (
             sa.select(
-                *columns,
-                *(facet.label(name) for name, facet in _FACETS.items()),
-                _IS_HIDDEN.label("is_hidden"),
+                *plain,
+                *(_cases.c[column].label(name) for name, column in _FACETS.items()),
+                _cases.c.is_hidden,
                 claim.reviewer.label("holder"),
                 claim.session,
                 claim.since,
@@ -639,12 +660,13 @@ class CaseList:
             )
             .outerjoin(_claims, sa.and_(claim.case_id == _cases.c.case_id, claim.expires_at > at.now))
             .outerjoin(_deferrals, _deferrals.c.case_id == _cases.c.case_id)
-            .where(*_listed(statuses, search, reader), *(_has(name, value) for name, value in facets.items()))
-            .order_by(sa.case((status == "completed", 2), (status == "deferred", 1), else_=0), *_ORDERS[order])
+            .where(*_listed(is_finished_shown, search, reader), *(_has(*facet, at) for facet in facets.items()))
+            .order_by(_cases.c.standing, *_ORDERS[order])
             .limit(limit)
             .offset(offset)
         )
-        return self._rows(query, at)
+        with _transaction(self._engine) as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
 
     def worst(self, *, kinds: Sequence[str], barred: str, reasons: Sequence[str] | None = None) -> str | None:
         """The worst case of these kinds, and reasons if any are named, that waits and that ``barred`` may do."""
@@ -680,15 +702,10 @@ class CaseList:
         with _transaction(self._engine) as connection:
             return list(connection.execute(query).scalars())
 
-    def _rows(self, query: sa.Select[Any], at: Moments) -> list[dict[str, Any]]:
-        ages = {"day_ago": at.day_ago, "week_ago": at.week_ago}
-        with _transaction(self._engine) as connection:
-            return [dict(row) for row in connection.execute(query, ages).mappings()]
 
-
-def _listed(statuses: Sequence[str], search: str, reader: str | None) -> Iterator[sa.ColumnElement[bool]]:
-    yield _cases.c.review_status.in_(statuses)
-    if reader is not None:
+def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterator[sa.ColumnElement[bool]]:
+    yield _cases.c.standing <= (_FINISHED if is_finished_shown else _FINISHED - 1)
+    if reader is not None and is_finished_shown:
         seeded = _cases.alias("seeded").c
         waits = sa.and_(seeded.shows != "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
         answers = sa.select(seeded.shows).where(waits)
@@ -698,8 +715,22 @@ def _listed(statuses: Sequence[str], search: str, reader: str | None) -> Iterato
         yield sa.or_(*(sa.func.instr(text, wanted) > 0 for text in (_FILE_NAME, sa.func.folded(_cases.c.case_id))))
 
 
-def _has(facet: str, value: str) -> sa.ColumnElement[bool]:
-    return _names(_FACETS[facet], value) if facet == "agents" else _FACETS[facet] == value
+def _ages(at: Moments) -> dict[str, sa.ColumnElement[bool]]:
+    """What it means to be of each age. Cases are counted by these: to group by an age would sort them all."""
+    made = _cases.c.created_at
+    return {
+        "": made.is_(None),
+        "day": made >= at.day_ago,
+        "week": sa.and_(made >= at.week_ago, made < at.day_ago),
+        "older": made < at.week_ago,
+    }
+
+
+def _has(facet: str, value: str, at: Moments) -> sa.ColumnElement[bool]:
+    if facet == "age":
+        return _ages(at)[value]
+    column = _cases.c[_FACETS[facet]]
+    return _names(column, value) if facet == "agents" else column == value
 
 
 def _names(joined: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
@@ -975,7 +1006,7 @@ def _prepare(engine: sa.Engine) -> None:
 def _missing(connection: sa.Connection) -> list[sa.Column[Any]]:
     """The columns that the database of an older evalkit lacks; it has its rows and keeps them."""
     there = {
-        table.name: {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({table.name})")}
+        table.name: {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_xinfo({table.name})")}
         for table in _metadata.sorted_tables
     }
     return [

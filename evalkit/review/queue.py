@@ -223,15 +223,14 @@ def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[l
 
     ``reader`` is the reviewer who looks: finished cases that they must not read yet are left out.
     """
-    statuses = (*OPEN_STATUSES, "completed") if view.show_finished else OPEN_STATUSES
     at = Moments(moment(now), moment(now - timedelta(days=1)), moment(now - timedelta(days=7)))
-    groups = index.case_list.groups(statuses, at, search=view.search, reader=reader)
+    groups = index.case_list.groups(at, is_finished_shown=view.show_finished, search=view.search, reader=reader)
     wanted = {_column(name): value for name in FILTERS if (value := getattr(view, name)) is not None}
     matching = sum(group["count"] for group in groups if _matches(group, wanted))
     page = min(view.page, max(matching - 1, 0) // view.rows)
     rows = index.case_list.page(
-        statuses,
         at,
+        is_finished_shown=view.show_finished,
         search=view.search,
         reader=reader,
         facets=wanted,

@@ -323,8 +323,10 @@ def older(build: Any, desk: Any) -> Iterator[Path]:
     desk.index.close()
     path = desk.root / "evalkit.sqlite"
     database = sqlite3.connect(path)
-    database.execute("DROP INDEX ix_cases_worst")
+    for name in ("worst", "listed", "told"):
+        database.execute(f"DROP INDEX ix_cases_{name}")
     for table, column in (
+        *(("cases", name) for name in ("standing", "is_hidden", "told_severity", "told_type", "told_agents")),
         *(("cases", name) for name in ("created_at", "dominant_type", "agents", "source", "is_blind", "barred")),
         ("closings", "seconds_active"),
     ):
