@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from itertools import chain
+from sys import intern
 from typing import Any, Literal, Self, overload
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, model_validator
@@ -92,10 +93,15 @@ class Words(Sequence[Word]):
 
 
 def packed(read: dict[str, Any]) -> dict[str, Any]:
-    """A JSON object of a bundle's file, as soon as it is read: the words of a page packed, all else as it is.
+    """A JSON object of a bundle's file, as soon as it is read: the words of a page packed, equal texts kept once.
 
-    So a long document's are never in memory one by one. What is no list of words is left for the model to refuse.
+    So a long document's words are never in memory one by one, and a page's text, paragraphs and blocks, which mostly
+    say the same, not three times. What has another shape is left for the model to refuse.
     """
+    if type(text := read.get("text")) is str:
+        read["text"] = intern(text)
+    if isinstance(paragraphs := read.get("paragraphs"), list):
+        read["paragraphs"] = [intern(one) if type(one) is str else one for one in paragraphs]
     if isinstance(words := read.get("words"), list):
         with suppress(ValueError):
             read["words"] = Words(words)

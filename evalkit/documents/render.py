@@ -51,7 +51,7 @@ def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int) -> Image.Im
         # A point is 1/72 inch.
         pixels = page.rect.width * page.rect.height * (dpi / 72) ** 2
         pixmap = page.get_pixmap(dpi=max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1), alpha=False)
-        return Image.frombytes("RGB", (pixmap.width, pixmap.height), pixmap.samples)
+        return Image.frombuffer("RGB", (pixmap.width, pixmap.height), pixmap.samples_mv, "raw", "RGB", 0, 1)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
         raise DocumentError(
             f"page {page_num} of {path.name} cannot be drawn",
@@ -98,8 +98,8 @@ class PagePictures:
     no page is drawn any more: what was checked on opening would not be what is shown.
     """
 
-    def __init__(self, path: Path, *, dpi: int = 150, kept: int = 8) -> None:
-        """DocumentError where the file cannot be opened. ``kept`` pages stay in memory."""
+    def __init__(self, path: Path, *, dpi: int = 150, kept: int = 4) -> None:
+        """DocumentError where the file cannot be opened. ``kept`` pages stay in memory; the browser keeps more."""
         self._path = path
         self._dpi = dpi
         self._state = self._state_on_disk()
