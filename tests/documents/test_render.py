@@ -92,7 +92,7 @@ def test_a_preview_is_between_thumbnail_and_page(report: Path) -> None:
     pictures = PagePictures(report)
     widths = [Image.open(io.BytesIO(draw(1))).width for draw in (pictures.thumbnail, pictures.preview, pictures.page)]
     pictures.close()
-    assert widths == [204, 442, 1275]
+    assert widths == [204, 442, 1190]
 
 
 def test_two_hundred_openings_leave_memory_as_it_was(tmp_path: Path) -> None:
