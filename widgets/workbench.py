@@ -21,7 +21,7 @@ import ipywidgets
 import traitlets
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, normalised
-from evalkit.documents.ingest import digest
+from evalkit.documents.file import digest
 from evalkit.documents.mupdf import library
 from evalkit.documents.render import PagePictures
 from evalkit.documents.search import occurrences

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalkit.documents.ingest import digest, find_pdfs
+from evalkit.documents.file import digest
+from evalkit.documents.ingest import find_pdfs
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
 _LONGEST = 120

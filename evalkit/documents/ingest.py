@@ -1,4 +1,4 @@
-"""From paths to bundles: which files are meant, their bytes, their identity."""
+"""From paths to bundles: which files are meant, and what reads them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.file import load
 from evalkit.documents.pdf import read_pdf, reader_version
-from evalkit.errors import DocumentError, UsageError
+from evalkit.errors import UsageError
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
     from evalkit.documents.documentai import DocumentAi
     from evalkit.documents.ocr import EngineName
     from evalkit.documents.scanned import Recogniser
 
-__all__ = ["digest", "find_pdfs", "load", "read", "reader_version", "reader_with", "unreadable"]
-
-MAX_BYTES = 512 * 1024 * 1024
+__all__ = ["find_pdfs", "read", "reader_version", "reader_with"]
 
 
 def read(
@@ -53,32 +52,6 @@ def reader_with(ocr: EngineName, documentai: DocumentAi | None = None) -> str:
 
     found = engine(ocr)
     return reader_version(found.name_and_version if found else None)
-
-
-def load(path: Path) -> bytes:
-    """All bytes of the file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
-    try:
-        with path.open("rb") as file:
-            # One byte more than allowed tells a file that is too large, even one that grows or reports no size.
-            data = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise unreadable(path, error) from error
-    if len(data) > MAX_BYTES:
-        raise DocumentError(
-            f"{path.name} is larger than {MAX_BYTES // 1024**2} MB",
-            code="READER-TOO-LARGE",
-            remedy="Split it into smaller files, or export it with smaller images.",
-        )
-    return data
-
-
-def digest(path: Path) -> str:
-    """The file's SHA-256 as 64 hex digits, in constant memory. DocumentError: READER-UNREADABLE."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise unreadable(path, error) from error
 
 
 def find_pdfs(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None] | None = None) -> list[Path]:
@@ -137,17 +110,3 @@ def _inside(folder: Path, on_problem: Callable[[UsageError], None]) -> Iterator[
 
 def _skipped(what: str) -> UsageError:
     return UsageError(what, code="READER-SKIPPED", remedy="Mend it and run again; the others were read.")
-
-
-def unreadable(path: Path, error: OSError) -> DocumentError:
-    """READER-UNREADABLE in words, of what the system said about the file."""
-    reason = {
-        FileNotFoundError: "does not exist",
-        IsADirectoryError: "is a folder",
-        PermissionError: "may not be read by this user",
-    }.get(type(error), "could not be read from the disk")
-    return DocumentError(
-        f"{path.name} {reason}",
-        code="READER-UNREADABLE",
-        remedy="Check that the file is there and that you have the right to open it, then run again.",
-    )

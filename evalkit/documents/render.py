@@ -12,7 +12,7 @@ from typing import Literal
 from PIL import Image, ImageChops, ImageDraw
 
 from evalkit.documents.bundle import Box
-from evalkit.documents.ingest import load, unreadable
+from evalkit.documents.file import load, unreadable
 from evalkit.documents.mupdf import OpenPdf, library, open_pdf
 from evalkit.errors import DocumentError
 
@@ -78,7 +78,9 @@ def light(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "nea
 def jpeg(image: Image.Image, quality: int = 75) -> bytes:
     """The image as JPEG; ``quality`` 1..95."""
     buffer = io.BytesIO()
-    plain = image if image.mode == "RGB" else image.convert("RGB")  # converting copies even where there is nothing to do
+    plain = (
+        image if image.mode == "RGB" else image.convert("RGB")
+    )  # converting copies even where there is nothing to do
     plain.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
 
@@ -99,7 +101,7 @@ class PagePictures:
     no page is drawn any more: what was checked on opening would not be what is shown.
     """
 
-    def __init__(self, path: Path, *, dpi: int = 140, kept: int = 4) -> None:
+    def __init__(self, path: Path, *, dpi: int = 140, kept: int = 2) -> None:
         """DocumentError where the file cannot be opened. ``kept`` pages stay in memory; the browser keeps more."""
         self._path = path
         self._dpi = dpi

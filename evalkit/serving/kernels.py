@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 MOST = 6
 """Pages that one login may have open: each is a process of some 100 MB."""
 
-#: glibc learns from the first drawn page to keep pieces of that size. Given back at once, they leave no holes to grow
-#: around. Other C libraries do not read it.
-_ALLOCATION = {"MALLOC_MMAP_THRESHOLD_": "65536"}
-
 
 class ReviewKernels(AsyncMappingKernelManager):
     """The kernels, each known by the login that opened its page."""
@@ -47,7 +43,7 @@ class ReviewKernels(AsyncMappingKernelManager):
         await self._make_room(session_id)
         # The kernel's standard error is closed: ipykernel writes tracebacks there, whose messages may quote a document.
         given.update(stdout=DEVNULL, stderr=DEVNULL, pass_fds=(self._log,))
-        given["env"] = {**given["env"], **_ALLOCATION, LOG_DESCRIPTOR: str(self._log)}
+        given["env"] = {**given["env"], LOG_DESCRIPTOR: str(self._log)}
         kernel_id = str(uuid4())
         self._sessions_of[kernel_id] = session_id  # before it is there: it counts while it starts
         try:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.documents import ingest
-from evalkit.documents.ingest import digest, find_pdfs, load, read, reader_version
+from evalkit.documents import file
+from evalkit.documents.file import digest, load
+from evalkit.documents.ingest import find_pdfs, read, reader_version
 from evalkit.errors import DocumentError, UsageError
 
 from .drawing import LEFT, lines, pdf
@@ -99,7 +100,7 @@ def test_permission_is_named_as_the_reason(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest, "MAX_BYTES", 8)
+    monkeypatch.setattr(file, "MAX_BYTES", 8)
     path = tmp_path / "big.pdf"
     path.write_bytes(b"%PDF-1.4")
     assert load(path) == b"%PDF-1.4"

@@ -1,0 +1,50 @@
+"""A PDF as a file on the disk: its bytes, its identity. What only shows pages needs no reader."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from evalkit.errors import DocumentError
+
+MAX_BYTES = 512 * 1024 * 1024
+
+
+def load(path: Path) -> bytes:
+    """All bytes of the file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
+    try:
+        with path.open("rb") as file:
+            # One byte more than allowed tells a file that is too large, even one that grows or reports no size.
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    if len(data) > MAX_BYTES:
+        raise DocumentError(
+            f"{path.name} is larger than {MAX_BYTES // 1024**2} MB",
+            code="READER-TOO-LARGE",
+            remedy="Split it into smaller files, or export it with smaller images.",
+        )
+    return data
+
+
+def digest(path: Path) -> str:
+    """The file's SHA-256 as 64 hex digits, in constant memory. DocumentError: READER-UNREADABLE."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError) -> DocumentError:
+    """READER-UNREADABLE in words, of what the system said about the file."""
+    reason = {
+        FileNotFoundError: "does not exist",
+        IsADirectoryError: "is a folder",
+        PermissionError: "may not be read by this user",
+    }.get(type(error), "could not be read from the disk")
+    return DocumentError(
+        f"{path.name} {reason}",
+        code="READER-UNREADABLE",
+        remedy="Check that the file is there and that you have the right to open it, then run again.",
+    )
