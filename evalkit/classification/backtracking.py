@@ -25,6 +25,8 @@ LONG = 10_000
 """Letters of a long page."""
 MOST_STEPS = LONG**3 // 10
 """The most on such a page, as counted here, which is more than real pages ask: no third repeat without a bound."""
+_MOST_PLACES = 20_000
+"""That are looked at for one question about an expression."""
 _COPIES = 64
 """Positions to which an exact repeat is written out."""
 _ALPHABET = "".join(map(chr, range(256))) + "ıſΩλ中–—’”•™ "
@@ -77,7 +79,7 @@ class _Expression:
     def check(self) -> None:
         """Endless where it may take forever."""
         loops = self._loops()
-        for loop in loops.values():
+        for loop in set(loops.values()):
             self._check_one(loop)
         if self._steps(loops) > MOST_STEPS:
             raise Endless(
@@ -157,28 +159,28 @@ class _Expression:
 
     def _loops(self) -> dict[int, frozenset[int]]:
         """Repeated position → all that it comes back to itself by."""
-        found: dict[int, frozenset[int]] = {}
-        for place in self._bounds:
-            if place not in found:
-                ahead = _reached([place], lambda one: self._follow[one])
-                loop = frozenset(one for one in ahead if place in _reached([one], lambda two: self._follow[two]))
-                found |= dict.fromkeys(loop, loop)
-        return found
+        ahead = {place: _reached([place], lambda one: self._follow[one]) for place in self._bounds}
+        return {
+            place: frozenset(one for one in reached if place in ahead.get(one, ()))
+            for place, reached in ahead.items()
+            if place in reached
+        }
 
     def _check_one(self, loop: frozenset[int]) -> None:
-        """Endless where a text leads from a position back to it in two ways."""
+        """Endless where a text leads from a position of the loop back to it in two ways: they part, and meet again."""
         for place in loop:
             after = [one for one in self._follow[place] if one in loop]
             if len(after) > len(set(after)):
                 raise _nested()
 
-        def onward(pair: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-            return self._together(pair, (loop, loop))
+        def apart(pair: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+            for one, other in self._together(pair, (loop, loop)):
+                if one != other:
+                    yield one, other
+                elif pair[0] != pair[1]:
+                    raise _nested()
 
-        for place in loop:
-            forked = {pair for pair in _reached([(place, place)], onward) if pair[0] != pair[1]}
-            if any((place, place) in _reached([pair], onward) for pair in forked):
-                raise _nested()
+        _reached([(place, place) for place in loop], apart)
 
     def _together(self, places: tuple[int, ...], among: Sequence[frozenset[int] | None]) -> Iterator[tuple[int, ...]]:
         """Where these can go on by one and the same letter, each within its own positions."""
@@ -217,9 +219,8 @@ class _Expression:
         def onward(places: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
             return self._together(places, (one, None, other))
 
-        return any(
-            (first, last, last) in _reached([(first, first, last)], onward) for first, last in product(one, other)
-        )
+        begins = [(first, first, last) for first, last in product(one, other)]
+        return any(place in other and place == last for _, place, last in _reached(begins, onward))
 
 
 def _nested() -> Endless:
@@ -238,6 +239,8 @@ def _reached(begin: Iterable[Any], onward: Any) -> set[Any]:
             if one not in found:
                 found.add(one)
                 waiting.append(one)
+        if len(found) > _MOST_PLACES:
+            raise Endless("it is too long to be looked through; divide it among several rows")
     return found
 
 

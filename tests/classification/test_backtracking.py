@@ -59,6 +59,15 @@ def test_another_process_is_ended_when_its_time_is_over() -> None:
     assert time.monotonic() - began < 5
 
 
+def test_looking_through_an_expression_takes_no_time_itself() -> None:
+    words = "|".join(f"{one}{other}{one}word" for one in "abcdefg" for other in "hijklmn")
+    began = time.process_time()
+    check(rf"(?:\b(?:{words})\s+)+x")
+    with pytest.raises(Endless, match="too long to be looked through"):
+        check(rf"(?:{'(?:ab|cd)e?' * 120})+x")
+    assert time.process_time() - began < 5
+
+
 _LETTERS = st.sampled_from(["a", "b", "[ab]", ".", "ab", r"\w"])
 _EXPRESSIONS = st.recursive(
     _LETTERS,
