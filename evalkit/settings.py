@@ -159,7 +159,8 @@ class Settings(BaseSettings):
     lossless_repair: bool = False
     """Apply repairs of BLOCKERs that lose nothing (a wrong segment count) before the arbiter counts."""
     on_agent_failure: Literal["escalate", "ignore"] = "escalate"
-    """``ignore``: a verifier that could not answer raises no issue. Only for comparing with older systems."""
+    """``ignore``: a verifier that could not answer raises no issue, and is named in the result's ``unanswered`` alone. Only
+    for comparing with older systems."""
     audit_rate_start: float = Field(0.20, ge=0, le=1)
     """Share of accepted documents drawn for audit until ``audit_target`` audits are done."""
     audit_rate: float = Field(0.05, ge=0, le=1)

@@ -427,6 +427,7 @@ def _result(
         attempts=outcome.attempts,
         evidence_quality_score=outcome.evidence_quality_score,
         grounded_ratio=outcome.grounded_ratio,
+        unanswered=outcome.unanswered,
         usage=outcome.usage,
         model=settings.models.default,
         reader=bundle.reader,

@@ -185,6 +185,11 @@ def agent_failed(agent: Agent, failure: str | None) -> Issue:
     )
 
 
+def is_failure(issue: Issue) -> bool:
+    """Whether it says that an agent could not answer."""
+    return issue.code.endswith("-AGENT-FAILED")
+
+
 def _issues(agent: VerifierName, answer: Answer[Findings]) -> Iterator[Issue]:
     if answer.value is None:
         yield agent_failed(agent, answer.failure)

@@ -18,7 +18,7 @@ import random
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -212,6 +212,8 @@ class Variant(NamedTuple):
     name: str
     example: Example
     text: str
+    quoted: Example | None = None
+    """Whose text stands in it as well."""
 
 
 # -------------------------------------------------------------------------------------------------------------- reading
@@ -296,18 +298,17 @@ def _page(number: int, lines: Sequence[str]) -> Page:
 def variants(examples: Sequence[Example], folds: Mapping[str, int]) -> list[Variant]:
     """Every text as it was and as it might have been. What is quoted in a note is of the note's own fold."""
     made: list[Variant] = []
-    reports: dict[tuple[int, DocumentType], list[str]] = defaultdict(list)
+    reports: dict[tuple[int, DocumentType], list[Example]] = defaultdict(list)
     for one in examples:
-        reports[folds[one.group], one.kind].append(one.text)
+        reports[folds[one.group], one.kind].append(one)
     for one in examples:
         chance = random.Random(f"{_SEED} {one.id}")  # noqa: S311 - the same variants each time
-        made += [Variant(name, one, text) for name, text in _versions(one, reports, folds[one.group], chance)]
+        made += [Variant(name, one, text) for name, text in _versions(one, chance)]
+        made += _quoting(one, reports, folds[one.group], chance)
     return made
 
 
-def _versions(
-    one: Example, reports: Mapping[tuple[int, DocumentType], Sequence[str]], fold: int, chance: random.Random
-) -> Iterator[tuple[str, str]]:
+def _versions(one: Example, chance: random.Random) -> Iterator[tuple[str, str]]:
     text = one.text
     yield "whole", text
     if len(text) > _LONG / 2:
@@ -319,13 +320,21 @@ def _versions(
         yield "no labels", unlabelled
     yield "one line", " ".join(text.split())
     yield "misread", misread(text, 0.08, chance)
-    if one.kind is DocumentType.CLINICAL_NOTE and len(text) > 300:
-        for kind in (DocumentType.RADIOLOGY_REPORT, DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT):
-            if some := reports.get((fold, kind)):
-                quoted = chance.choice(some)[: int(len(text) * chance.choice((0.3, 0.5)))]
-                cut = text.find("\n", len(text) // 2)
-                cut = len(text) // 2 if cut < 0 else cut
-                yield f"quotes {kind.value}", f"{text[:cut]}\nRESULTS:\n{quoted}\n{text[cut:]}"
+
+
+def _quoting(
+    one: Example, reports: Mapping[tuple[int, DocumentType], Sequence[Example]], fold: int, chance: random.Random
+) -> Iterator[Variant]:
+    text = one.text
+    if one.kind is not DocumentType.CLINICAL_NOTE or len(text) <= 300:
+        return
+    for kind in (DocumentType.RADIOLOGY_REPORT, DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT):
+        if some := reports.get((fold, kind)):
+            quoted = chance.choice(some)
+            said = quoted.text[: int(len(text) * chance.choice((0.3, 0.5)))]
+            cut = text.find("\n", len(text) // 2)
+            cut = len(text) // 2 if cut < 0 else cut
+            yield Variant(f"quotes {kind.value}", one, f"{text[:cut]}\nRESULTS:\n{said}\n{text[cut:]}", quoted)
 
 
 def misread(text: str, rate: float, chance: random.Random) -> str:
@@ -354,7 +363,6 @@ class Material:
     lexicon: Numbers
     """One row a variant, one column a type, one layer each of ``LEXICON_KINDS``."""
     words: Sequence[frozenset[str]]
-    folds: npt.NDArray[np.intp]
     truth: npt.NDArray[np.intp]
 
 
@@ -365,7 +373,7 @@ def fold_of(examples: Iterable[Example], folds: int = FOLDS) -> dict[str, int]:
     return {group: number % folds for number, group in enumerate(ordered)}
 
 
-def material(made: Sequence[Variant], folds: Mapping[str, int]) -> Material:
+def material(made: Sequence[Variant]) -> Material:
     """Everything the variants say, read once."""
     rows, words = [], []
     for variant in made:
@@ -377,7 +385,6 @@ def material(made: Sequence[Variant], folds: Mapping[str, int]) -> Material:
         made,
         np.array(rows).transpose(0, 2, 1),
         words,
-        np.array([folds[one.example.group] for one in made]),
         np.array([KINDS.index(one.example.kind) for one in made]),
     )
 
@@ -509,22 +516,34 @@ def _weights(some: Material, rows: npt.NDArray[np.intp]) -> Numbers:
     return np.asarray(weights / weights.mean())
 
 
+Parts = frozenset[Hashable]
+
+
+def parts_of(some: Material, part: Callable[[Example], Hashable]) -> list[Parts]:
+    """Of each variant, the parts of the collection that its words are from: its own, and that of what it quotes."""
+    return [frozenset(part(one) for one in (each.example, each.quoted) if one) for each in some.variants]
+
+
 def out_of_fold(
-    some: Material, folds: npt.NDArray[np.intp] | None = None, learn_from: npt.NDArray[np.bool_] | None = None
-) -> tuple[Numbers, dict[int, Fit]]:
-    """For every variant the sums of a model that learned from other folds; and those models.
+    some: Material, parts: Sequence[Parts], learn_from: npt.NDArray[np.bool_] | None = None
+) -> tuple[Numbers, dict[Parts, Fit]]:
+    """For every variant the sums of a model that learned from nothing of its parts, quoted or not; and those models.
 
     ``learn_from``: which variants may be learned from; None: all.
     """
-    given = some.folds if folds is None else folds
-    allowed = np.ones(len(given), dtype=bool) if learn_from is None else learn_from
-    sums = np.zeros((len(given), len(KINDS)))
-    fits: dict[int, Fit] = {}
-    for fold in np.unique(given):
-        fits[int(fold)] = fit(some, np.flatnonzero((given != fold) & allowed))
-        those = np.flatnonzero(given == fold)
-        sums[those] = fits[int(fold)].sums(some, those)
+    allowed = np.ones(len(parts), dtype=bool) if learn_from is None else learn_from
+    sums = np.zeros((len(parts), len(KINDS)))
+    fits: dict[Parts, Fit] = {}
+    for held_out in dict.fromkeys(parts):
+        fits[held_out] = fit(some, np.flatnonzero(free_of(parts, held_out) & allowed))
+        those = np.array([place for place, one in enumerate(parts) if one == held_out])
+        sums[those] = fits[held_out].sums(some, those)
     return sums, fits
+
+
+def free_of(parts: Sequence[Parts], held_out: Parts) -> npt.NDArray[np.bool_]:
+    """Which variants have nothing of the parts that are held out."""
+    return np.array([held_out.isdisjoint(one) for one in parts])
 
 
 class Calibration(NamedTuple):
@@ -534,21 +553,22 @@ class Calibration(NamedTuple):
     least: float
 
 
-def calibration(sums: Numbers, some: Material) -> Calibration:
-    """From sums of a model that did not learn from what it judges.
+def calibration(sums: Numbers, some: Material, rows: npt.NDArray[np.bool_] | None = None) -> Calibration:
+    """From sums of a model that did not learn from what it judges; ``rows``: of these alone, None: of all.
 
     The temperature makes the probabilities of all variants likeliest to have been right; it never makes them surer. Below
     ``least`` the answer is "cannot tell": the lowest of ``THRESHOLDS`` above which at most ``MOST_WRONG`` of the answers
     about whole texts are wrong.
     """
-    truth = some.truth
+    chosen = np.ones(len(sums), dtype=bool) if rows is None else rows
+    truth, sums = some.truth[chosen], sums[chosen]
 
     def loss(logarithm: Numbers) -> float:
         return -float(np.log(probabilities(sums, math.exp(logarithm[0]))[np.arange(len(truth)), truth] + 1e-300).sum())
 
     temperature = min(HOTTEST, max(1.0, math.exp(minimize(loss, np.zeros(1), method="Nelder-Mead").x[0])))
     said = probabilities(sums, temperature)
-    whole = np.array([one.name == "whole" for one in some.variants])
+    whole = np.array([one.name == "whole" for one in some.variants])[chosen]
     sure, wrong = said.max(axis=1)[whole], (said.argmax(axis=1) != truth)[whole]
     fine = (one for one in THRESHOLDS if (wrong & (sure >= one)).sum() <= MOST_WRONG * (sure >= one).sum())
     return Calibration(temperature, next(fine, THRESHOLDS[-1]))
@@ -635,8 +655,8 @@ def fit_joins(chains: Sequence[Chain]) -> dict[str, float]:
 def learn(examples: Sequence[Example], joins: Mapping[str, float]) -> tuple[dict[str, Any], Numbers, Material]:
     """The contents of ``weights.json``; for every variant the sums of a model that had not seen its group; the variants."""
     folds = fold_of(examples)
-    some = material(variants(examples, folds), folds)
-    sums, _ = out_of_fold(some)
+    some = material(variants(examples, folds))
+    sums, _ = out_of_fold(some, parts_of(some, lambda one: folds[one.group]))
     everything = fit(some, np.arange(len(some.variants)))
     return written(everything, calibration(sums, some), joins, examples), sums, some
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
-from evalkit.classification.findings import Verifier, agent_failed
+from evalkit.classification.findings import Verifier, agent_failed, is_failure
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import Attempt, UsageReport, UsageTotal
@@ -60,6 +60,8 @@ class Outcome:
     evidence_quality_score: float | None
     grounded_ratio: float | None
     usage: UsageReport
+    unanswered: tuple[str, ...] = ()
+    """Verifiers that could not answer about the last attempt, also where that is to be ignored."""
 
 
 class RetryOrchestrator:
@@ -187,6 +189,7 @@ class RetryOrchestrator:
         self, bundle: DocumentBundle, answer: ClassificationOutput, v4: list[Issue], asked: _Asked
     ) -> list[Issue]:
         """All issues of one round; the free part of every verifier always runs, that of V4 before."""
+        asked.unanswered = ()
         v1 = self._v1.validate(answer, bundle)
         v2 = self._v2.validate(answer, bundle)
         v3 = self._v3.validate(answer, bundle)
@@ -198,7 +201,7 @@ class RetryOrchestrator:
             if _has_blocker(v2):
                 return computed
             merged = await asked.ask_all(self._merged.question(answer, bundle, pages) for pages in parts)
-            return [*computed, *self._merged.read(self._kept(merged))]
+            return [*computed, *self._heeded(self._merged.read(merged), asked)]
         always: list[Verifier] = [self._v3, self._v4]
         verifiers = always if _has_blocker(v2) else [self._v2, *always]
         said = await asyncio.gather(
@@ -207,13 +210,14 @@ class RetryOrchestrator:
                 for verifier in verifiers
             )
         )
-        opinions = [verifier.read(self._kept(answers)) for verifier, answers in zip(verifiers, said, strict=True)]
-        return [*computed, *(issue for opinion in opinions for issue in opinion)]
+        opinions = [verifier.read(answers) for verifier, answers in zip(verifiers, said, strict=True)]
+        return [*computed, *self._heeded([issue for opinion in opinions for issue in opinion], asked)]
 
-    def _kept(self, answers: Sequence[Answer[A]]) -> list[Answer[A]]:
-        """The answers that count: with ``on_agent_failure = "ignore"`` those that failed do not."""
+    def _heeded(self, opinions: Sequence[Issue], asked: _Asked) -> list[Issue]:
+        """The opinions that count: with ``on_agent_failure = "ignore"`` a verifier's failure does not, but is kept in mind."""
+        asked.unanswered = tuple(sorted({issue.agent for issue in opinions if is_failure(issue)}))
         ignore = self._on_agent_failure == "ignore"
-        return [answer for answer in answers if answer.value is not None or not ignore]
+        return [issue for issue in opinions if not (ignore and is_failure(issue))]
 
     def _ended(
         self,
@@ -234,6 +238,7 @@ class RetryOrchestrator:
             evidence_quality_score=None if unknown else quality_score(v4),
             grounded_ratio=grounded_ratio,
             usage=asked.usage(),
+            unanswered=asked.unanswered,
         )
 
 
@@ -244,6 +249,8 @@ class _Asked:
         self._model = model
         self._answers: dict[tuple[str, str], Answer[Any]] = {}
         self._usage: dict[str, dict[str, Usage]] = defaultdict(dict)
+        self.unanswered: tuple[str, ...] = ()
+        """The verifiers that could not answer in the last round."""
 
     async def ask(self, question: Question[A]) -> Answer[A]:
         key = question.role, question.prompt()

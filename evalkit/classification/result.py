@@ -104,6 +104,8 @@ class DocumentResult(_Frozen):
     """1 − 0.30 / 0.15 / 0.05 per BLOCKER / MAJOR / MINOR of V4, at least 0; None where V4 could not answer."""
     grounded_ratio: float | None
     """Quotes found on their page / quotes claimed; None where none was claimed."""
+    unanswered: tuple[str, ...] = ()
+    """Verifiers that could not answer about it, also where ``on_agent_failure = "ignore"`` raises no issue for that."""
     usage: UsageReport
     model: str
     reader: str

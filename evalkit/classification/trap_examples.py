@@ -26,6 +26,26 @@ def wrong_examples(traps: Traps) -> list[str]:
     return [fault for row in traps.rows for fault in _faults(traps.only(row), row)]
 
 
+def given_up(shipped: Traps, own: Traps) -> list[str]:
+    """A sentence for each shipped row that a site's own row replaces and that did more: it was graver, or raised what
+    the new one does not raise, or less gravely, as far as its own examples say.
+    """
+    before = {row.id: row for row in shipped.rows}
+    return [
+        f"{row.id} gives up {' and '.join(less)}"
+        for row in own.rows
+        if row.id in before and (less := list(_less(own.only(row), row, before[row.id])))
+    ]
+
+
+def _less(alone: Traps, row: Trap, before: Trap) -> Iterator[str]:
+    if row.severity.rank > before.severity.rank:
+        yield f"{before.severity.value} for {row.severity.value}"
+    raised = [_raised(alone, row, example) for example in before.fires]
+    if missed := raised.count(None):
+        yield f"{missed} of {len(raised)} texts that the shipped row raises"
+
+
 def _faults(alone: Traps, row: Trap) -> Iterator[str]:
     for number, example in enumerate(row.fires, 1):
         raised, wanted = _raised(alone, row, example), example.severity or row.severity

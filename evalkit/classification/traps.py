@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from evalkit.classification import backtracking
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.errors import UsageError
 from evalkit.grounding.normalise import canonical_text
@@ -58,10 +59,18 @@ def _fillable(text: str) -> str:
 
 def _compiles(pattern: str) -> str:
     try:
-        _expression(pattern)
-    except re.error as error:
+        expression = _expression(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
+    if any(not found.group() for text in ("", "Ab 1.\n") for found in expression.finditer(text)):
+        raise ValueError("it finds nothing at all in any text; say at least one letter that must be there")
     return pattern
+
+
+def _has_letters(text: str) -> str:
+    if not plain(text):
+        raise ValueError("it has no letter and no digit, and would be in every text; leave it away")
+    return text
 
 
 @lru_cache(maxsize=1024)
@@ -71,6 +80,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 _Text = Annotated[str, AfterValidator(_fillable)]
 _Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
+_Name = Annotated[str, AfterValidator(_has_letters)]
 _Some = Annotated[tuple[Example, ...], Field(min_length=1)]
 
 
@@ -92,6 +102,8 @@ class Trap(_Data):
     """Instead of the usual one."""
     remedy: _Text = ""
     """Instead of the usual suggestion."""
+    replaces: bool = False
+    """Of a site's row: it takes the place of the shipped one with its id."""
     fires: _Some
     silent: _Some
 
@@ -111,6 +123,11 @@ class Trap(_Data):
         if self.scope not in self.scopes:
             raise ValueError(f"scope must be {' or '.join(self.scopes)}")
         return self
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The regular expressions that it looks for."""
+        return ()
 
     def claimed(self, example: Example) -> DocumentType:
         """What the example's page is claimed to be."""
@@ -147,9 +164,9 @@ class RoutineVendor(Trap):
     scopes = ("segment",)
     usual_type = DocumentType.GENOMIC_REPORT
 
-    name: str
-    names: tuple[str, ...] = Field(min_length=1)
-    genomic_assays: tuple[str, ...]
+    name: _Name
+    names: tuple[_Name, ...] = Field(min_length=1)
+    genomic_assays: tuple[_Name, ...]
 
     def is_in(self, text: str) -> bool:
         """Whether the text has one of its names; case, spaces and punctuation do not matter."""
@@ -164,12 +181,17 @@ class Administrative(Trap):
     scopes = ("segment", "document")
     usual_type = DocumentType.PATHOLOGY_REPORT
 
-    phrase: str = Field(min_length=1)
+    phrase: _Name
 
 
 class _Named(Trap):
-    name: str
+    name: _Name
     pattern: _Pattern
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Its regular expression."""
+        return (self.pattern,)
 
     def search(self, text: str) -> str | None:
         """The first place in the text, as it is written there."""
@@ -209,6 +231,11 @@ class AddressedToModel(_Named):
         return not self.needs or any(one in lowered for one in self.needs)
 
 
+def _check_reachable(at_least: int, most: int, what: str) -> None:
+    if at_least > most:
+        raise ValueError(f"at_least is {at_least}, and there are {most} different {what}: it could never fire")
+
+
 class OrderForm(Trap):
     """Words of forms that order something."""
 
@@ -217,7 +244,12 @@ class OrderForm(Trap):
     usual_type = DocumentType.GENOMIC_REPORT
 
     at_least: int = Field(ge=1)
-    words: tuple[str, ...] = Field(min_length=1)
+    words: tuple[_Name, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _can_fire(self) -> OrderForm:
+        _check_reachable(self.at_least, len({" ".join(word.lower().split()) for word in self.words}), "words")
+        return self
 
 
 class Boilerplate(Trap):
@@ -231,6 +263,16 @@ class Boilerplate(Trap):
     at_least: int = Field(ge=1)
     phrases: tuple[_Pattern, ...] = Field(min_length=1)
     results: tuple[_Pattern, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _can_fire(self) -> Boilerplate:
+        _check_reachable(self.at_least, len(set(self.phrases)), "phrases")
+        return self
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """Of phrases and of results."""
+        return (*self.phrases, *self.results)
 
     def claimed(self, example: Example) -> DocumentType:
         """The row's own type, if the example says none."""
@@ -284,7 +326,18 @@ class Traps(_Data):
         return self.model_copy(update=rows)
 
     def with_rows(self, more: Traps) -> Traps:
-        """These and the others; a row of an id that is here takes its place."""
+        """These and the others. ValueError where one of the others has an id that is here and does not say that it
+        replaces it, or says so of an id that is not here.
+        """
+        here = {row.id for row in self.rows}
+        for row in more.rows:
+            if row.id in here and not row.replaces:
+                raise ValueError(
+                    f"{row.id}: a shipped row has this id; choose another, or write replaces = true, and `evalkit doctor` "
+                    "says what is given up by that"
+                )
+            if row.replaces and row.id not in here:
+                raise ValueError(f"{row.id}: no shipped row has this id that it could replace; leave replaces away")
 
         def together(ours: Sequence[Trap], theirs: Sequence[Trap]) -> Iterator[Trap]:
             by_id = {row.id: row for row in theirs}
@@ -318,10 +371,25 @@ def traps_of(path: str | None) -> Traps:
             f"{path} cannot be read: {reason}", code="TRAPS", remedy="Correct the setting traps_file."
         ) from error
     own = read_traps(text, path)
+    _check_expressions(own, path)
     try:
         return shipped_traps().with_rows(own)
     except ValidationError as error:  # an id of another kind's row
         raise _wrong(path, own.model_dump(), error) from error
+    except ValueError as error:
+        raise UsageError(f"{path}: {error}", code="TRAPS", remedy="Correct that row.") from error
+
+
+def _check_expressions(own: Traps, path: str) -> None:
+    """UsageError naming the row of an expression that some text would keep busy for hours: it would stop every run."""
+    for row in own.rows:
+        for pattern in row.patterns:
+            try:
+                backtracking.check(pattern)
+            except backtracking.Endless as error:
+                raise UsageError(
+                    f"{path}: {row.id}: {pattern!r} may take forever: {error}", code="TRAPS", remedy="Correct that row."
+                ) from error
 
 
 def read_traps(text: str, name: str = "traps") -> Traps:

@@ -1,7 +1,7 @@
 """How often experts notice a fault that was planted in the answer on their screen.
 
-Seeded cases alone say this: of a wrong answer that was validated by itself, nobody knows. A case counts only while the
-truth that its fault was planted in is still the document's.
+Seeded cases alone say this: of a wrong answer that was validated by itself, nobody knows. A case counts only while what is
+known of the planted part is still true; a revision of something else in the document takes nothing away.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from evalkit.review.seeded import described, is_noticed, read_seeded, seeded_cas
 from evalkit.store import Files, packet_name
 
 Standing = Literal["answered", "waiting", "nobody", "void"]
-"""``nobody``: it waits, and everybody in the roster knows the document; ``void``: the document's truth is another now."""
+"""``nobody``: it waits, and everybody in the roster knows the document; ``void``: of the planted part something else is true now."""
 
-TOGETHER, EVERY = "together", "all"
+TOGETHER, EVERY = "(together)", "all"
 
 _COLUMNS = (
     *("reviewer", "simulated", "fault", "seen", "noticed", "validated", "otherwise", "share", "median_seconds"),
@@ -97,7 +97,7 @@ def _read(files: Files, case_id: str, roster: Sequence[str]) -> SeededCase:
 def attention(cases: Iterable[SeededCase]) -> pd.DataFrame:
     """One row per reviewer and kind of fault, with one of all kinds, and such rows of all reviewers together.
 
-    Columns: ``reviewer`` (or ``together``: people and programs never in one row), ``simulated``, ``fault`` (its kind or
+    Columns: ``reviewer`` (or ``(together)``: people and programs never in one row), ``simulated``, ``fault`` (its kind or
     ``all``), ``seen`` (seeded cases answered), ``noticed`` (the planted part was corrected), ``validated`` (the wrong
     answer as it was shown), ``otherwise`` (could not tell, asked a colleague, corrected something else), ``share``
     (noticed of seen, an ``Estimate`` with its exact interval), ``median_seconds`` (active; None where nobody measured)
@@ -107,10 +107,11 @@ def attention(cases: Iterable[SeededCase]) -> pd.DataFrame:
     rows = []
     for simulated in (False, True):
         of_kind = [one for one in answered if one.is_simulated == simulated]
-        for reviewer in (*sorted({str(one.reviewer) for one in of_kind}), TOGETHER):
-            own = [one for one in of_kind if reviewer in (one.reviewer, TOGETHER)]
-            for kind in (*sorted({one.kind for one in own}), EVERY):
-                chosen = [one for one in own if kind in (one.kind, EVERY)]
+        people = sorted({str(one.reviewer) for one in of_kind})
+        answers = [(name, [one for one in of_kind if one.reviewer == name]) for name in people]
+        for reviewer, own in (*answers, (TOGETHER, of_kind)):
+            kinds = [(kind, [one for one in own if one.kind == kind]) for kind in sorted({one.kind for one in own})]
+            for kind, chosen in (*kinds, (EVERY, own)):
                 if chosen:
                     rows.append({"reviewer": reviewer, "simulated": simulated, "fault": kind, **_counted(chosen)})
     return pd.DataFrame(rows, columns=list(_COLUMNS))
@@ -139,7 +140,7 @@ def listed(cases: Iterable[SeededCase]) -> pd.DataFrame:
         "answered": "answered",
         "waiting": "waits",
         "nobody": "waits, and nobody may take it: everybody in the roster knows the document",
-        "void": "left out: the document's truth is another now",
+        "void": "left out: of the planted part something else is true now",
     }
     return pd.DataFrame(
         [

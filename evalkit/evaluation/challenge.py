@@ -5,6 +5,10 @@ of it: a new BLOCKER or MAJOR issue, and the decision to escalate. One that a re
 clean one again, is caught as well; one that a repair turns into another answer is not. A verifier that could not
 answer has caught nothing.
 
+A fault that another agent catches than the kind names is caught, and counted as such as well: who is named may sleep.
+``on_agent_failure`` is ``escalate`` here, whatever a site has set: with ``ignore`` a verifier that could not answer would
+look like one that saw nothing.
+
 Nothing is written, and nothing of what documents say is told: cases carry codes and counts.
 """
 
@@ -25,6 +29,7 @@ from evalkit.batch.identity import Source, find
 from evalkit.batch.labels import read_classifications
 from evalkit.batch.reading import Readers
 from evalkit.batch.runner import how_of, in_a_thread, orchestrator
+from evalkit.classification.findings import is_failure
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
@@ -57,10 +62,10 @@ _TIMESTAMP = "1970-01-01T00:00:00Z"
 
 KIND_COLUMNS = (
     *("kind", "what", "nature", "seen_by", "n", "caught", "share", "low", "high"),
-    *("escalated", "undone", "repaired_otherwise", "missed", "unanswered", "caught_by", "skipped"),
+    *("escalated", "undone", "repaired_otherwise", "missed", "unanswered", "caught_by", "caught_by_other", "skipped"),
 )
 CASE_COLUMNS = (
-    *("doc_id", "kind", "nature", "place", "caught", "outcome", "severity", "agents", "codes"),
+    *("doc_id", "kind", "nature", "place", "caught", "caught_by_other", "outcome", "severity", "agents", "codes"),
     *("decision", "decision_rule", "unanswered"),
 )
 
@@ -75,6 +80,8 @@ class Case:
     place: int
     """Which of the places in that document, from 0."""
     caught: bool
+    caught_by_other: bool
+    """Caught, but by none of the agents that the kind names."""
     outcome: str
     """``escalated``, ``undone`` (repaired into the clean answer), ``repaired_otherwise``, ``missed``."""
     severity: str | None
@@ -140,7 +147,8 @@ class Challenge:
         Columns: ``kind, what, nature``; ``seen_by`` who should see it; ``n`` cases; ``caught``, ``share`` with ``low``
         and ``high``, the exact 95 % interval, which takes cases of one document for independent; ``escalated``,
         ``undone``, ``repaired_otherwise``, ``missed``: what became of them; ``unanswered``: cases in which a verifier
-        could not answer; ``caught_by``: agents with the number of cases; ``skipped``: documents it does not apply to.
+        could not answer; ``caught_by``: agents with the number of cases; ``caught_by_other``: cases that were caught, but
+        by none of ``seen_by``; ``skipped``: documents it does not apply to.
         """
         import pandas as pd
 
@@ -198,6 +206,7 @@ def _row(fault: Fault, cases: Sequence[Case], skipped: int) -> dict[str, Any]:
         **{name: outcomes[name] for name in OUTCOMES},
         "unanswered": sum(case.unanswered for case in cases),
         "caught_by": ", ".join(f"{agent} {agents[agent]}" for agent in sorted(agents)),
+        "caught_by_other": sum(case.caught_by_other for case in cases),
         "skipped": skipped,
     }
 
@@ -242,7 +251,7 @@ def conduct(
         limit: so many cases of each kind at most.
         seed: the same seed plants the same faults.
         settings: instead of the environment and ``evalkit.toml``. Limits for a document count for nothing here, as one
-            document is asked about often; those of a run hold.
+            document is asked about often; those of a run hold. ``on_agent_failure`` counts as ``escalate``.
 
     Raises:
         UsageError: no such kind, no such path, or no classification that is taken for right.
@@ -274,7 +283,9 @@ async def _conduct(
 ) -> Challenge:
     by_run = {name: value for name, value in settings.limits.model_dump().items() if name.endswith("_per_run")}
     by_document = Limits(calls_per_document=0)
-    given = settings.model_copy(update={"limits": by_document.model_copy(update=by_run)})
+    given = settings.model_copy(
+        update={"limits": by_document.model_copy(update=by_run), "on_agent_failure": "escalate"}
+    )
     problems: list[str] = []
     left_out: list[str] = []
     async with Asking(given) as asking:
@@ -409,11 +420,9 @@ async def challenged(
     )
     pairs = list(zip(cleans, befores, strict=True))
     # Where a verifier could not answer about the clean document, nobody knows whether it would have escalated.
-    answered = [pair for pair in pairs if not any(map(_is_unanswered, pair[1].issues))]
+    answered = [pair for pair in pairs if not pair[1].unanswered]
     unknown = [
-        f"{clean.bundle.doc_id}: a verifier could not answer about it"
-        for clean, before in pairs
-        if any(map(_is_unanswered, before.issues))
+        f"{clean.bundle.doc_id}: a verifier could not answer about it" for clean, before in pairs if before.unanswered
     ]
     quiet = [pair for pair in answered if pair[1].verdict.decision is Decision.AUTO_ACCEPT]
     alarms = [_alarm(*pair) for pair in answered if pair[1].verdict.decision is not Decision.AUTO_ACCEPT]
@@ -485,29 +494,27 @@ async def _judged(checks: RetryOrchestrator, planted: _Planted) -> Case:
     after = await checks.evaluate(draft.bundle, draft.answer)
     new = _new_issues(planted.before, after)
     outcome = _outcome(draft.clean.classification, after, new)
+    caught, agents = outcome in ("escalated", "undone"), {one.agent for one in new}
     return Case(
         doc_id=draft.bundle.doc_id,
         kind=fault.id,
         nature=fault.nature,
         place=planted.place,
-        caught=outcome in ("escalated", "undone"),
+        caught=caught,
+        caught_by_other=caught and agents.isdisjoint(fault.seen_by),
         outcome=outcome,
         severity=min((one.severity for one in new), key=lambda severity: severity.rank, default=None),
-        agents=tuple(sorted({one.agent for one in new})),
+        agents=tuple(sorted(agents)),
         codes=tuple(sorted({one.code for one in new})),
         decision=after.verdict.decision.value,
         decision_rule=after.verdict.rule,
-        unanswered=any(map(_is_unanswered, after.issues)),
+        unanswered=bool(after.unanswered),
     )
 
 
 def _alarm(clean: Clean, before: Outcome) -> Alarm:
     grave = (one for one in before.issues if one.severity is not IssueSeverity.MINOR)
     return Alarm(clean.bundle.doc_id, tuple(sorted({one.code for one in grave})))
-
-
-def _is_unanswered(issue: Issue) -> bool:
-    return issue.code.endswith("-AGENT-FAILED")
 
 
 def _new_issues(before: Outcome, after: Outcome) -> list[Issue]:
@@ -519,7 +526,7 @@ def _new_issues(before: Outcome, after: Outcome) -> list[Issue]:
     known = Counter(map(content, before.issues))
     new = []
     for issue in after.issues:
-        if issue.severity is IssueSeverity.MINOR or _is_unanswered(issue):
+        if issue.severity is IssueSeverity.MINOR or is_failure(issue):
             continue
         known[content(issue)] -= 1
         if known[content(issue)] < 0:
@@ -565,6 +572,7 @@ def lines(made: Challenge) -> tuple[tuple[str, ...], list[list[str]], list[str]]
             f"{100 * row['share']:.1f} %" if row["n"] else "",
             f"{100 * row['low']:.0f}–{100 * row['high']:.0f}" if row["n"] else "",
             row["caught_by"],
+            str(row["caught_by_other"] or ""),
             ", ".join(f"{row[name]} {name.replace('_', ' ')}" for name in OUTCOMES[1:] if row[name]),
             str(row["skipped"] or ""),
         ]
@@ -584,8 +592,16 @@ def lines(made: Challenge) -> tuple[tuple[str, ...], list[list[str]], list[str]]
             f"{100 * alarms.value:.1f} % (95 % interval {100 * alarms.low:.1f} to {100 * alarms.high:.1f})"
             + (f": {', '.join(f'{code} {n}' for code, n in sorted(codes.items()))}" if codes else "")
         )
+    if others := sum(case.caught_by_other for case in made.cases):
+        tail.append(
+            f"By another: {others} cases were caught, but by none of the agents that should see that kind; without those that "
+            "did they would pass"
+        )
     if made.left_out:
         tail.append(f"{len(made.left_out)} documents were left out: not accepted, and nobody says what is right")
     if unanswered := sum(case.unanswered for case in made.cases):
-        tail.append(f"In {unanswered} cases a verifier could not answer; it has caught nothing in them")
-    return ("kind", "what is wrong", "n", "caught", "95 %", "by", "else", "n/a to"), rows, tail
+        tail.append(
+            f"In {unanswered} cases a verifier could not answer; it has caught nothing in them (on_agent_failure counts as "
+            "escalate here)"
+        )
+    return ("kind", "what is wrong", "n", "caught", "95 %", "by", "by another", "else", "n/a to"), rows, tail

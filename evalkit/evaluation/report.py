@@ -184,7 +184,8 @@ def _headlines(study: Study) -> Section:
         "How good is it?",
         "Each estimate is about all of these documents, and no others: escalated ones are all looked at, and of accepted "
         "ones those that chance drew count for as many as they stand for; drawn ones whose turn has not come are taken for "
-        "missing by chance. What is escalated and waits, is disputed, put off, unreadable, cannot be told or was accepted "
+        "like those of the same draw that were answered, although the queue shows the ones with more remarks first and then "
+        "goes by name: until all are answered, the estimate may be off. What is escalated and waits, is disputed, put off, unreadable, cannot be told or was accepted "
         "without a chance of being drawn counts as not right in the estimate and as right in the upper end of its 95 % interval. Where all were looked at, nothing is "
         "left to estimate, and the interval is a point. “Reviewed only” is the plain mean of what experts happened to see: "
         "hard cases for the most part, and no statement about the pipeline.",
@@ -273,9 +274,13 @@ def _presence(study: Study) -> Section:
     return Section(
         "evidence",
         "Evidence, presence, mixture",
-        f"What stands behind the types. Presence and mixture are measured on the {known.documents} documents whose mixture "
-        "an expert opened and vouched for; a document drawn with probability p counts 1 / p times. Those that nobody "
-        "looked at yet are not in it.",
+        "What stands behind the types. "
+        + (
+            f"Presence and mixture are measured on the {known.documents} documents whose mixture an expert opened and vouched "
+            "for; a document drawn with probability p counts 1 / p times. Those that nobody looked at yet are not in it."
+            if known.documents
+            else "Presence and mixture are not measured: no expert has opened and vouched for a document's mixture yet."
+        ),
         (
             Table("Evidence", evidence, "Computed from the documents' own text; no expert is needed."),
             *(measured if known.documents else ()),

@@ -296,8 +296,9 @@ def read_study(
 def answered(documents: Iterable[Document]) -> list[Document]:
     """The documents with the probability of having been looked at by now.
 
-    Of those drawn alike, the ones that still wait are taken for missing by chance: whoever takes the next case does not
-    choose it. Source: response weights within cells of equal probability (Little, JASA 81, 1986).
+    Of those drawn alike, the ones that still wait are taken for like those that were looked at. That is right where all
+    were, and nearly so where neither remarks nor names go with being wrong: nobody chooses the next case, but the queue
+    shows those with more remarks first, then goes by name. Source: response weights within cells of equal probability (Little, JASA 81, 1986).
     """
     every = list(documents)
     waited = [one for one in every if one.review_reason is not None and not _is_given(one)]

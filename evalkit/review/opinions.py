@@ -310,7 +310,7 @@ def enter(files: Files, index: Index, opinions: Opinions) -> None:
 def settle_seeded(files: Files, index: Index, now: str, doc_id: str | None = None) -> None:
     """Put the seeded cases (of one document, or all) into the queue that belong there; the caller holds the lock.
 
-    One whose document's truth is another by now is taken out, unless somebody has begun it at ``now`` (ISO 8601, UTC).
+    One of which the planted part's truth is another by now is taken out, unless somebody has begun it at ``now`` (ISO 8601, UTC).
     Heals a crash after one was written down. StoreError where one cannot be read.
     """
     for case_id, shown in list(seeded_cases(files)):

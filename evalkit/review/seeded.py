@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterator
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.errors import StoreError
-from evalkit.review.ground_truth import Review, if_readable, newest_revision
+from evalkit.review.ground_truth import GroundTruth, Review, if_readable, newest_revision
 from evalkit.review.packet import SMEPacket, read_packet
 from evalkit.review.stored import read_result
 from evalkit.store import SEEDED, Files, digest, ground_truth_name, packet_name, result_name, seeded_name, shaped
@@ -64,7 +64,8 @@ class Seeded(_Frozen):
     fault: Fault
     """What was planted."""
     truth_sha256: str
-    """Of the ground truth (canonical JSON) that it was planted in: where that is another by now, nothing follows."""
+    """Of the ground truth (canonical JSON) that it was planted in; where that is another by now, what the fault hides must
+    still be true, or nothing follows."""
     drawn_at: str
     """When (ISO 8601, UTC)."""
     packet: SMEPacket
@@ -134,9 +135,24 @@ def waits(files: Files, case_id: str) -> bool:
 
 
 def still_holds(files: Files, seeded: Seeded) -> bool:
-    """Whether the truth that the fault was planted in is still the document's."""
+    """Whether what the fault hides is still true: a revision of the document's other parts does not matter."""
     record = if_readable(files, ground_truth_name(seeded.doc_id))
-    return record is not None and digest(record) == seeded.truth_sha256
+    if record is None or digest(record) == seeded.truth_sha256:
+        return record is not None
+    try:
+        truth = GroundTruth.model_validate(record)
+    except ValidationError:
+        return False
+    return {"dominant_type", "segments"} <= {*truth.vouched} and _is_true(
+        seeded.fault, truth.ground_truth_classification
+    )
+
+
+def _is_true(fault: Fault, truth: ClassificationOutput) -> bool:
+    if fault.kind == "type":
+        return (_types(truth, fault), truth.dominant_type_overall) == ({fault.true_type}, fault.true_dominant)
+    starts = {one.start_page for one in truth.segments}
+    return fault.true_start in starts and fault.shown_start not in starts
 
 
 def is_noticed(fault: Fault, review: Review) -> bool:

@@ -3,8 +3,9 @@
     PYTHONPATH=tests .venv/bin/python tests/benchmarks/classifying.py [--plot FILE] [--learn] [--wrong N]
 
 Texts of ``../shared/data`` and invented ones, whole and as they might have been (a part, misread, with a report quoted in
-them), judged by models that had not seen their group, and by models that had not seen anything of their source. The
-blank forms of hospitals are never learned from. Packets are drawn from the same texts (``packets``), each of texts that
+them), judged by models that had not seen their group, and by models that had not seen anything of their source, nor of
+that of a quoted report. Temperatures, thresholds and the weights of joins are each time those of other folds, sources or
+records. The blank forms of hospitals are never learned from. Packets are drawn from the same texts (``packets``), each of texts that
 its model had not seen; the real PDFs by models without their records. ``--learn`` writes ``weights.json`` anew.
 """
 
@@ -16,6 +17,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from benchmarks.measuring import DATA, ROOT, bundles_of
-from benchmarks.packets import Packet, packets
+from benchmarks.packets import TITLED, Packet, packets
 from classification.keyword_vote import keyword_vote
 from rich.console import Console
 from rich.table import Table
@@ -80,6 +82,23 @@ def examples() -> list[Example]:
     return [*grouped, *(replace(one, source="invented") for one in learning.read_examples([INVENTED]))]
 
 
+class Chances(NamedTuple):
+    """What is believed of every variant, by temperatures and thresholds from other folds or sources."""
+
+    of_types: learning.Numbers
+    least: learning.Numbers
+    temperatures: tuple[float, float]
+    """The lowest and the highest."""
+
+    @property
+    def said(self) -> list[str | None]:
+        """The answers: a type, or None for "cannot tell"."""
+        return [
+            KINDS[row.argmax()].value if row.max() >= least else None
+            for row, least in zip(self.of_types, self.least, strict=True)
+        ]
+
+
 @dataclass(frozen=True)
 class Judged:
     """Every variant, by models that had not seen its group, and its source."""
@@ -87,6 +106,9 @@ class Judged:
     some: Material
     by_group: learning.Numbers
     by_source: learning.Numbers
+    of_fold: Sequence[learning.Parts]
+    of_source: Sequence[learning.Parts]
+    """The folds, and the sources, of each variant's words."""
     fits: Mapping[int, Fit]
     folds: Mapping[str, int]
 
@@ -100,30 +122,50 @@ class Judged:
 
     @cached_property
     def believed(self) -> Calibration:
-        """Temperature and threshold, from texts of sources that had not been seen."""
+        """Temperature and threshold of the shipped model, from texts of sources that had not been seen."""
         return learning.calibration(self.by_source, self.some)
 
+    def believed_without(self, parts: Sequence[learning.Parts], held_out: learning.Parts) -> Calibration:
+        """The same, from nothing of the parts that are held out: what is reported of them was not fitted to them."""
+        return learning.calibration(self.by_source, self.some, learning.free_of(parts, held_out))
+
+    @cached_property
+    def chances_by_group(self) -> Chances:
+        return self._chances(self.by_group, self.of_fold)
+
+    @cached_property
+    def chances_by_source(self) -> Chances:
+        return self._chances(self.by_source, self.of_source)
+
+    def _chances(self, sums: learning.Numbers, parts: Sequence[learning.Parts]) -> Chances:
+        found, least = np.zeros_like(sums), np.zeros(len(sums))
+        temperatures = []
+        for held_out in dict.fromkeys(parts):
+            believed = self.believed_without(parts, held_out)
+            those = np.array([place for place, one in enumerate(parts) if one == held_out])
+            found[those] = learning.probabilities(sums[those], believed.temperature)
+            least[those] = believed.least
+            temperatures.append(believed.temperature)
+        return Chances(found, least, (min(temperatures), max(temperatures)))
+
     def known(self, fold: int, joins: Mapping[str, float]) -> Learned:
-        return parse_learned(learning.written(self.fits[fold], self.believed, joins))
+        believed = self.believed_without(self.of_fold, frozenset({fold}))
+        return parse_learned(learning.written(self.fits[fold], believed, joins))
 
 
 def judged(some: Sequence[Example]) -> Judged:
     folds = learning.fold_of(some)
-    found = learning.material(learning.variants(some, folds), folds)
-    sources = np.array([one.example.source for one in found.variants])
-    allowed = sources != NOT_LEARNED
-    by_group, fits = learning.out_of_fold(found, learn_from=allowed)
-    by_source, _ = learning.out_of_fold(found, np.unique(sources, return_inverse=True)[1], allowed)
-    return Judged(found, by_group, by_source, fits, folds)
+    found = learning.material(learning.variants(some, folds))
+    allowed = np.array([one.example.source for one in found.variants]) != NOT_LEARNED
+    of_fold = learning.parts_of(found, lambda one: folds[one.group])
+    of_source = learning.parts_of(found, lambda one: one.source)
+    by_group, fits = learning.out_of_fold(found, of_fold, allowed)
+    by_source, _ = learning.out_of_fold(found, of_source, allowed)
+    by_fold = {fold: fits[frozenset({fold})] for fold in sorted(set(folds.values()))}
+    return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds)
 
 
 # ---------------------------------------------------------------------------------------------------------------- texts
-
-
-def said(sums: learning.Numbers, believed: Calibration) -> list[str | None]:
-    """The answers: a type, or None for "cannot tell"."""
-    chances = learning.probabilities(sums, believed.temperature)
-    return [KINDS[row.argmax()].value if row.max() >= believed.least else None for row in chances]
 
 
 def lexicon_alone(some: Material) -> list[str | None]:
@@ -133,13 +175,13 @@ def lexicon_alone(some: Material) -> list[str | None]:
 
 
 def text_table(judged_: Judged) -> Table:
-    some, believed = judged_.some, judged_.believed
+    some = judged_.some
     truth = [KINDS[one].value for one in some.truth]
     answers: dict[str, Sequence[str | None]] = {
         "five expressions": [keyword_vote(one.text).value for one in some.variants],
         "lexicon alone": lexicon_alone(some),
-        "its group not seen": said(judged_.by_group, believed),
-        "its source not seen": said(judged_.by_source, believed),
+        "its group not seen": judged_.chances_by_group.said,
+        "its source not seen": judged_.chances_by_source.said,
     }
     table = Table("documents", "n", *answers, title="dominant type: right (wrong)")
 
@@ -160,6 +202,12 @@ def text_table(judged_: Judged) -> Table:
         row(kind.value, judged_.whole & (some.truth == KINDS.index(kind)))
     table.add_section()
     row("all", judged_.whole)
+    each = [np.flatnonzero(judged_.whole & (sources == source)) for source in dict.fromkeys(judged_.sources)]
+    macro = [
+        f"{np.mean([np.mean([column[at] == truth[at] for at in places]) for places in each]):.1%}"
+        for column in answers.values()
+    ]
+    table.add_row("  mean of sources", "", *macro)
     f1 = [
         f"{metrics.macro_f1([truth[at] for at in places], [column[at] for at in places]):.3f}"
         for column in answers.values()
@@ -189,7 +237,7 @@ def unseen_line() -> str:
 
 def confusion_table(judged_: Judged) -> Table:
     places = np.flatnonzero(judged_.whole)
-    answers = said(judged_.by_source, judged_.believed)
+    answers = judged_.chances_by_source.said
     counts = metrics.confusion(
         [KINDS[judged_.some.truth[at]].value for at in places],
         [answers[at] for at in places],
@@ -206,14 +254,14 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
     table = Table(
         "confidence", "n", f"ECE, {BINS} bins of equal mass", "95 %", "temperature", title="honest confidence"
     )
-    some, believed = judged_.some, judged_.believed
+    some = judged_.some
     groups = np.array([one.example.group for one in some.variants])
-    for name, sums, chosen in (
-        ("whole texts, group not seen", judged_.by_group, judged_.whole),
-        ("whole texts, source not seen", judged_.by_source, judged_.whole),
-        ("all variants, source not seen", judged_.by_source, np.ones(len(groups), dtype=bool)),
+    for name, believed, chosen in (
+        ("whole texts, group not seen", judged_.chances_by_group, judged_.whole),
+        ("whole texts, source not seen", judged_.chances_by_source, judged_.whole),
+        ("all variants, source not seen", judged_.chances_by_source, np.ones(len(groups), dtype=bool)),
     ):
-        chances = learning.probabilities(sums[chosen], believed.temperature)
+        chances = believed.of_types[chosen]
         sure, right = chances.max(axis=1), chances.argmax(axis=1) == some.truth[chosen]
 
         def error(rows: npt.NDArray[np.intp], sure: learning.Numbers = sure, right: Flags = right) -> float:
@@ -225,7 +273,7 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
             str(len(sure)),
             f"{found.value:.3f}",
             f"{found.low:.3f} to {found.high:.3f}",
-            f"{believed.temperature:.2f}",
+            "{:.2f} to {:.2f}".format(*believed.temperatures),
         )
         if plot and name.startswith("all"):
             figure = plots.reliability(reliability(sure.tolist(), right.tolist(), bins=2 * BINS))
@@ -287,9 +335,16 @@ class Drawn(NamedTuple):
     packets: Mapping[int, Sequence[Packet]]
     chains: Mapping[int, Sequence[Chain]]
 
-    def joins(self, without: int | None = None) -> dict[str, float]:
-        """Learned from all packets, or from those of other folds."""
-        return learning.fit_joins([one for fold, some in self.chains.items() if fold != without for one in some])
+    def joins(self, without: int | None = None, without_records: AbstractSet[str] = frozenset()) -> dict[str, float]:
+        """Learned from all packets, or from those of other folds, or those that have none of these records."""
+        return learning.fit_joins(
+            [
+                chain_
+                for fold, some in self.packets.items()
+                for packet, chain_ in zip(some, self.chains[fold], strict=True)
+                if fold != without and without_records.isdisjoint(packet.records)
+            ]
+        )
 
 
 def drawn(judged_: Judged, some: Sequence[Example]) -> Drawn:
@@ -304,11 +359,16 @@ def drawn(judged_: Judged, some: Sequence[Example]) -> Drawn:
     return Drawn(made, chains)
 
 
-def packet_rows(judged_: Judged, drawn_: Drawn) -> list[Cut]:
-    cuts = []
+def packet_rows(drawn_: Drawn, known: Mapping[int, Learned]) -> dict[str, list[Cut]]:
+    """All packets; and those in which the drawing inserted no title, which says of itself what follows."""
+    cuts: dict[str, list[Cut]] = {"drawn, texts and packets not seen": [], "  of these without an inserted title": []}
+    everything, untitled = cuts.values()
     for fold, those in drawn_.packets.items():
-        known = judged_.known(fold, drawn_.joins(without=fold))
-        cuts += [Cut(one.truth, spans(classify(one.bundle, known=known)), one.bundle.total_pages) for one in those]
+        for one in those:
+            cut = Cut(one.truth, spans(classify(one.bundle, known=known[fold])), one.bundle.total_pages)
+            everything.append(cut)
+            if not one.titled:
+                untitled.append(cut)
     return cuts
 
 
@@ -325,10 +385,12 @@ class Real(NamedTuple):
         return Cut(truth, spans(self.answer), self.bundle.total_pages)
 
 
-def real(judged_: Judged, joins: Mapping[str, float]) -> list[Real]:
+def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
+    """By models, thresholds and joins in which nothing of the PDF's own records is, not even as a quotation."""
     labels = [json.loads(line) for line in (DATA / "labels.jsonl").read_text("utf-8").splitlines()]
     group_of = {one.example.id: one.example.group for one in judged_.some.variants}
-    groups = np.array([one.example.group for one in judged_.some.variants])
+    of_group = learning.parts_of(judged_.some, lambda one: one.group)
+    records_of = {group: {name for name, its in group_of.items() if its == group} for group in group_of.values()}
     allowed = np.array(judged_.sources) != NOT_LEARNED
     found = engine()
     recogniser = Recogniser(found, seconds=60) if found else None
@@ -336,9 +398,11 @@ def real(judged_: Judged, joins: Mapping[str, float]) -> list[Real]:
     for label in labels:
         if label["scan"] and recogniser is None:
             continue
-        records = {group_of[record] for record in label.get("records") or [label["record"]] if record in group_of}
-        what = learning.fit(judged_.some, np.flatnonzero(~np.isin(groups, list(records)) & allowed))
-        known = parse_learned(learning.written(what, judged_.believed, joins))
+        given = label.get("records") or [label["record"]]
+        held_out = frozenset(group_of[record] for record in given if record in group_of)
+        what = learning.fit(judged_.some, np.flatnonzero(learning.free_of(of_group, held_out) & allowed))
+        joins = drawn_.joins(without_records={name for group in held_out for name in records_of[group]})
+        known = parse_learned(learning.written(what, judged_.believed_without(of_group, held_out), joins))
         (bundle,) = bundles_of([DATA / label["file"]], recogniser)
         done.append(Real(label, bundle, classify(bundle, known=known)))
     return done
@@ -380,10 +444,9 @@ def as_bundle(text: str, name: str) -> DocumentBundle:
     )  # fmt: skip
 
 
-def decisions(judged_: Judged, joins: Mapping[str, float]) -> dict[str, list[Decided]]:
+def decisions(judged_: Judged, known: Mapping[int, Learned]) -> dict[str, list[Decided]]:
     """Whole, misread and quoting texts, classified by models that had not seen their group, verified and decided."""
     made: dict[str, list[Decided]] = {}
-    known = {fold: judged_.known(fold, joins) for fold in judged_.fits}
     for variant in judged_.some.variants:
         if variant.name in {"whole", "misread"} or variant.name.startswith("quotes"):
             bundle = as_bundle(variant.text, variant.example.id)
@@ -426,30 +489,36 @@ def main() -> None:
     console.print(unseen_line())
     console.print(text_table(judged_), confusion_table(judged_), confidence_table(judged_, chosen.plot))
     drawn_ = drawn(judged_, some)
-    joins = drawn_.joins()
     if chosen.learn:
         rows = np.flatnonzero(np.array(judged_.sources) != NOT_LEARNED)
         data = learning.written(
             learning.fit(judged_.some, rows),
             judged_.believed,
-            joins,
+            drawn_.joins(),
             [one for one in some if one.source != NOT_LEARNED],
         )
         WEIGHTS.write_text(learning.as_json(data), "utf-8")
     table = Table(
         "packets", "n", "pages", "page type", "boundary F1", "exact", "exact, typed", title="where documents begin"
     )
-    table.add_row(*cut_row("drawn, texts and packets not seen", packet_rows(judged_, drawn_)))
-    made = decisions(judged_, joins)
+    known = {fold: judged_.known(fold, drawn_.joins(without=fold)) for fold in judged_.fits}
+    for name, cuts in packet_rows(drawn_, known).items():
+        table.add_row(*cut_row(name, cuts))
+    made = decisions(judged_, known)
     if DATA.is_dir():
-        files = real(judged_, joins)
+        files = real(judged_, drawn_)
         for name, which in REAL.items():
             if those := [one for one in files if which(one.label)]:
                 table.add_row(*cut_row(name, [one.cut for one in those]))
         made["clinical_pdf"] = [
             Decided(str(one.label["file"]), _most(one.cut.truth), decided(one.bundle, one.answer)) for one in files
         ]
-    console.print(table, decision_table(made))
+    console.print(table)
+    console.print(
+        f"In the drawn packets {TITLED:.0%} of the reports and notes were given a title that names their type, which their own "
+        "text may lack."
+    )
+    console.print(decision_table(made))
     for name, those in made.items():
         for one in [one for one in those if one.said != one.truth][: chosen.wrong]:
             console.print(

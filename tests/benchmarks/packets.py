@@ -22,6 +22,8 @@ from evalkit.documents.pdf import read_pdf
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 WIDTH, HEIGHT = 612, 792
+TITLED = 0.4
+"""Of the documents that are no "Other", as many are given a title."""
 LONGEST = 7000
 """Characters of a text that are drawn; more of it says nothing new about joins."""
 
@@ -102,6 +104,8 @@ class Packet:
     bundle: DocumentBundle
     truth: tuple[Span, ...]
     records: tuple[str, ...]
+    titled: bool
+    """Whether a title was inserted that the text of some document may lack."""
 
 
 @dataclass
@@ -164,7 +168,7 @@ def _packet(by_kind: Mapping[DocumentType, Sequence[Example]], chance: random.Ra
     _stamp(pdf, stamp, sender, person[2], chance)
     data = pdf.tobytes()
     bundle = read_pdf(data, file_path=f"{name}.pdf", doc_id=name, sha256=name, timestamp="2026-01-01T00:00:00Z")
-    return Packet(bundle, tuple(truth), tuple(records))
+    return Packet(bundle, tuple(truth), tuple(records), any(paper.title for paper in papers))
 
 
 def _person(chance: random.Random) -> tuple[str, str, str]:
@@ -191,7 +195,7 @@ def _paper(example: Example, person: tuple[str, str, str], sender: str, chance: 
         number=number,
         dated=dated,
         letterhead=letterhead,
-        title=chance.choice(_TITLES[example.kind]) if chance.random() < 0.4 and example.kind is not OTHER else "",
+        title=chance.choice(_TITLES[example.kind]) if chance.random() < TITLED and example.kind is not OTHER else "",
         block="none" if names_somebody else chance.choice(("lines", "lines", "one", "short", "none")),
         accession=accession if chance.random() < 0.6 else "",
         sign=chance.choice(

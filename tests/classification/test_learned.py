@@ -25,12 +25,15 @@ from evalkit.classification.learning import (
     Fit,
     calibration,
     fold_of,
+    free_of,
     given_names,
     learn,
     material,
     misread,
     names,
+    out_of_fold,
     pages_of,
+    parts_of,
     probabilities,
     read_examples,
     variants,
@@ -267,6 +270,47 @@ def test_what_is_quoted_in_a_note_is_of_its_own_fold() -> None:
     assert len(quoting) == 1
     assert any(f"shadow{letter}" in quoting[0].text for letter in "bdfh")
     assert not any(f"shadow{letter}" in quoting[0].text for letter in "aceg")
+    assert quoting[0].quoted in texts[1:]
+    assert quoting[0].quoted.text[:20] in quoting[0].text
+
+
+def test_a_quoted_report_is_as_little_learned_from_as_the_note_that_quotes_it() -> None:
+    """Held out by source: neither the notes that quote the source are learned from, nor are they judged as if unseen."""
+    texts = [
+        *(Example(f"n{n}", NOTE, "walk eat sleep " * 60, f"n{n}", "ward") for n in range(6)),
+        *(Example(f"r{n}", RADIOLOGY, "shadow lung beam " * 60, f"r{n}", "clinic") for n in range(6)),
+        *(Example(f"o{n}", OTHER, "tariff invoice due " * 60, f"o{n}", "office") for n in range(6)),
+    ]
+    some = material(variants(texts, dict.fromkeys((one.group for one in texts), 0)))
+    parts = parts_of(some, lambda one: one.source)
+    quoting = [place for place, one in enumerate(some.variants) if one.quoted]
+    assert {parts[place] for place in quoting} == {frozenset({"ward", "clinic"})}
+    free = free_of(parts, frozenset({"clinic"}))
+    assert not any(free[place] for place in quoting)
+    assert [
+        one.example.source for one, is_free in zip(some.variants, free, strict=True) if is_free and one.name == "whole"
+    ] == ["ward"] * 6 + ["office"] * 6
+    _, fits = out_of_fold(some, parts)
+    assert "shadow lung" in fits[frozenset({"ward"})].terms
+    assert "shadow lung" not in fits[frozenset({"clinic"})].terms
+    assert fits[frozenset({"ward", "clinic"})].terms == [
+        "due",
+        "due tariff",
+        "invoice",
+        "invoice due",
+        "tariff",
+        "tariff invoice",
+    ]
+
+
+def test_belief_rests_on_the_rows_that_are_given() -> None:
+    some = made_up(2)
+    found = material([one for one in variants(some, fold_of(some)) if one.name == "whole"])
+    sums = np.eye(5)[found.truth] * 8
+    sums[::2] = np.roll(sums[::2], 1, axis=1)
+    right = sums.argmax(axis=1) == found.truth
+    assert calibration(sums, found, right).temperature == 1
+    assert calibration(sums, found).temperature > 2
 
 
 @given(st.text(max_size=60), st.integers())
@@ -278,7 +322,7 @@ def test_misreading_keeps_what_is_no_letter(text: str, seed: int) -> None:
 
 def test_an_overconfident_model_is_cooled_and_asked_for_more() -> None:
     some = made_up(2)
-    found = material([one for one in variants(some, fold_of(some)) if one.name == "whole"], fold_of(some))
+    found = material([one for one in variants(some, fold_of(some)) if one.name == "whole"])
     right = np.eye(5)[found.truth] * 8
     assert calibration(right, found).temperature == 1
     half_wrong = right.copy()
@@ -288,7 +332,7 @@ def test_an_overconfident_model_is_cooled_and_asked_for_more() -> None:
 
 def test_the_threshold_is_the_lowest_that_lets_hardly_a_wrong_one_through() -> None:
     some = made_up(4)
-    found = material([one for one in variants(some, fold_of(some)) if one.name == "whole"], fold_of(some))
+    found = material([one for one in variants(some, fold_of(some)) if one.name == "whole"])
     sums = np.eye(5)[found.truth] * 6
     sums[0] = np.roll(np.eye(5)[found.truth[0]], 1) * 3.2
     believed = calibration(sums, found)
@@ -302,7 +346,7 @@ def test_sums_do_not_depend_on_the_order_of_texts() -> None:
     folds = fold_of(some)
     what = Fit(np.ones(4), np.zeros(5), ["codon"], np.ones((1, 5)))
     rows = np.arange(3)
-    forward, backward = (material(list(variants(some, folds))[:3][::step], folds) for step in (1, -1))
+    forward, backward = (material(list(variants(some, folds))[:3][::step]) for step in (1, -1))
     assert what.sums(forward, rows) == pytest.approx(what.sums(backward, rows)[::-1])
 
 

@@ -330,6 +330,14 @@ def test_failures_can_be_ignored_for_comparison_with_001(failing: list[str]) -> 
     outcome = evaluate(CountingModel(failing=failing), doc2_6_answer(), on_agent_failure="ignore")
     assert (decided(outcome), outcome.issues) == (("AUTO_ACCEPT", "7"), ())
     assert outcome.evidence_quality_score == 1.0
+    assert outcome.unanswered == tuple(role for role in ("V2", "V3", "V4") if role in failing)
+    assert evaluate(CountingModel(failing=failing), doc2_6_answer()).unanswered == outcome.unanswered
+    assert evaluate(CountingModel(), doc2_6_answer()).unanswered == ()
+
+
+def test_one_question_that_is_not_answered_leaves_three_verifiers_unanswered() -> None:
+    model = CountingModel(failing=["verifier"])
+    assert evaluate(model, doc2_6_answer(), on_agent_failure="ignore", profile="lean").unanswered == ("V2", "V3", "V4")
 
 
 def test_ignoring_failures_ignores_no_computed_issue() -> None:

@@ -33,8 +33,9 @@ from builders import (
     segment,
 )
 
+from evalkit.classification import backtracking
 from evalkit.classification.findings import Findings
-from evalkit.classification.trap_examples import wrong_examples
+from evalkit.classification.trap_examples import given_up, wrong_examples
 from evalkit.classification.traps import AddressedToModel, Trap, Traps, read_traps, shipped_traps, traps_of
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.documents.bundle import Block, DocumentBundle
@@ -317,6 +318,15 @@ def test_a_new_vendor_is_a_row() -> None:
         ('scope = "segment"', 'scope = "page"', r"routine_vendor → 0 \(bio-reference\): scope must be segment"),
         ('names = ["BioReference"]', "names = []", r"0 \(bio-reference\) → names"),
         ('pattern = "open sesame"', 'pattern = "("', r"addressed_to_model → 0 \(sesame\) → pattern: not a regular"),
+        ('pattern = "open sesame"', 'pattern = "x*"', r"\(sesame\) → pattern: it finds nothing at all"),
+        ('pattern = "open sesame"', "pattern = '\\b'", r"\(sesame\) → pattern: it finds nothing at all"),
+        (
+            'names = ["BioReference"]',
+            'names = ["BioReference", ""]',
+            r"\(bio-reference\) → names → 1: it has no letter",
+        ),
+        ('names = ["BioReference"]', 'names = ["--"]', r"\(bio-reference\) → names → 0: it has no letter"),
+        ("genomic_assays = []", 'genomic_assays = ["®"]', r"genomic_assays → 0: it has no letter"),
         ('fires = ["BioReference"]', "fires = []", "fires"),
         ('date = "2026-10-01"', 'date = "last week"', "date"),
         ('owner = "security"', 'owner = ""', "owner"),
@@ -334,6 +344,62 @@ def test_a_wrong_row_is_named(right: str, wrong: str, named: str) -> None:
         read_traps(TABLE.replace(right, wrong, 1))
     assert refused.value.code == "TRAPS"
     assert refused.value.remedy
+
+
+COUNTING = """
+version = "9"
+[[order_form]]
+id = "orders"
+owner = "security"
+date = "2026-10-01"
+scope = "page"
+severity = "MAJOR"
+at_least = 2
+words = ["specimen", "ship to"]
+fires = ["Ship to: the laboratory. Specimen: blood."]
+silent = ["specimen"]
+[[boilerplate]]
+id = "methods"
+owner = "security"
+date = "2026-10-01"
+scope = "segment"
+severity = "MAJOR"
+type = "Genomic Report"
+at_least = 2
+phrases = ["we sequence", "exons"]
+results = ["detected"]
+fires = ["We sequence all exons."]
+silent = ["exons"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "named"),
+    [
+        ('["specimen", "ship to"]', '["specimen"]', r"\(orders\): at_least is 2, and there are 1 different words"),
+        ('["specimen", "ship to"]', '["Specimen", "specimen "]', r"\(orders\): at_least is 2, and there are 1"),
+        ('["we sequence", "exons"]', '["exons", "exons"]', r"\(methods\): at_least is 2, and there are 1 different p"),
+        ('["specimen", "ship to"]', '["specimen", "…"]', r"\(orders\) → words → 1: it has no letter"),
+    ],
+)
+def test_a_row_that_could_never_fire_or_always_would_is_named(right: str, wrong: str, named: str) -> None:
+    assert wrong_examples(read_traps(COUNTING)) == []
+    with pytest.raises(UsageError, match=named):
+        read_traps(COUNTING.replace(right, wrong, 1))
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(?:\\\\w+\\\\s*){0,5}x", ".*a.*b", "(a|a)*b"])
+def test_a_sites_pattern_that_may_take_forever_is_refused(tmp_path: Path, pattern: str) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(TABLE.replace("open sesame", pattern, 1))
+    with pytest.raises(UsageError, match=r"own\.toml: sesame: .* may take forever: .*"):
+        traps_of(str(own))
+
+
+@pytest.mark.parametrize("row", shipped_traps().rows, ids=lambda row: row.id)
+def test_no_shipped_pattern_may_take_forever(row: Trap) -> None:
+    for pattern in row.patterns:
+        backtracking.check(pattern)
 
 
 @pytest.mark.parametrize("row", shipped_traps().addressed_to_model, ids=lambda row: row.id)
@@ -371,7 +437,8 @@ def test_an_example_that_is_treated_otherwise_is_named(right: str, wrong: str, f
 
 def test_a_sites_rows_come_on_top_and_take_the_place_of_rows_of_their_name(tmp_path: Path) -> None:
     own = tmp_path / "traps.toml"
-    own.write_text(TABLE.replace("bio-reference", "labcorp").replace('severity = "BLOCKER"', 'severity = "MAJOR"'))
+    replacing = 'severity = "MAJOR"\nreplaces = true'
+    own.write_text(TABLE.replace("bio-reference", "labcorp").replace('severity = "BLOCKER"', replacing))
     traps = traps_of(str(own))
     assert traps.version == f"{shipped_traps().version}+9"
     assert [row.name for row in traps.routine_vendor] == ["Quest Diagnostics", "BioReference"]
@@ -382,6 +449,43 @@ def test_a_sites_rows_come_on_top_and_take_the_place_of_rows_of_their_name(tmp_p
         ("V3-TRAP-INSTRUCTION", "MINOR", "Page 2 says open sesame", "Call security about page 2")
     ]
     assert [one.severity for one in issues if one.code == "V3-TRAP-VENDOR"] == ["MAJOR"]
+
+
+@pytest.mark.parametrize(
+    ("row_id", "said", "named"),
+    [
+        ("labcorp", "", "labcorp: a shipped row has this id"),
+        ("bio-reference", "replaces = true", "bio-reference: no shipped row has this id"),
+    ],
+)
+def test_no_shipped_row_is_replaced_unsaid(tmp_path: Path, row_id: str, said: str, named: str) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text(
+        TABLE.replace("bio-reference", row_id).replace('severity = "BLOCKER"', f'severity = "BLOCKER"\n{said}')
+    )
+    with pytest.raises(UsageError, match=f"own.toml: {named}"):
+        traps_of(str(own))
+
+
+@pytest.mark.parametrize(
+    ("severity", "names", "lost"),
+    [
+        ("BLOCKER", '["LabCorp", "Lab Corp", "Laboratory Corporation of America"]', []),
+        ("MAJOR", '["LabCorp", "Laboratory Corporation of America"]', ["labcorp gives up BLOCKER for MAJOR"]),
+        (
+            "BLOCKER",
+            '["Laboratory Corporation of America"]',
+            ["labcorp gives up 3 of 4 texts that the shipped row raises"],
+        ),
+    ],
+)
+def test_what_a_replaced_row_gives_up_is_said(severity: str, names: str, lost: list[str]) -> None:
+    own = read_traps(
+        TABLE.replace("bio-reference", "labcorp")
+        .replace('severity = "BLOCKER"', f'severity = "{severity}"')
+        .replace('["BioReference"]', names, 1)
+    )
+    assert given_up(shipped_traps(), own) == lost
 
 
 @pytest.mark.parametrize(

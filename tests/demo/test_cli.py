@@ -230,6 +230,27 @@ def test_doctor_tries_a_sites_own_traps(tmp_path: Path, right: str, wrong: str, 
     assert "own traps" not in {check.name for check in examine(Settings.load(output=str(tmp_path)))}
 
 
+def test_doctor_says_what_a_replaced_row_gives_up_and_what_takes_too_long(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    replacing = OWN_TRAPS.replace("courier-slip", "fax-cover").replace('"MAJOR"', '"MAJOR"\nreplaces = true')
+    own.write_text(replacing)
+    (check,) = [one for one in examine(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name]
+    assert check.is_fine
+    assert "fax-cover gives up BLOCKER for MAJOR and 2 of 2 texts" in check.found
+    slow = tmp_path / "slow.toml"
+    slow.write_text(
+        OWN_TRAPS.replace("administrative", "page_furniture")
+        .replace('"segment"', '"evidence"')
+        .replace('phrase = "courier slip"', f'name = "slip"\npattern = "{"a?" * 28}{"a" * 28}$"')
+        .replace("Courier slip no. 7", "a" * 28)
+    )
+    (check,) = [one for one in examine(Settings.load(traps_file=str(slow), output=str(tmp_path))) if "own" in one.name]
+    assert not check.is_fine
+    assert "slow.toml: courier-slip: " in check.found
+    assert "took more than 2 s" in check.found
+    assert check.remedy
+
+
 def test_a_sites_own_traps_are_part_of_every_result(samples: Path, tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(

@@ -44,9 +44,9 @@ def test_figures_are_those_counted_by_hand() -> None:
     frame = attention(CASES).set_index(["reviewer", "simulated", "fault"])
     assert [tuple(frame.loc[key, ["seen", "noticed", "validated", "otherwise"]]) for key in [
         ("dr_lee", False, "all"), ("dr_lee", False, "type"), ("dr_lee", False, "boundary"), ("dr_ray", False, "all"),
-        ("together", False, "all"), ("together", False, "type"), ("simulated_ash", True, "all"), ("together", True, "all"),
+        ("(together)", False, "all"), ("(together)", False, "type"), ("simulated_ash", True, "all"), ("(together)", True, "all"),
     ]] == [(3, 1, 1, 1), (2, 1, 1, 0), (1, 0, 0, 1), (3, 1, 0, 2), (6, 2, 1, 3), (4, 1, 1, 2), (1, 0, 1, 0), (1, 0, 1, 0)]  # fmt: skip
-    together = frame.loc[("together", False, "all")]
+    together = frame.loc[("(together)", False, "all")]
     assert together["share"].value == 2 / 6
     assert together["share"].low == pytest.approx(beta.ppf(0.025, 2, 5), abs=1e-9)
     assert together["share"].high == pytest.approx(beta.ppf(0.975, 3, 4), abs=1e-9)
@@ -54,6 +54,14 @@ def test_figures_are_those_counted_by_hand() -> None:
     assert frame.loc[("dr_lee", False, "all"), "median_seconds"] == 60.0
     assert together["documents"] == ("a", "b", "c", "d", "e", "f")
     assert len(frame) == 3 + 3 + 4 + 2 + 2
+
+
+def test_whoever_calls_themselves_together_is_counted_as_one_person() -> None:
+    named = case("j", "together", is_noticed=True, outcome="corrected")
+    frame = attention([*CASES, named]).set_index(["reviewer", "simulated", "fault"])
+    assert frame.loc[("together", False, "all"), "seen"] == 1
+    assert frame.loc[("(together)", False, "all"), "seen"] == 7
+    assert not frame.index.duplicated().any()
 
 
 def test_what_waits_and_what_is_left_out_is_listed_and_not_counted() -> None:

@@ -262,6 +262,27 @@ def test_a_verifier_that_cannot_answer_has_caught_nothing() -> None:
     assert all(case.unanswered and case.outcome == "missed" for case in made.cases)
 
 
+def test_what_another_agent_catches_is_caught_and_counted_as_such() -> None:
+    class Elsewhere(Silent):
+        """V2 asleep; V4 finds something in whatever was not there before."""
+
+        clean: frozenset[str] = frozenset()
+
+        async def ask(self, question: Question[A]) -> Answer[A]:
+            if question.role != "V4":
+                return await super().ask(question)
+            if not self.clean:
+                self.clean = frozenset({question.prompt()})
+            found = [] if question.prompt() in self.clean else [finding("MAJOR").model_dump()]
+            return Answer(question, question.answer_type.model_validate({"findings": found}))
+
+    made = plant([packet()], "merged", model=Elsewhere())
+    assert BY_ID["merged"].seen_by == ("V2",)
+    assert made.cases
+    assert all(case.caught and case.caught_by_other and case.agents == ("V4",) for case in made.cases)
+    assert not any(case.caught_by_other for case in plant([packet()], "merged").cases)
+
+
 def test_a_clean_document_that_escalates_by_itself_is_a_false_alarm_and_gets_no_fault() -> None:
     model = CountingModel(findings={"V2": [finding("MAJOR")]})
     made = plant([packet(), slides()], "structural", model=model)
@@ -294,17 +315,24 @@ def test_kinds_that_apply_nowhere_are_told_and_counted() -> None:
 
 
 def test_the_table_says_what_was_counted() -> None:
-    def case(kind: str, outcome: str) -> Case:
+    def case(kind: str, outcome: str, by_other: bool = False) -> Case:
         caught = outcome in ("escalated", "undone")
-        return Case("d", kind, "quote", 0, caught, outcome, "MAJOR", ("V4",), ("V4-X",), "AUTO_ACCEPT", "7", False)
+        return Case(
+            "d", kind, "quote", 0, caught, by_other, outcome, "MAJOR", ("V4",), ("V4-X",), "AUTO_ACCEPT", "7", False
+        )
 
-    made = Challenge("m", 4, (), (case("label", "escalated"), case("label", "missed"), case("merged", "undone")), {})
+    made = Challenge(
+        "m", 4, (), (case("label", "escalated"), case("label", "missed"), case("merged", "undone", True)), {}
+    )
     assert made.macro == pytest.approx(0.75)
     assert shares(made) == {"label": (1, 2), "merged": (1, 1)}
     head, rows, tail = lines(made)
     assert len(rows[0]) == len(head)
     assert rows[0][:4] == ["label", BY_ID["label"].what, "2", "50.0 %"]
     assert rows[0][-2] == "1 missed"
+    assert [row[head.index("by another")] for row in rows] == ["", "1"]
+    assert any(line.startswith("By another: 1 cases were caught, but by none") for line in tail)
+    assert [row["caught_by_other"] for row in made.to_json()["kinds"]] == [0, 1]
     assert "75.0 % caught on the mean of 2 kinds" in tail[0]
     more = replace(made, skipped={"label": 0, "merged": 0, "boundary-5": 4})
     assert lines(more)[2][0].endswith("of 2 kinds; 1 kinds apply to none of these documents")
@@ -396,6 +424,8 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
         limited = Settings.load(**words, limits={"calls_per_run": 10})
         few = conduct([finished.output], kinds=["label-all"], limit=20, settings=limited)
         calls = len(server.calls)
+        forgiving = limited.model_copy(update={"on_agent_failure": "ignore"})
+        same = conduct([finished.output], kinds=["label-all"], limit=20, settings=forgiving)
     assert made.model == "gemini:gemini-2.5-flash"
     assert (len(made.cases), made.alarms) == (20, ())
     assert not any(issue.startswith("V2") for case in made.cases for issue in case.codes)  # it never finds anything
@@ -407,6 +437,8 @@ def test_a_language_model_is_asked_and_its_costs_are_told(
     assert not any(case.caught for case in few.cases)
     assert few.alarms == ()
     assert few.documents + len(few.problems) == made.documents
+    assert few.problems
+    assert (same.documents, same.problems) == (few.documents, few.problems), "a site's setting changes nothing here"
 
 
 def test_nothing_of_the_documents_is_told() -> None:

@@ -383,3 +383,13 @@ def test_a_page_that_cannot_be_written_is_one_line(reviewed: Study, tmp_path: Pa
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_section_without_any_document_says_so() -> None:
+    made = build(study(document("a")), made_at=NOW)
+    assert "no expert has opened and vouched for a document's mixture yet" in made["evidence"].about
+    assert not any(" 0 documents" in one.about for one in made.sections)
+    known = build(
+        study(document("a", agent=labels(NOTE), truth=truth(NOTE, vouched=frozenset({"mixture"})))), made_at=NOW
+    )
+    assert "Presence and mixture are measured on the 1 documents" in known["evidence"].about

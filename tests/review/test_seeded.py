@@ -32,7 +32,7 @@ from evalkit.review.queue import QueueView
 from evalkit.review.roster import Roster
 from evalkit.review.seeded import described, seeded_cases
 from evalkit.review.submission import Submitter
-from evalkit.store import packet_name, seeded_name
+from evalkit.store import ground_truth_name, packet_name, seeded_name
 
 
 @pytest.fixture
@@ -336,6 +336,26 @@ def test_where_the_truth_changes_a_waiting_case_is_taken_back(desk: Desk, seeded
     reindex(desk.root)
     assert [row.case_id for row in tab("dr_second").queue().rows] == []
     assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
+
+
+def test_a_new_truth_voids_an_answer_only_where_it_is_about_the_planted_part(desk: Desk, seeded: Any, tab: Any) -> None:
+    desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
+    name = ground_truth_name("doc2_6")
+    stored = desk.files.read(name)
+    desk.files.write(name, stored | {"correction_notes": "a word more", "revision": stored["revision"] + 1})
+    assert [one.standing for one in read_study(desk.root).seeded] == ["answered"]
+    truth = stored["ground_truth_classification"]
+    pages = sum(one["segment_page_count"] for one in truth["segments"])
+    others = {kind.value for kind in DocumentType} - {one["dominant_type"] for one in truth["segments"]}
+    whole = truth["segments"][0] | {"end_page": pages, "segment_page_count": pages, "dominant_type": min(others)}
+    joined = truth | {"segments": [whole], "number_of_segments": 1, "dominant_type_overall": min(others)}
+    for changed in (
+        {"ground_truth_classification": joined},
+        {"vouched": ["dominant_type"]},
+        {"ground_truth_classification": "torn"},
+    ):
+        desk.files.write(name, stored | changed)
+        assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
 
 
 def test_a_case_that_somebody_has_begun_stays_and_counts_for_nothing(
