@@ -47,7 +47,7 @@ class Canonical:
 def canonical(text: str) -> Canonical:
     """The canonical form of a text."""
     parts: list[str] = []
-    origin = array("i")  # a long document has a million of them
+    origin = array("H" if len(text) < 65536 else "i")  # a long document has a million of them
     joined = _joining_hyphens(text)
     spaced = text if text.isascii() else _WIDE_SPACE.sub(" ", text)
     is_inked = spaced.encode("ascii", "replace").translate(_INK)
