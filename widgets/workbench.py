@@ -107,6 +107,7 @@ class Workbench:
         self._tab = ""
         self._case: Case | None = None
         self._draft: Draft | None = None
+        self._is_turned = False
         self._pictures: PagePictures | None = None
         self._fault = ""
         self._openings = 0
@@ -366,7 +367,9 @@ class Workbench:
         if self._pictures is not None:
             self._page.turn(page, self._pictures.page, marks, issue_id, cached=cached)
         self._editor.page = page
-        self.draft_is(self.draft.model_copy(update={"page": page, "issue_id": self._panel.selected or None}))
+        # Kept on disk when the page was painted: who leafs on must not wait for the disk.
+        self._draft = self.draft.model_copy(update={"page": page, "issue_id": self._panel.selected or None})
+        self._is_turned = True
 
     def show_evidence(self, message: Message) -> None:
         """A quote of the agent's claims: lit where it really stands."""
@@ -408,7 +411,7 @@ class Workbench:
             where = context.page_found or context.issue.page
             if where is None or where == message["page"] or not 1 <= where <= self.case.packet.total_pages:
                 draft = draft.seen_evidence(str(issue_id))
-        if draft != self.draft:
+        if draft != self.draft or self._is_turned:
             self.draft_is(draft)
 
     def _segment_of(self, message: Message) -> int:
@@ -515,7 +518,7 @@ class Workbench:
 
     def draft_is(self, draft: Draft) -> None:
         """Keep the draft on disk, then show it: "saved" is the answer of the write."""
-        self._draft = draft
+        self._draft, self._is_turned = draft, False
         try:
             if not self.case.is_completed:
                 self._editor.saved = "Not saved"
