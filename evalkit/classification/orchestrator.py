@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
-from evalkit.classification.findings import Verifier, agent_failed
+from evalkit.classification.findings import Verifier, added, agent_failed
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import Attempt, UsageReport, UsageTotal
@@ -75,14 +75,18 @@ class RetryOrchestrator:
         window: int | None = None,
         autofix: AutoFixEngine | None = None,
         v3: V3TrapDetector | None = None,
+        observing: bool = True,
     ) -> None:
         """``profile``: V2, V3 and V4 ask for themselves, or all in one question.
 
-        ``window``: so many characters of a document are asked about at once; None: all of it.
+        ``window``: so many characters of a document are asked about at once; None: all of it. ``observing``: what the
+        verifiers compute from the text is raised beside what the model says; without it a challenge shows what the
+        model sees by itself.
         """
         self._model = model or EmbeddedModel()
         self._profile = profile
         self._window = window
+        self._observing = observing
         self._lossless_repair = lossless_repair
         self._on_agent_failure = on_agent_failure
         self._classifier = PrimaryClassifier()
@@ -90,7 +94,8 @@ class RetryOrchestrator:
         self._v2 = V2ConsistencyChecker()
         self._v3 = v3 or V3TrapDetector()
         self._v4 = V4EvidenceQualityAssessor()
-        self._merged = MergedVerifier([self._v2, self._v3, self._v4])
+        self._verifiers: tuple[Verifier, ...] = (self._v2, self._v3, self._v4)
+        self._merged = MergedVerifier(self._verifiers)
         self._v5 = V5DecisionMaker()
         self._autofix = autofix or AutoFixEngine()
 
@@ -186,29 +191,37 @@ class RetryOrchestrator:
     async def _verify(
         self, bundle: DocumentBundle, answer: ClassificationOutput, v4: list[Issue], asked: _Asked
     ) -> list[Issue]:
-        """All issues of one round; the free part of every verifier always runs, that of V4 before."""
+        """All issues of one round; whatever is computed is raised always, that of V4 was before."""
         v1 = self._v1.validate(answer, bundle)
         v2 = self._v2.validate(answer, bundle)
         v3 = self._v3.validate(answer, bundle)
-        if _has_blocker(v1):
-            return [*v1, *v2, *v3, *v4]
+        observing = self._verifiers if self._observing else ()
+        observed = [issue for verifier in observing for issue in verifier.observed(answer, bundle)]
+        said = [] if _has_blocker(v1) else await self._said(bundle, answer, asked, is_sound=not _has_blocker(v2))
+        return [*v1, *v2, *v3, *v4, *observed, *added(observed, said)]
+
+    async def _said(
+        self, bundle: DocumentBundle, answer: ClassificationOutput, asked: _Asked, *, is_sound: bool
+    ) -> list[Issue]:
+        """What the verifiers' models say; V2's is not asked about an answer that is not sound, nor the merged one."""
         parts = windows(bundle, self._window)
-        computed = [*v1, *v2, *v3, *v4]
         if self._profile == "lean":
-            if _has_blocker(v2):
-                return computed
+            if not is_sound:
+                return []
             merged = await asked.ask_all(self._merged.question(answer, bundle, pages) for pages in parts)
-            return [*computed, *self._merged.read(self._kept(merged))]
-        always: list[Verifier] = [self._v3, self._v4]
-        verifiers = always if _has_blocker(v2) else [self._v2, *always]
-        said = await asyncio.gather(
+            return self._merged.read(self._kept(merged))
+        verifiers = self._verifiers if is_sound else self._verifiers[1:]
+        answers = await asyncio.gather(
             *(
                 asked.ask_all([one for pages in parts for one in verifier.questions(answer, bundle, pages)])
                 for verifier in verifiers
             )
         )
-        opinions = [verifier.read(self._kept(answers)) for verifier, answers in zip(verifiers, said, strict=True)]
-        return [*computed, *(issue for opinion in opinions for issue in opinion)]
+        return [
+            issue
+            for verifier, given in zip(verifiers, answers, strict=True)
+            for issue in verifier.read(self._kept(given))
+        ]
 
     def _kept(self, answers: Sequence[Answer[A]]) -> list[Answer[A]]:
         """The answers that count: with ``on_agent_failure = "ignore"`` those that failed do not."""

@@ -13,7 +13,7 @@ from decimal import Decimal
 from evalkit.classification.autofix import is_repairable, sums_to_one
 from evalkit.classification.continuity import strange_beginnings
 from evalkit.classification.corroboration import contradictions
-from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, read_findings
+from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, observations, read_findings
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -42,6 +42,10 @@ class V2ConsistencyChecker:
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V2-0001."""
         return numbered("V2", _faults(classification, bundle.total_pages))
+
+    def observed(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
+        """What the forms of the text say against its labels and boundaries, numbered from V2-0001."""
+        return observations("V2", _seen_in_text(classification, bundle))
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from evalkit.classification.corroboration import forms_of, forms_of_text, stands_in_furniture
-from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, primary_types, read_findings
+from evalkit.classification.findings import (
+    Finding,
+    Findings,
+    Pages,
+    VerifierQuestion,
+    observations,
+    primary_types,
+    read_findings,
+)
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -58,6 +66,10 @@ class V3TrapDetector:
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V3-0001."""
         return numbered("V3", self._caught(classification, bundle))
+
+    def observed(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
+        """Traps that show in the text's forms, numbered from V3-0001."""
+        return observations("V3", self._seen_in_context(classification, bundle))
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None

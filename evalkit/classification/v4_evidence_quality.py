@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evalkit.classification.corroboration import weak_evidence
-from evalkit.classification.findings import Findings, Pages, VerifierQuestion, primary_types, read_findings
+from evalkit.classification.findings import (
+    Findings,
+    Pages,
+    VerifierQuestion,
+    observations,
+    primary_types,
+    read_findings,
+)
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import Located, Locator
@@ -47,6 +54,10 @@ class V4EvidenceQualityAssessor:
         issues = numbered("V4", _faults(classification, bundle, places, locator))
         found = [place.is_found for _, place in places]
         return Assessment(issues, quality_score(issues)), round(sum(found) / len(found), 4) if found else None
+
+    def observed(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
+        """Types that rest on quotes which are no evidence, numbered from V4-0001."""
+        return observations("V4", weak_evidence(classification, bundle))
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
