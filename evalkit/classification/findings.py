@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -62,14 +62,14 @@ class Findings(BaseModel):
 class Verifier(Protocol):
     """The parts of a verifier that look at the text: its own features, and what a model says."""
 
-    def observed(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """What its own features say of the text, of the whole document, whichever model is asked."""
-        ...
-
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
     ) -> list[Question[Findings]]:
         """What it wants to know, of the whole document or of these pages."""
+        ...
+
+    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+        """What its own features answer, as issues, whichever model is asked."""
         ...
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
@@ -96,7 +96,11 @@ class VerifierQuestion(DocumentQuestion[Findings]):
         return verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
 
     def offline(self) -> Findings:
-        """What the verifier's own features say."""
+        """What the verifier's own features say; computed once."""
+        return self._found
+
+    @cached_property
+    def _found(self) -> Findings:
         found = self.computed(self.classification, self.bundle)
         return Findings(findings=tuple(finding for finding in found if _is_among(finding, self.pages)))
 
@@ -189,9 +193,10 @@ def agent_failed(agent: Agent, failure: str | None) -> Issue:
     )
 
 
-def observations(agent: VerifierName, findings: Iterable[Finding]) -> list[Issue]:
-    """What was computed from the text, as issues numbered from ``AGENT-0001``."""
-    return numbered(agent, issues_of(agent, findings, origin="rule"))
+def observations(agent: VerifierName, questions: Iterable[Question[Findings]]) -> list[Issue]:
+    """What can be computed of these questions, as issues numbered from ``AGENT-0001``."""
+    found = (finding for question in questions for finding in question.offline().findings)
+    return numbered(agent, issues_of(agent, found, origin="rule"))
 
 
 def added(observed: Sequence[Issue], said: Iterable[Issue]) -> list[Issue]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
-from evalkit.classification.findings import Verifier, added, agent_failed
+from evalkit.classification.findings import Findings, Verifier, added, agent_failed
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import Attempt, UsageReport, UsageTotal
@@ -195,31 +195,45 @@ class RetryOrchestrator:
         v1 = self._v1.validate(answer, bundle)
         v2 = self._v2.validate(answer, bundle)
         v3 = self._v3.validate(answer, bundle)
-        observing = self._verifiers if self._observing else ()
-        observed = [issue for verifier in observing for issue in verifier.observed(answer, bundle)]
-        said = [] if _has_blocker(v1) else await self._said(bundle, answer, asked, is_sound=not _has_blocker(v2))
+        whole = [verifier.questions(answer, bundle, (1, bundle.total_pages)) for verifier in self._verifiers]
+        observed = [
+            issue
+            for verifier, questions in zip(self._verifiers, whole, strict=True)
+            for issue in (verifier.observed(questions) if self._observing else ())
+        ]
+        said = [] if _has_blocker(v1) else await self._said(bundle, answer, whole, asked, is_sound=not _has_blocker(v2))
         return [*v1, *v2, *v3, *v4, *observed, *added(observed, said)]
 
     async def _said(
-        self, bundle: DocumentBundle, answer: ClassificationOutput, asked: _Asked, *, is_sound: bool
+        self,
+        bundle: DocumentBundle,
+        answer: ClassificationOutput,
+        whole: Sequence[list[Question[Findings]]],
+        asked: _Asked,
+        *,
+        is_sound: bool,
     ) -> list[Issue]:
-        """What the verifiers' models say; V2's is not asked about an answer that is not sound, nor the merged one."""
+        """What the verifiers' models say; V2's is not asked about an answer that is not sound, nor the merged one.
+
+        ``whole``: each verifier's questions about all pages.
+        """
         parts = windows(bundle, self._window)
         if self._profile == "lean":
             if not is_sound:
                 return []
             merged = await asked.ask_all(self._merged.question(answer, bundle, pages) for pages in parts)
             return self._merged.read(self._kept(merged))
-        verifiers = self._verifiers if is_sound else self._verifiers[1:]
-        answers = await asyncio.gather(
-            *(
-                asked.ask_all([one for pages in parts for one in verifier.questions(answer, bundle, pages)])
-                for verifier in verifiers
-            )
-        )
+
+        def questions(verifier: Verifier, about_all: list[Question[Findings]]) -> list[Question[Findings]]:
+            if len(parts) == 1:
+                return about_all
+            return [one for pages in parts for one in verifier.questions(answer, bundle, pages)]
+
+        rows = list(zip(self._verifiers, whole, strict=True))[0 if is_sound else 1 :]
+        answers = await asyncio.gather(*(asked.ask_all(questions(*row)) for row in rows))
         return [
             issue
-            for verifier, given in zip(verifiers, answers, strict=True)
+            for (verifier, _), given in zip(rows, answers, strict=True)
             for issue in verifier.read(self._kept(given))
         ]
 

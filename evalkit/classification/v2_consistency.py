@@ -7,7 +7,7 @@ question to a model, which is not asked where the first part found a BLOCKER.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from evalkit.classification.autofix import is_repairable, sums_to_one
@@ -43,15 +43,15 @@ class V2ConsistencyChecker:
         """The computed part, numbered from V2-0001."""
         return numbered("V2", _faults(classification, bundle.total_pages))
 
-    def observed(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """What the forms of the text say against its labels and boundaries, numbered from V2-0001."""
-        return observations("V2", _seen_in_text(classification, bundle))
-
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
     ) -> list[Question[Findings]]:
         """The model's part: does the text of each segment match its labels?"""
         return [VerifierQuestion("V2", "V2_Internal_Consistency_Checker", classification, bundle, _seen_in_text, pages)]
+
+    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+        """What the forms of the text say against its labels and boundaries, numbered from V2-0001."""
+        return observations("V2", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""

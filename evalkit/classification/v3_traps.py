@@ -67,15 +67,15 @@ class V3TrapDetector:
         """The computed part, numbered from V3-0001."""
         return numbered("V3", self._caught(classification, bundle))
 
-    def observed(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Traps that show in the text's forms, numbered from V3-0001."""
-        return observations("V3", self._seen_in_context(classification, bundle))
-
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
     ) -> list[Question[Findings]]:
         """The model's part: traps that only show in context."""
         return [VerifierQuestion("V3", "V3_Trap_Detector", classification, bundle, self._seen_in_context, pages)]
+
+    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+        """Traps that show in the text's forms, numbered from V3-0001."""
+        return observations("V3", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""

@@ -55,15 +55,15 @@ class V4EvidenceQualityAssessor:
         found = [place.is_found for _, place in places]
         return Assessment(issues, quality_score(issues)), round(sum(found) / len(found), 4) if found else None
 
-    def observed(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """Types that rest on quotes which are no evidence, numbered from V4-0001."""
-        return observations("V4", weak_evidence(classification, bundle))
-
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
     ) -> list[Question[Findings]]:
         """The model's part: relevance, weight, and confidence out of line with the evidence."""
         return [VerifierQuestion("V4", "V4_Evidence_Quality_Assessor", classification, bundle, weak_evidence, pages)]
+
+    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+        """Types that rest on quotes which are no evidence, numbered from V4-0001."""
+        return observations("V4", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""
