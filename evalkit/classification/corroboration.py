@@ -120,6 +120,7 @@ SIGNS = (
     _sign(OTHER, "routine analytes with values", "wbc, rbc, emoglobin, ematocrit, plt, platelet, mcv, glucose, sodium, potassium, chloride, creatinine, bun, alt, ast, cholesterol, tsh, hba1c, calcium, albumin, bilirubin", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
     _sign(OTHER, "lines to fill in", "____, ........, ☐, □, ❑, [], [ ], ( ), (  ), (   )", r"_{4,}|\.{8,}|☐|□|❑|\[ ?\]|\( {1,3}\)", 1.2),
     _sign(OTHER, "consent and release wording", "i hereby, i also, i further, i author, i consent, i under, i agree, i acknow, i request, signature, revoke, guardian, representative", r"\bI (?:hereby |also |further )?(?:authorize|consent|understand|agree|acknowledge|request)\b|\bsignature of\b|\brevoke\b|\blegal (?:guardian|representative)\b", 1.5),
+    _sign(OTHER, "rows of medicines", "mg, mcg, unit, meq, puff, drop", rf"^[^\S\n]*[A-Za-z][\w /-]{{2,40}}[\s,]{_NUMBER}\s?(?:mg|mcg|units?|mEq|puffs?|drops?)\b[^\n.;:]{{0,70}}$", 1.0),
     _sign(OTHER, "prescription wording", "refill, disp, sig:, sig :, rx", r"\b(?:refills?|dispense|disp)\b\W{0,3}#?\d+|^ *sig ?:|\bRx\b", 1.5),
     _sign(OTHER, "fax and billing wording", "pages, confidentiality, policy, subscriber, to:, from:, attn:, to :, from :, attn :", r"\bnumber of pages\b|\bpages? including\b|\bconfidentiality notice\b|\bpolicy (?:number|holder)\b|\bsubscriber\b|^ *(?:to|from|attn) ?:", 1.0),
 )
@@ -301,7 +302,9 @@ def weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Itera
 
 
 REFERENCE = "a generic reference"
+WORDS = "a title or a list of words"
 _WHY = {
+    WORDS: "states nothing: it is no sentence and has no value",
     REFERENCE: "only points elsewhere",
     "the header or footer of the page": "says whose page it is, or who printed it",
     "a line that any document could have": "names nothing that is particular to the type",
@@ -314,8 +317,37 @@ def _weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) ->
         return REFERENCE
     if stands_in_furniture(evidence, bundle):
         return "the header or footer of the page"
+    if kind is not OTHER and not states(evidence.snippet):
+        return WORDS
     speaks = any(sign.pattern.search(evidence.snippet) for sign in SIGNS if sign.kind is kind)
     return "" if speaks or _CLINICAL.search(evidence.snippet) else "a line that any document could have"
+
+
+#: What makes a sentence of words, here and where English is not spoken, and ends of words that say that something is so.
+_STATING = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|no|not|non|none|with|without|within|in|on|at|by|from|to|shows?|seen|found|noted"
+    r"|negative|positive|normal|present|absent|clear|intact|unremarkable|consistent|free|benign|she|he|who|this|that|there|if"
+    r"|ist|sind|wird|wurde|kein\w*|mit|ohne|est|sont|avec|sans|pas|es|son|con|sin|se|jest|bez|nie|z)\b|\b\w{3,}(?:ed|ing|ly)\b",
+    re.IGNORECASE,
+)
+#: A number, a variant, a level of the spine; a label with what stands behind it; a script without spaces. A gene's name,
+#: which has a number too, is no value.
+_VALUE = re.compile(
+    r"(?<![A-Za-z\d])\d|\b[cgmnp]\.\S|\b[A-Z]\d{2,4}(?:[A-Z*]|fs)(?!\w)|\b[A-Z]\d+[-/][A-Z]?\d|[^\W\d_]\s*:\s*[^\W_]"
+    r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
+)
+_WORDS_A_STATEMENT = 12
+
+
+def states(quote: str) -> bool:
+    """Whether the quote says that something is so: a sentence, a value, or a label with what stands behind it.
+
+    >>> [states(quote) for quote in ("SURGICAL PATHOLOGY REPORT", "Margins are negative", "Diagnosis: melanoma", "2.3 cm")]
+    [False, True, True, True]
+    """
+    if _VALUE.search(quote):
+        return True
+    return len(_STATING.findall(quote)) * _WORDS_A_STATEMENT >= max(len(quote.split()), 1)
 
 
 def is_generic(evidence: Evidence) -> bool:
