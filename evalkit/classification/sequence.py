@@ -116,12 +116,14 @@ class Course:
     """The documents as index ranges, end exclusive: every page once, in order."""
     joins: tuple[Join, ...]
     """One for each page but the first that says anything."""
+    turns: tuple[int, ...]
+    """Numbers of the pages, in order, on which text that says something and text that says nothing take turns."""
 
 
 def course(pages: Sequence[Heard]) -> Course:
     """The documents among these pages."""
     if not pages:
-        return Course((), ())
+        return Course((), (), ())
     known = pages[0].known
     telling = [index for index, page in enumerate(pages) if not is_thin(page.reading)]
     signs = join_signs([pages[index].reading for index in telling], len(pages))
@@ -133,8 +135,13 @@ def course(pages: Sequence[Heard]) -> Course:
         for index, one, probability in zip(telling[1:], signs, probabilities, strict=True)
     )
     begun = {index for index, join in zip(telling[1:], joins, strict=True) if join.probability >= BEGINS}
-    starts = sorted({0} | begun | _turns(pages))
-    return Course(tuple(zip(starts, [*starts[1:], len(pages)], strict=True)), joins)
+    turns = _turns(pages)
+    starts = sorted({0} | begun | turns)
+    return Course(
+        tuple(zip(starts, [*starts[1:], len(pages)], strict=True)),
+        joins,
+        tuple(pages[index].reading.page.page_num for index in sorted(turns)),
+    )
 
 
 def is_thin(reading: PageReading) -> bool:
