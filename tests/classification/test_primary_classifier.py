@@ -688,12 +688,12 @@ def begins(before: list[str], after: list[str]) -> float:
 
 def test_a_join_that_nobody_can_tell_is_a_persons() -> None:
     doubted = 0
-    for before, after in itertools.permutations(TEXT_OF.values(), 2):
+    for before, after in itertools.permutations(list(TEXT_OF.values())[::3], 2):
         bundle = make_bundle(before, after)
         answer = classify(bundle)
         told = answer.self_evaluation["doubtful_joins"]
         unsure = [
-            join for join in course([hear(page) for page in bundle.pages]).joins if 0.2 <= join.probability <= 0.8
+            join for join in course([hear(page) for page in bundle.pages]).joins if 0.35 <= join.probability <= 0.85
         ]
         assert [(one["page"], one["begins"]) for one in told] == [(2, round(join.probability, 2)) for join in unsure]
         found = [issue.code for issue in V2ConsistencyChecker().validate(answer, bundle)]
