@@ -356,8 +356,8 @@ def document_ai(settings: Settings) -> DocumentAi:
     )
 
 
-def orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
-    """What decides about documents as the settings say, asking these models."""
+def orchestrator(settings: Settings, asking: Asking, *, observing: bool = True) -> RetryOrchestrator:
+    """What decides about documents as the settings say, asking these models; ``observing``: see RetryOrchestrator."""
     return RetryOrchestrator(
         asking.model,
         lossless_repair=settings.lossless_repair,
@@ -365,6 +365,7 @@ def orchestrator(settings: Settings, asking: Asking) -> RetryOrchestrator:
         profile=settings.profile,
         window=settings.window_characters if asking.is_remote else None,
         v3=V3TrapDetector(traps_of(settings.traps_file)),
+        observing=observing,
     )
 
 

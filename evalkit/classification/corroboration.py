@@ -78,6 +78,8 @@ SIGNS = (
     _sign(GENOMIC, "results of a whole panel", "pathogenic, reportable, significan, recurrence score", r"\bno (?:other |known |reportable |clinically significant |deleterious |likely )*(?:pathogenic|reportable|deleterious|significant)(?: or likely pathogenic)? (?:\w+ )?(?:variants?|mutations?|alterations?)\b[^.\n]{0,20}\b(?:identified|detected|found)\b|\brecurrence score(?: result)?\W{1,3}\d{1,3}\b", 1.0),
     _sign(GENOMIC, "sequencing measures", "read depth, coverage, mutation, mut, tumor mut, tumour mut, microsatellite, copy number", r"\b(?:read depth|mean coverage|\d+x coverage|mutations?/m(?:ega)?b|tumou?r mutational burden|microsatellite|copy number)\b", 1.5),
     _sign(GENOMIC, "karyotypes or loci", "5,x, 6,x, 7,x, chr, p1, p2, p3, q1, q2, q3, q4", r"\b4[5-7],X[XY]\b|\b(?:\d{1,2}|X)(?:p[1-3]|q[1-4])\d?(?:\.\d+)?\b|\bchr(?:\d{1,2}|X|Y)\b", 1.5, 0),
+    _sign(GENOMIC, "star alleles or drug response", "*, metaboli", r"\*\d{1,3}[A-Z]?/\*\d{1,3}\b|\b(?:poor|normal|intermediate|rapid|ultrarapid|extensive) metaboli[sz]ers?\b", 1.2),
+    _sign(GENOMIC, "scores of gene expression", "recurrence score, gene scores, rt-pcr, gene expression, rna expression", r"\brecurrence score(?: result)?\W{1,3}\d{1,3}\b|\bgene scores?\b|\bRT-?PCR\b|\b(?:gene|RNA) expression\b", 1.0),
     _sign(PATHOLOGY, "measurements in three dimensions", "cm", rf"{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*(?:cm)?\s*[x×]\s*{_NUMBER}\s*cm", 0.5),
     _sign(PATHOLOGY, "block or cassette codes", "cassette, block, submitted, representative, sectioned, formalin", r"\b(?:cassettes?|blocks?|submitted (?:entirely|in toto|in [A-Z0-9])|representative sections?|serially sectioned|in formalin)\b", 2.0),
     _sign(PATHOLOGY, "stages or grades read from tissue", "t0, t1, t2, t3, t4, gleason, nottingham, histologic", r"\bp?T[0-4][a-c]?,?\s*p?N[0-3X]|\bgleason\b|\bnottingham\b|\bhistologic(?:al)? (?:grade|type)\b", 1.5),
@@ -85,6 +87,9 @@ SIGNS = (
     _sign(PATHOLOGY, "words of a smear's report", "satisfactory, intraepithelial, thinprep, endocervical, surepath, atypical squamous", r"\bsatisfactory for (?:evaluation|interpretation)\b|\bnegative for intraepithelial\b|\bsquamous intraepithelial\b|\bThinPrep\b|\bSurePath\b|\bendocervical(?:/transformation zone)? component\b|\batypical squamous\b", 1.2),
     _sign(PATHOLOGY, "stains", "h&e, hematoxylin, immuno, cytokeratin, ki-67, ki67, p63, ck0, ck1, ck2, ck3, ck4, ck5, ck6, ck7, ck8, ck9", r"\b(?:H&E|hematoxylin|immunohistochem\w+|immunostain\w*|cytokeratin|Ki-?67|p63|CK\d+)\b", 1.0),
     _sign(PATHOLOGY, "descriptions of cells", "nucle, mitos, mitotic, stroma, glandular, epithelium, lymphocytes, cytoplasm", r"\b(?:nuclei|nuclear|mitos[ei]s|mitotic|stroma|glandular|epithelium|lymphocytes|cytoplasm)\b", 0.7),
+    _sign(PATHOLOGY, "how tissue is cut and described", "inked, sected, embedded, processed, piece, pieces, fragment, chippings, weigh, sections", r"\b(?:inked|bisected|trisected)\b|\ball\s(?:embedded|processed)\b|\b(?:pieces?|fragments?|chippings)\sof\s(?:\w+[\s-]){0,2}(?:skin|tissue|mucosa)\b|\bweigh(?:s|ing)?\s(?:\d+\sand\s)?\d+(?:\.\d+)?\s?g\b|\b(?:microscopic\s)?sections\s(?:of\sthe\s\w+\s)?show\b", 1.2),
+    _sign(PATHOLOGY, "headings of a look through a microscope", "microscop, macroscop, gross, patholog, postmortem, post-mortem", r"^[^\S\n]*(?:(?:microscopic|macroscopic|gross)(?: (?:description|appearances?|examination|findings))?|microscopy|macroscopy|histopathological (?:diagnosis|recognition|examination))\s*:|\b(?:dermato|cyto|histo)pathologist\b|\bpost-?mortem examination\b|\bpatho(?:logist|morphologist)\b", 1.0),
+    _sign(PATHOLOGY, "cells of smears, fluids and marrow", "cytotechnolog, papanicolaou, urothelial, squamous cells, blasts, megakaryocyt, erythroid, spicules, flow cytometry, malignant cells", r"\bcytotechnologist\b|\bpapanicolaou\b|\burothelial (?:cells|carcinoma)\b|\bsquamous cells\b|\b(?:ring sidero)?blasts?\b \d|\bmegakaryocytes?\b|\berythroid\b|\bspicules\b|\bflow cytometry\b|\bmalignant cells\b", 0.8),
     _sign(RADIOLOGY, "techniques of imaging", "axial, sagittal, coronal, contrast, lateral, view, weighted, transducer, transvaginal", r"\b(?:axial|sagittal|coronal)\b|\b(?:with|without) (?:intravenous |iv )?contrast\b|\bAP (?:and|&) lateral\b|\b[2-5] views?\b|\bT[12][- ]weighted\b|\btransducer\b|\btransvaginal\b", 1.5),
     _sign(RADIOLOGY, "doses of tracer or ray", "mci, mbq, mgy, msv, kvp", rf"{_NUMBER}\s*(?:mCi|MBq|mGy|mSv|kVp)\b", 2.0, 0),
     _sign(RADIOLOGY, "densities and signals", "attenuation, intens, echogenic, hypoechoic, radiolucen, opacit, enhancement, uptake", r"\b(?:attenuation|hyper-?intens\w+|hypo-?intens\w+|echogenic\w*|hypoechoic|radiolucen\w+|opacit(?:y|ies)|enhancement|signal intensity|uptake)\b", 1.2),
@@ -95,6 +100,10 @@ SIGNS = (
     _sign(RADIOLOGY, "what pictures show", "visuali, imaged, demonstrated, stable, unchanged, normal", r"\b(?:is|are|was|were) (?:well |again |not |also |clearly )?(?:visuali[sz]ed|imaged|demonstrated)\b|\b(?:visuali[sz]ed|imaged) (?:portions?|lungs?|osseous|bones)\b|\b(?:stable|unchanged) (?:from|since|compared)\b|\bnormal (?:in )?(?:size|caliber|contour|course)\b", 0.8),
     _sign(RADIOLOGY, "findings of imaging", "disc, disk, foramin, sac, stenosis, phlebolith, osteophyt, atelectasis, spondylosis, hydronephrosis, calcification, free fluid, gestational, fetal heart, amniotic, bpd, crown-rump, placenta, systolic, ejection, perfusion", r"\bdis[ck] (?:desiccation|herniation|protrusion|spaces?|bulg\w+|height)\b|\b(?:neural|foraminal) (?:foramin\w+|stenosis|compromise)\b|\bthecal sac\b|\bcanal stenosis\b|\b(?:phlebolith|osteophyt|atelectasis|spondylosis|hydronephrosis)\w*|\bcalcifications?\b|\bfree fluid\b|\bgestational (?:age|sac)\b|\bfetal heart\b|\bamniotic fluid\b|\b(?:BPD|crown-rump)\b|\bplacenta\b|\bpeak systolic\b|\bejection fraction\b|\bperfusion\b", 1.0),
     _sign(RADIOLOGY, "headings of an examination by pictures", "technique, comparison, reason for, indication, exam", r"^[^\S\n]*(?:TECHNIQUE|COMPARISON|REASON FOR (?:THE )?EXAM\w*|CLINICAL INDICATION)\s*:|\bEXAM(?:INATION)?\s*:\s*(?:\w+[ -]){0,4}(?:CT|MRI?|x-?ray|ultrasound|scan|spine|chest|abdomen|enema|swallow|radiograph\w*|mammogra\w+)\b", 1.2),
+    _sign(RADIOLOGY, "measures of the heart by ultrasound", "lvid, ivsd, rvsp, ef , trileaflet, gradient, valve", r"\b(?:LVID[ds]|IVSd|RVSP|TAPSE)\b|\bEF (?:is |of )?\d{2}|\btrileaflet\b|\bgradient (?:is |of )?\d+ ?mmHg|\b(?:mitral|aortic|tricuspid) valve\s*:", 1.0),
+    _sign(RADIOLOGY, "veins by ultrasound", "compress, phasic, thrombus", r"\bveins? compress\w*\b|\bcompressib(?:le|ility)\b|\bphasic flow\b|\bno (?:\w+ )?thrombus\b", 1.0),
+    _sign(RADIOLOGY, "sequences and joints by magnetic resonance", "t1, t2, proton density, fat-supp, fat supp, multiplanar, meniscus, meniscal, ligament", r"\b(?:T1|T2|proton density|fat[- ]suppressed)[^.\n]{0,40}\b(?:sequences?|weighted|images)\b|\bmultiplanar\b|\b(?:posterior|anterior) horn\b[^.\n]{0,30}\bmenisc\w+", 1.2),
+    _sign(RADIOLOGY, "tubes and lines on films", "carina, vena cava, bibasilar, low volumes, lung volumes", r"\btip\b[^.\n]{0,30}\b(?:above the carina|vena cava)\b|\bbibasilar\b|\b(?:low|reduced) (?:lung )?volumes\b", 1.0),
     _sign(NOTE, "vital signs", "bp, blood pressure, pulse, heart rate, temperature, respirations", r"\b(?:BP|blood pressure)\b\W{0,4}(?:is |of |was )?\d{2,3}/\d{2,3}|\b(?:pulse|heart rate|temperature|respirations)\b\W{0,3}(?:is |of |was )?\d{2,3}", 1.5),
     _sign(NOTE, "doses", "mg, mcg, unit", rf"\b{_NUMBER}\s*(?:mg|mcg|units?)\b[^.\n]{{0,25}}\b(?:daily|bid|tid|qid|q\.?d\.?|b\.i\.d|p\.?o\.?|qhs|nightly|twice|every|once|as needed|prn)\b", 1.2),
     _sign(NOTE, "a patient's story", "denies, report, state, present, complain, notes, was seen, returns, admits, comes, came, spoke, is here", r"\b(?:patient|he|she|mother|father)\s+(?:\w+\s+)?(?:denies|reports?|states?|presents?|presented|complains?|notes|was seen|returns|admits|comes|came|spoke|is here)\b", 1.2),
@@ -104,6 +113,7 @@ SIGNS = (
     _sign(NOTE, "histories and examinations", "systems, history, physical, complaint", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
     _sign(NOTE, "steps of an operation", "prepped, incision, anesthesia, blood loss, was ", r"\b(?:prepped and draped|incision|anesthesia|estimated blood loss|was (?:closed|sutured|irrigated|intubated|extubated))\b", 1.2),
     _sign(NOTE, "what people ask, feel and are told", "ask, wish, want, agree, understand, felt, feels, would like, was , improved, will", r"\b(?:she|he|they|(?:the )?patient|mother|father|family|wife|husband|daughter|son) (?:asked|asks|wishes|wants|wanted|agrees|agreed|understands|feels|felt|would like|was told|was advised|was seen|was given|improved|will (?:be|see|return|follow))\b", 1.0),
+    _sign(NOTE, "words of a talk with a therapist", "session, affect, mood, coping, homework, anxi", r"\b(?:(?:therapy|counsel?ling|individual|group) session|session (?:number )?\d+|mood|affect|coping|homework|anxious|anxiety)\b", 1.0),
     _sign(NOTE, "titles of notes", "note, summary, report, letter", r"^[^\w\n]*(?:progress|discharge|(?:genetic )?counsel?ling|consult(?:ation)?|office visit|clinic|emergency (?:department|room)|tumou?r board|nursing|operative|admission|follow-?up|telephone) (?:note|summary|report|letter)\b", 1.5),
     _sign(NOTE, "parts of a progress note", "subjective, objective, assessment, plan, disposition, course", r"^[^\S\n]*(?:SUBJECTIVE|OBJECTIVE|ASSESSMENT|PLAN|DISPOSITION|HOSPITAL COURSE)\s*[:.]", 1.0),
     _sign(NOTE, "letters", "dear, sincerely, thank you", r"^[^\S\n]*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5),
@@ -111,6 +121,7 @@ SIGNS = (
     _sign(OTHER, "routine analytes with values", "wbc, rbc, emoglobin, ematocrit, plt, platelet, mcv, glucose, sodium, potassium, chloride, creatinine, bun, alt, ast, cholesterol, tsh, hba1c, calcium, albumin, bilirubin", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
     _sign(OTHER, "lines to fill in", "____, ........, ☐, □, ❑, [], [ ], ( ), (  ), (   )", r"_{4,}|\.{8,}|☐|□|❑|\[ ?\]|\( {1,3}\)", 1.2),
     _sign(OTHER, "consent and release wording", "i hereby, i also, i further, i author, i consent, i under, i agree, i acknow, i request, signature, revoke, guardian, representative", r"\bI (?:hereby |also |further )?(?:authorize|consent|understand|agree|acknowledge|request)\b|\bsignature of\b|\brevoke\b|\blegal (?:guardian|representative)\b", 1.5),
+    _sign(OTHER, "rows of medicines", "mg, mcg, unit, meq, puff, drop", rf"^[^\S\n]*[A-Za-z][\w /-]{{2,40}}[\s,]{_NUMBER}\s?(?:mg|mcg|units?|mEq|puffs?|drops?)\b[^\n.;:]{{0,70}}$", 1.0),
     _sign(OTHER, "prescription wording", "refill, disp, sig:, sig :, rx", r"\b(?:refills?|dispense|disp)\b\W{0,3}#?\d+|^ *sig ?:|\bRx\b", 1.5),
     _sign(OTHER, "fax and billing wording", "pages, confidentiality, policy, subscriber, to:, from:, attn:, to :, from :, attn :", r"\bnumber of pages\b|\bpages? including\b|\bconfidentiality notice\b|\bpolicy (?:number|holder)\b|\bsubscriber\b|^ *(?:to|from|attn) ?:", 1.0),
 )
@@ -292,7 +303,9 @@ def weak_evidence(answer: ClassificationOutput, bundle: DocumentBundle) -> Itera
 
 
 REFERENCE = "a generic reference"
+WORDS = "a title or a list of words"
 _WHY = {
+    WORDS: "states nothing: it is no sentence and has no value",
     REFERENCE: "only points elsewhere",
     "the header or footer of the page": "says whose page it is, or who printed it",
     "a line that any document could have": "names nothing that is particular to the type",
@@ -305,8 +318,37 @@ def _weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) ->
         return REFERENCE
     if stands_in_furniture(evidence, bundle):
         return "the header or footer of the page"
+    if kind is not OTHER and not states(evidence.snippet):
+        return WORDS
     speaks = any(sign.pattern.search(evidence.snippet) for sign in SIGNS if sign.kind is kind)
     return "" if speaks or _CLINICAL.search(evidence.snippet) else "a line that any document could have"
+
+
+#: What makes a sentence of words, here and where English is not spoken, and ends of words that say that something is so.
+_STATING = re.compile(
+    r"\b(?:is|are|was|were|be|been|has|have|had|no|not|non|none|with|without|within|in|on|at|by|from|to|shows?|seen|found|noted"
+    r"|negative|positive|normal|present|absent|clear|intact|unremarkable|consistent|free|benign|she|he|who|this|that|there|if"
+    r"|ist|sind|wird|wurde|kein\w*|mit|ohne|est|sont|avec|sans|pas|es|son|con|sin|se|jest|bez|nie|z)\b|\b\w{3,}(?:ed|ing|ly)\b",
+    re.IGNORECASE,
+)
+#: A number, a variant, a level of the spine; a label with what stands behind it; a script without spaces. A gene's name,
+#: which has a number too, is no value.
+_VALUE = re.compile(
+    r"(?<![A-Za-z\d])\d|\b[cgmnp]\.\S|\b[A-Z]\d{2,4}(?:[A-Z*]|fs)(?!\w)|\b[A-Z]\d+[-/][A-Z]?\d|[^\W\d_]\s*:\s*[^\W_]"
+    r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
+)
+_WORDS_A_STATEMENT = 12
+
+
+def states(quote: str) -> bool:
+    """Whether the quote says that something is so: a sentence, a value, or a label with what stands behind it.
+
+    >>> [states(quote) for quote in ("SURGICAL PATHOLOGY REPORT", "Margins are negative", "Diagnosis: melanoma", "2.3 cm")]
+    [False, True, True, True]
+    """
+    if _VALUE.search(quote):
+        return True
+    return len(_STATING.findall(quote)) * _WORDS_A_STATEMENT >= max(len(quote.split()), 1)
 
 
 def is_generic(evidence: Evidence) -> bool:

@@ -16,7 +16,7 @@ from evalkit.classification.judging import Heard, Judgement, hear, heed, judge
 from evalkit.classification.learned import Learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.schema import ClassificationOutput, DocumentType
-from evalkit.classification.sequence import course
+from evalkit.classification.sequence import Course, course
 from evalkit.documents.bundle import DocumentBundle
 
 _SHOWN = 5
@@ -69,6 +69,8 @@ class Why:
 
     segments: tuple[Explanation, ...]
     beginnings: tuple[Beginning, ...]
+    turns: tuple[int, ...]
+    """Pages on which a document begins because text that the model can read and text that it cannot take turns."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain JSON values."""
@@ -79,8 +81,11 @@ def why(bundle: DocumentBundle, answer: ClassificationOutput, known: Learned | N
     """What spoke in the segments of this answer, those that have pages."""
     heard = [hear(page, known=known) for page in bundle.pages]
     spans = [(max(one.start_page, 1), min(one.end_page, len(heard))) for one in answer.segments]
+    found = course(heard)
     return Why(
-        tuple(_explained(heard[first - 1 : last]) for first, last in spans if first <= last), tuple(_beginnings(heard))
+        tuple(_explained(heard[first - 1 : last]) for first, last in spans if first <= last),
+        tuple(_beginnings(found, heard)),
+        found.turns,
     )
 
 
@@ -117,8 +122,8 @@ def _reasons(judgement: Judgement, kind: DocumentType, where: dict[str, tuple[in
     yield from sorted((one for one in pulls if one.weight), key=lambda one: (-abs(one.weight), one.what))
 
 
-def _beginnings(heard: Sequence[Heard]) -> Iterator[Beginning]:
-    for join in course(heard).joins:
+def _beginnings(found: Course, heard: Sequence[Heard]) -> Iterator[Beginning]:
+    for join in found.joins:
         weights = heard[0].known.joins
         signs = [Reason(name, weights.get(name, 0.0), (join.page_num,)) for name in join.signs if weights.get(name)]
         yield Beginning(
@@ -164,6 +169,8 @@ def lines(bundle: DocumentBundle, answer: ClassificationOutput) -> Iterator[str]
     for beginning in told.beginnings:
         signs = ", ".join(f"{sign.what} {sign.weight:+.2f}" for sign in beginning.signs)
         yield f"page {beginning.page} begins a document: {min(beginning.probability, _MOST):.1%} ({signs}, and its type)"
+    for page in told.turns:
+        yield f"page {page} begins a document: text that the model can read and text that it cannot meet there"
 
 
 def _said(reason: Reason) -> str:

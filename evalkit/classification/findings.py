@@ -1,14 +1,14 @@
-"""What a verifier's model may say, and how it becomes issues.
+"""What a verifier sees in the text, computed or said by a model, and how it becomes issues.
 
-A model can add issues, never remove computed ones, and cannot say what is auto-fixable. An answer that could not be
-had is a BLOCKER: broken is not "no issues".
+What is computed is raised whichever model is asked. A model can add issues, never remove computed ones, and cannot say
+what is auto-fixable. An answer that could not be had is a BLOCKER: broken is not "no issues".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -29,12 +29,12 @@ VerifierName = Literal["V2", "V3", "V4"]
 Pages = tuple[int, int]
 """First and last page, both in."""
 
-#: The code of what each verifier's model finds.
+#: The code of what each verifier finds in the text, computed or said by a model.
 MODEL_CODE: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
 
 
 class Finding(BaseModel):
-    """One thing a verifier's model found. Flat, so that any provider's structured output can carry it."""
+    """One thing a verifier found in the text. Flat, so that any provider's structured output can carry it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -60,12 +60,16 @@ class Findings(BaseModel):
 
 
 class Verifier(Protocol):
-    """The model's part of a verifier."""
+    """The parts of a verifier that look at the text: its own features, and what a model says."""
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
     ) -> list[Question[Findings]]:
         """What it wants to know, of the whole document or of these pages."""
+        ...
+
+    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+        """What its own features answer, as issues, whichever model is asked."""
         ...
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
@@ -92,7 +96,11 @@ class VerifierQuestion(DocumentQuestion[Findings]):
         return verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
 
     def offline(self) -> Findings:
-        """What the verifier's own features say."""
+        """What the verifier's own features say; computed once."""
+        return self._found
+
+    @cached_property
+    def _found(self) -> Findings:
         found = self.computed(self.classification, self.bundle)
         return Findings(findings=tuple(finding for finding in found if _is_among(finding, self.pages)))
 
@@ -190,6 +198,28 @@ def is_failure(issue: Issue) -> bool:
     return issue.code.endswith("-AGENT-FAILED")
 
 
+def observations(agent: VerifierName, questions: Iterable[Question[Findings]]) -> list[Issue]:
+    """What can be computed of these questions, as issues numbered from ``AGENT-0001``."""
+    found = (finding for question in questions for finding in question.offline().findings)
+    return numbered(agent, issues_of(agent, found, origin="rule"))
+
+
+def added(observed: Sequence[Issue], said: Iterable[Issue]) -> list[Issue]:
+    """What a model said, without what was observed at the same place by the same code and is at least as severe.
+
+    A more severe one stays beside the observed one, which no model's words replace.
+    """
+    known: dict[tuple[object, ...], IssueSeverity] = {}
+    for issue in observed:
+        at = _place(issue)
+        known[at] = min(known.get(at, issue.severity), issue.severity, key=lambda one: one.rank)
+    return [issue for issue in said if _place(issue) not in known or issue.severity.rank < known[_place(issue)].rank]
+
+
+def _place(issue: Issue) -> tuple[object, ...]:
+    return issue.code, issue.segment_index, issue.document_type, issue.page
+
+
 def _issues(agent: VerifierName, answer: Answer[Findings]) -> Iterator[Issue]:
     if answer.value is None:
         yield agent_failed(agent, answer.failure)
@@ -197,8 +227,10 @@ def _issues(agent: VerifierName, answer: Answer[Findings]) -> Iterator[Issue]:
         yield from issues_of(agent, answer.value.findings)
 
 
-def issues_of(agent: VerifierName, findings: Iterable[Finding]) -> Iterator[Issue]:
-    """What the verifier's model found, as issues."""
+def issues_of(
+    agent: VerifierName, findings: Iterable[Finding], origin: Literal["rule", "model"] = "model"
+) -> Iterator[Issue]:
+    """What was found in the text, as issues."""
     known = {kind.value for kind in DocumentType}
     for finding in findings:
         kind = finding.document_type if finding.document_type in known else None
@@ -209,7 +241,7 @@ def issues_of(agent: VerifierName, findings: Iterable[Finding]) -> Iterator[Issu
             MODEL_CODE[agent],
             finding.severity,
             finding.message,
-            origin="model",
+            origin=origin,
             location=" → ".join(places),
             suggested_fix=finding.suggested_fix,
             segment_index=segment,

@@ -56,6 +56,11 @@ class Heard:
         """What the page alone says of the types."""
         return judge([self])
 
+    @cached_property
+    def learned_cues(self) -> tuple[Cue, ...]:
+        """The places where learned terms spoke, each for one type; looked for once, and only where they are needed."""
+        return tuple(_learned_cues(self))
+
 
 @dataclass(frozen=True)
 class Part:
@@ -214,13 +219,17 @@ def _shares(scores: Mapping[DocumentType, float]) -> tuple[float, ...]:
 
 def learned_cues(page: Heard, kind: DocumentType) -> Iterator[Cue]:
     """The places where learned terms spoke for the type, of those that speak for it more than for any other."""
-    rows = page.known.terms
-    at = list(DocumentType).index(kind)
+    return (cue for cue in page.learned_cues if cue.document_type is kind)
+
+
+def _learned_cues(page: Heard) -> Iterator[Cue]:
+    """Each learned term as a cue of the type that it speaks for most, if there is one alone."""
+    kinds, rows = list(DocumentType), page.known.terms
     reading = page.reading
     for term in terms(reading.page.text, reading.furniture):
         if term.text not in rows:
             continue
         row = rows[term.text]
-        ahead = row[at] - max(weight for place, weight in enumerate(row) if place != at)
-        if ahead > 0:
-            yield Cue(kind, "learned", "body", ahead, -1, term.start, term.end, term.text)
+        second, first = sorted(row)[-2:]
+        if first > second:
+            yield Cue(kinds[row.index(first)], "learned", "body", first - second, -1, term.start, term.end, term.text)

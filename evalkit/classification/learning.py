@@ -22,6 +22,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -103,6 +104,8 @@ _NO_TERMS = frozenset(
         "miss",
         "mrs",
         "name",
+        "usa",
+        "utc",
         "doctor",
         "www",
         "com",
@@ -420,7 +423,13 @@ def vocabulary(some: Material, rows: npt.NDArray[np.intp], least_groups: int = L
         if len(those) >= least_groups
         and barred.isdisjoint(words := term.split(" "))
         and not _SMALL_WORDS.issuperset(words)
+        and not any(map(_is_placeholder, words))
     )
+
+
+def _is_placeholder(word: str) -> bool:
+    """Letters in the order of the alphabet stand for anything: ``abc``, ``xyz``."""
+    return len(word) > 2 and all(ord(after) - ord(before) == 1 for before, after in pairwise(word))
 
 
 def _unsupported(some: Material, rows: npt.NDArray[np.intp], known: Sequence[str]) -> npt.NDArray[np.bool_]:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
-from evalkit.classification.findings import Verifier, agent_failed, is_failure
+from evalkit.classification.findings import Findings, Verifier, added, agent_failed, is_failure
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import Attempt, UsageReport, UsageTotal
@@ -77,14 +77,18 @@ class RetryOrchestrator:
         window: int | None = None,
         autofix: AutoFixEngine | None = None,
         v3: V3TrapDetector | None = None,
+        observing: bool = True,
     ) -> None:
         """``profile``: V2, V3 and V4 ask for themselves, or all in one question.
 
-        ``window``: so many characters of a document are asked about at once; None: all of it.
+        ``window``: so many characters of a document are asked about at once; None: all of it. ``observing``: what the
+        verifiers compute from the text is raised beside what the model says; without it a challenge shows what the
+        model sees by itself.
         """
         self._model = model or EmbeddedModel()
         self._profile = profile
         self._window = window
+        self._observing = observing
         self._lossless_repair = lossless_repair
         self._on_agent_failure = on_agent_failure
         self._classifier = PrimaryClassifier()
@@ -92,7 +96,8 @@ class RetryOrchestrator:
         self._v2 = V2ConsistencyChecker()
         self._v3 = v3 or V3TrapDetector()
         self._v4 = V4EvidenceQualityAssessor()
-        self._merged = MergedVerifier([self._v2, self._v3, self._v4])
+        self._verifiers: tuple[Verifier, ...] = (self._v2, self._v3, self._v4)
+        self._merged = MergedVerifier(self._verifiers)
         self._v5 = V5DecisionMaker()
         self._autofix = autofix or AutoFixEngine()
 
@@ -188,30 +193,49 @@ class RetryOrchestrator:
     async def _verify(
         self, bundle: DocumentBundle, answer: ClassificationOutput, v4: list[Issue], asked: _Asked
     ) -> list[Issue]:
-        """All issues of one round; the free part of every verifier always runs, that of V4 before."""
+        """All issues of one round; whatever is computed is raised always, that of V4 was before."""
         asked.unanswered = ()
         v1 = self._v1.validate(answer, bundle)
         v2 = self._v2.validate(answer, bundle)
         v3 = self._v3.validate(answer, bundle)
-        if _has_blocker(v1):
-            return [*v1, *v2, *v3, *v4]
+        whole = [verifier.questions(answer, bundle, (1, bundle.total_pages)) for verifier in self._verifiers]
+        observed = [
+            issue
+            for verifier, questions in zip(self._verifiers, whole, strict=True)
+            for issue in (verifier.observed(questions) if self._observing else ())
+        ]
+        said = [] if _has_blocker(v1) else await self._said(bundle, answer, whole, asked, is_sound=not _has_blocker(v2))
+        return [*v1, *v2, *v3, *v4, *observed, *added(observed, said)]
+
+    async def _said(
+        self,
+        bundle: DocumentBundle,
+        answer: ClassificationOutput,
+        whole: Sequence[list[Question[Findings]]],
+        asked: _Asked,
+        *,
+        is_sound: bool,
+    ) -> list[Issue]:
+        """What the verifiers' models say; V2's is not asked about an answer that is not sound, nor the merged one.
+
+        ``whole``: each verifier's questions about all pages.
+        """
         parts = windows(bundle, self._window)
-        computed = [*v1, *v2, *v3, *v4]
         if self._profile == "lean":
-            if _has_blocker(v2):
-                return computed
+            if not is_sound:
+                return []
             merged = await asked.ask_all(self._merged.question(answer, bundle, pages) for pages in parts)
-            return [*computed, *self._heeded(self._merged.read(merged), asked)]
-        always: list[Verifier] = [self._v3, self._v4]
-        verifiers = always if _has_blocker(v2) else [self._v2, *always]
-        said = await asyncio.gather(
-            *(
-                asked.ask_all([one for pages in parts for one in verifier.questions(answer, bundle, pages)])
-                for verifier in verifiers
-            )
-        )
-        opinions = [verifier.read(answers) for verifier, answers in zip(verifiers, said, strict=True)]
-        return [*computed, *self._heeded([issue for opinion in opinions for issue in opinion], asked)]
+            return self._heeded(self._merged.read(merged), asked)
+
+        def questions(verifier: Verifier, about_all: list[Question[Findings]]) -> list[Question[Findings]]:
+            if len(parts) == 1:
+                return about_all
+            return [one for pages in parts for one in verifier.questions(answer, bundle, pages)]
+
+        rows = list(zip(self._verifiers, whole, strict=True))[0 if is_sound else 1 :]
+        answers = await asyncio.gather(*(asked.ask_all(questions(*row)) for row in rows))
+        opinions = [verifier.read(given) for (verifier, _), given in zip(rows, answers, strict=True)]
+        return self._heeded([issue for opinion in opinions for issue in opinion], asked)
 
     def _heeded(self, opinions: Sequence[Issue], asked: _Asked) -> list[Issue]:
         """The opinions that count: with ``on_agent_failure = "ignore"`` a verifier's failure does not, but is kept in mind."""

@@ -32,7 +32,7 @@ from evalkit.classification.schema import (
     type_definitions,
 )
 from evalkit.classification.sequence import BEGINS, Join, course
-from evalkit.classification.v2_consistency import nearly_largest, tie_winner
+from evalkit.classification.v2_consistency import DOUBTS, nearly_largest, tie_winner
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import whole_words
 from evalkit.llm.model import DocumentQuestion
@@ -62,9 +62,10 @@ _PAGE_FURNITURE = re.compile(
     r"(?i)\bpage\s*\d+\s*(?:of|/)\s*\d+|\bfax(?:\s*(?:no|number|#))?\.?\s*[:#(\d]|\bMRN\b|\bmedical record (?:no|num|#)"
     r"|\bdate of birth\b|\bbirth ?date\b|\bD\.?O\.?B\b"
 )
-# A ruled or dotted line ends a passage: what stands on both sides of a blank belongs to two fields.
+# A ruled or dotted line ends a passage: what stands on both sides of a blank belongs to two fields. A sentence that is
+# wrapped is one passage: quoted from its second line on, "no / invasion" would be an invasion.
 _TITLE = "".join(rf"(?<!\b{title}\.)" for title in ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs"))
-_PASSAGE_END = re.compile(rf"(?<=[.!?]){_TITLE}\s+(?=[A-Z0-9\"(\[])|[\n\t]+|[_.]{{4,}}")
+_PASSAGE_END = re.compile(rf"(?<=[.!?]){_TITLE}\s+(?=[A-Z0-9\"(\[])|(?:\t|\n(?![ ]*[a-z])|(?<![a-z,])\n)+|[_.]{{4,}}")
 _WORD = re.compile(r"\S+")
 _LEVEL_ORDER = tuple(PresenceLevel)
 
@@ -144,7 +145,14 @@ def classify(
         segments=segments,
         document_mixture=mixture,
         vendor_signals=tuple(dict.fromkeys(name for page in heard for name in page.reading.vendors)),
-        self_evaluation=_self_evaluation(documents),
+        self_evaluation={
+            "summary": _self_evaluation(documents),
+            DOUBTS: [
+                {"page": join.page_num, "begins": round(join.probability, 2)}
+                for join in found.joins
+                if join.is_doubtful
+            ],
+        },
     )
 
 

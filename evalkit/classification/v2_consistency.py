@@ -7,13 +7,14 @@ question to a model, which is not asked where the first part found a BLOCKER.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import Any
 
 from evalkit.classification.autofix import is_repairable, sums_to_one
 from evalkit.classification.continuity import strange_beginnings
 from evalkit.classification.corroboration import contradictions
-from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, read_findings
+from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, observations, read_findings
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -29,6 +30,10 @@ from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
+
+#: Where ``self_evaluation`` names joins that the classifier is unsure of: ``[{"page": 3, "begins": 0.46}]``, ``begins`` the
+#: probability that a document begins on the page.
+DOUBTS = "doubtful_joins"
 
 #: How far the mixture may be from the page-weighted shares of the segments, per type, this distance included.
 MIXTURE_TOLERANCE = Decimal("0.05")
@@ -48,6 +53,10 @@ class V2ConsistencyChecker:
     ) -> list[Question[Findings]]:
         """The model's part: does the text of each segment match its labels?"""
         return [VerifierQuestion("V2", "V2_Internal_Consistency_Checker", classification, bundle, _seen_in_text, pages)]
+
+    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+        """What the forms of the text say against its labels and boundaries, numbered from V2-0001."""
+        return observations("V2", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""
@@ -69,6 +78,7 @@ def _faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     yield from _dominant_overall(answer)
     yield from _mixture(answer)
     yield from _presence(answer)
+    yield from _doubts(answer, total_pages)
 
 
 def _share(entry: TypePresence | MixtureEntry) -> float:
@@ -279,6 +289,30 @@ def _presence(answer: ClassificationOutput) -> Iterator[Issue]:
                 suggested_fix="Decide which of the two is right",
                 document_type=kind.value,
             )
+
+
+def _doubts(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+    """Joins of which the classifier itself says that it cannot tell whether a document begins there."""
+    told = answer.self_evaluation.get(DOUBTS) if isinstance(answer.self_evaluation, dict) else None
+    rows = [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
+    doubted: dict[int, Any] = {row["page"]: row.get("begins") for row in rows if type(row.get("page")) is int}
+    for page, chance in sorted(doubted.items(), key=lambda one: one[0]):
+        if not 1 <= page <= total_pages:
+            continue
+        is_told = isinstance(chance, int | float) and 0 <= chance <= 1
+        yield Issue.of(
+            "V2",
+            "V2-BOUNDARY-DOUBT",
+            MAJOR,
+            f"The classifier itself is unsure whether a document begins on page {page}"
+            + (f" ({chance:.0%})" if is_told else ""),
+            location="segments",
+            suggested_fix=f"Look whether page {page} goes on with the page before",
+            segment_index=next(
+                (one.segment_index for one in answer.segments if one.start_page <= page <= one.end_page), None
+            ),
+            page=page,
+        )
 
 
 def _called_not_primary(

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from evalkit.classification.corroboration import forms_of, forms_of_text, stands_in_furniture
-from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, primary_types, read_findings
+from evalkit.classification.findings import (
+    Finding,
+    Findings,
+    Pages,
+    VerifierQuestion,
+    observations,
+    primary_types,
+    read_findings,
+)
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -46,6 +54,19 @@ _REPORTED = re.compile(
     r"\b(?:showed|shows|found|described|revealed|demonstrated|was read|reads)\b",
     re.IGNORECASE,
 )
+TEACHING = 3
+"""From so many words to a reader on, a text without a patient and a day is a leaflet."""
+
+_TO_A_READER = re.compile(
+    r"(?<!thank )\byou(?:rs?|'re|'ll)?\b(?: (?:doctor|surgeon|care team|genetic counsel\w+|results?|risk|family|may|should|will|can|have))?"
+    r"|^\W*(?:what|why|how|who|when|where)\b(?: \w+)? (?:is|are|do|does|can|will|should|happens|causes)\b[^\n]{0,80}\?",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OF_SOMEBODY = re.compile(
+    r"\b(?:patient(?: name)?|name|DOB|date of birth|MRN|accession|specimen id|collected|received|reported|date)\b[ #.]*:"
+    r"|\b\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b|\b\d{4}-\d{2}-\d{2}\b",
+    re.IGNORECASE,
+)
 _IN_QUOTES = re.compile(r"[\"“]([^\"”]{15,600})[\"”]")
 
 
@@ -64,6 +85,10 @@ class V3TrapDetector:
     ) -> list[Question[Findings]]:
         """The model's part: traps that only show in context."""
         return [VerifierQuestion("V3", "V3_Trap_Detector", classification, bundle, self._seen_in_context, pages)]
+
+    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+        """Traps that show in the text's forms, numbered from V3-0001."""
+        return observations("V3", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""
@@ -89,6 +114,7 @@ class V3TrapDetector:
         for boilerplate in self._traps.boilerplate:
             yield from _method_as_result(boilerplate, answer, bundle)
         yield from _quoted_as_report(answer, bundle)
+        yield from _taught_as_report(answer, bundle)
 
 
 def _genomic_claim(answer: ClassificationOutput) -> str | None:
@@ -405,3 +431,28 @@ def _quoted_as_report(answer: ClassificationOutput, bundle: DocumentBundle) -> I
                 quote=quote,
                 suggested_fix=f"Reclassify as '{NOTE.value}', with {kind.value} EMBEDDED_RAW or MENTION_ONLY",
             )
+
+
+def _taught_as_report(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    """A leaflet that explains a test or an illness to whoever reads it, claimed as somebody's report."""
+    for segment, kind in primary_types(answer):
+        if kind not in REPORT_TYPES:
+            continue
+        pages = list(bundle.between(segment.start_page, segment.end_page))
+        if any(page.identifiers or _OF_SOMEBODY.search(page.text) for page in pages):
+            continue
+        found = [(page, words.group()) for page in pages for words in _TO_A_READER.finditer(page.text)]
+        if len(found) < TEACHING:
+            continue
+        page, quote = found[0]
+        yield Finding(
+            reasoning="The text speaks to its reader, and names neither a patient nor a day.",
+            severity=MAJOR,
+            message=f"Segment {segment.segment_index} seems to explain a test or an illness to patients, "
+            f"but is claimed as {kind.value}",
+            segment_index=segment.segment_index,
+            document_type=kind.value,
+            page=page.page_num,
+            quote=quote,
+            suggested_fix=f"Check whether it is a leaflet, which is '{DocumentType.OTHER.value}'",
+        )

@@ -10,7 +10,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evalkit.classification.corroboration import weak_evidence
-from evalkit.classification.findings import Findings, Pages, VerifierQuestion, primary_types, read_findings
+from evalkit.classification.findings import (
+    Findings,
+    Pages,
+    VerifierQuestion,
+    observations,
+    primary_types,
+    read_findings,
+)
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import Located, Locator
@@ -53,6 +60,10 @@ class V4EvidenceQualityAssessor:
     ) -> list[Question[Findings]]:
         """The model's part: relevance, weight, and confidence out of line with the evidence."""
         return [VerifierQuestion("V4", "V4_Evidence_Quality_Assessor", classification, bundle, weak_evidence, pages)]
+
+    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+        """Types that rest on quotes which are no evidence, numbered from V4-0001."""
+        return observations("V4", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""

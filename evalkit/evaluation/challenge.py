@@ -289,7 +289,7 @@ async def _conduct(
     problems: list[str] = []
     left_out: list[str] = []
     async with Asking(given) as asking:
-        checks = orchestrator(given, asking)
+        checks = orchestrator(given, asking, observing=False)  # what is computed would hide that a model sleeps
         at_once = given.calls_in_flight if asking.is_remote else 1
         folders, pdfs = _sorted_out(paths)
         cleans = [clean for folder in folders for clean in accepted(folder, problems)]

@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
+from evalkit.classification.findings import MODEL_CODE
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -52,6 +53,7 @@ _QUOTES = 2
 """So many quotes support a segment that nobody has quoted anything for."""
 
 _FAILED = frozenset(f"{agent}-AGENT-FAILED" for agent in ("V2", "V3", "V4"))
+_SEEN = frozenset(MODEL_CODE.values())
 
 _Segments = tuple[Segment, ...]
 _Planted = tuple[_Segments, Fault]
@@ -407,15 +409,15 @@ def _codes(issues: Sequence[Issue]) -> Counter[str]:
 
 
 def _kept(packet: SMEPacket, answer: ClassificationOutput, fault: Fault) -> Iterator[Issue]:
-    """What was said about the document that no check can compute again, as far as it is not about the fault."""
+    """What was seen in the text or said of it, as far as it is not about the fault: it is not looked for again."""
     agents = packet.classification.segments if packet.classification else ()
     before, after = ({one.segment_index: _drawn(one) for one in each} for each in (agents, answer.segments))
     for issue in packet.open_issues:
         place = issue.segment_index
         is_elsewhere = issue.page is not None and not fault.start_page <= issue.page <= fault.end_page
         still_fits = is_elsewhere if place is None else place in after and before.get(place) == after[place]
-        is_told = issue.origin == "model" and issue.agent != "classifier" and still_fits
-        if issue.agent == "reader" or is_told or issue.code in _FAILED:
+        is_seen = issue.code in _SEEN and still_fits
+        if issue.agent == "reader" or is_seen or issue.code in _FAILED:
             yield issue
 
 

@@ -31,6 +31,7 @@ from evalkit.classification.corroboration import (
     contradictions,
     forms_of,
     is_generic,
+    states,
     weak_evidence,
 )
 from evalkit.classification.schema import DocumentType, Evidence
@@ -163,6 +164,36 @@ WITHOUT_THE_USUAL_FORMS = {
         "Endocervical component present.\nInterpretation: Negative for intraepithelial lesion or malignancy.\n"
         "HPV high risk: not detected.\nScreened by C. Ward, cytotechnologist, at the main laboratory",
     ),
+    "drug response": (
+        GENOMIC,
+        "PHARMACOGENOMICS\nGene, diplotype and phenotype\nCYP2C19 *1/*17 rapid metabolizer\nCYP2D6 *4/*4 poor metabolizer\n"
+        "Codeine should be avoided; clopidogrel may be given at the usual dose. Other medicines of these enzymes are listed below.",
+    ),
+    "expression score": (
+        GENOMIC,
+        "BREAST RECURRENCE SCORE\nThe recurrence score is derived from gene expression of tumor tissue by RT-PCR.\n"
+        "Recurrence Score: 24. Benefit of chemotherapy cannot be excluded at this age; endocrine treatment is of use.",
+    ),
+    "shave of skin": (
+        PATHOLOGY,
+        "DERMATOPATHOLOGY\nBack, shave: Seborrheic keratosis, irritated.\nGross: A piece of gray skin, 8 x 5 mm, bisected, "
+        "all embedded.\nMicroscopic: Acanthosis with horn cysts; no atypia is seen in the levels. The base is not in the plane.",
+    ),
+    "post mortem": (
+        PATHOLOGY,
+        "POSTMORTEM EXAMINATION\nThe body is that of an elderly man. The heart weighs 480 g; the coronary arteries are calcified. "
+        "Microscopic sections show fibrosis. Cause of death: chronic ischemia of the heart.",
+    ),
+    "heart by ultrasound": (
+        RADIOLOGY,
+        "TRANSTHORACIC ECHOCARDIOGRAM\nLVIDd 4.9 cm, EF 60%, RVSP 28 mmHg. Aortic valve: trileaflet, opens well. Mitral valve: "
+        "trace regurgitation. The atria are of usual size. No pericardial fluid is there. Rhythm is regular throughout.",
+    ),
+    "veins": (
+        RADIOLOGY,
+        "LEFT LEG VENOUS STUDY\nThe common femoral and popliteal veins compress and show phasic flow with respiration. The calf is "
+        "soft. No deep thrombus down to the ankle. The great saphenous is small. The other side was not looked at today.",
+    ),
     "negative panel": (
         GENOMIC,
         "HEREDITARY CANCER PANEL\nAcme Genomics\nRESULT: NEGATIVE\nNo pathogenic variants were identified in the 47 "
@@ -197,7 +228,8 @@ def test_a_culture_is_evidence_of_other() -> None:
         ("Thank you for allowing us to take part in this patient's care.", True),
         ("Electronically signed on 01/02/2024 at 14:45.", True),
         ("Parking is available behind the main building.", True),
-        ("SURGICAL PATHOLOGY REPORT", False),
+        ("SURGICAL PATHOLOGY REPORT", True),
+        ("SURGICAL PATHOLOGY REPORT: invasive carcinoma", False),
         ("The caliceal system shows no stones; kidneys are normal.", False),
         ("Margins are negative.", False),
     ],
@@ -219,17 +251,68 @@ def test_what_an_administrative_page_calls_itself_is_evidence_of_other(title: st
 
 @pytest.mark.parametrize("in_the_body", [False, True])
 def test_a_type_cannot_rest_on_the_header_of_the_page(in_the_body: bool) -> None:
-    header = "Pine Hill Hospital, Department of Pathology"
+    header = "Pine Hill Hospital is the place of all pathology"
     text = f"{header}\nMargins are negative." + (f"\nReviewed by {header}" if in_the_body else "")
     value = read(one_segment(PATHOLOGY, 1, evidence(header, 1)))
     found = list(weak_evidence(value, document(page(1, text, furniture=[header]))))
     assert [one.severity for one in found] == ([] if in_the_body else ["MAJOR"])
 
 
+STATED = (
+    "Margins are negative.",
+    "no residual tumour",
+    "Nodular basal cell carcinoma, deep edge involved",
+    "Diagnosis: melanoma",
+    "Tumor size 2.3 cm",
+    "EGFR p.Leu858Arg",
+    "BRAF V600E",
+    "disc protrusion L4-L5",
+    "kein Anhalt auf Tumor",
+    "The report is signed and the specimen of the patient was received in the department of pathology on the same day",
+)
+NOT_STATED = (
+    "SURGICAL PATHOLOGY REPORT",
+    "Department of Radiology",
+    "FINAL DIAGNOSIS:",
+    "Specimen\nMargin\nCarcinoma",
+    "BRCA1 TP53 KRAS EGFR gene panel",
+    "pathology specimen margin carcinoma biopsy gross microscopic diagnosis invasion lymph node stage grade tissue",
+    "radiology ct mri findings impression technique contrast negative axial image opacity nodule effusion lung chest liver",
+)
+
+
+@pytest.mark.parametrize(("quote", "says"), [*((one, True) for one in STATED), *((one, False) for one in NOT_STATED)])
+def test_a_title_or_a_list_of_words_states_nothing(quote: str, says: bool) -> None:
+    assert states(quote) is says
+    (kind,) = [PATHOLOGY]
+    found = list(weak_evidence(read(one_segment(kind, 1, evidence(quote, 1))), document(quote)))
+    assert bool(found) or says
+    # A form is known by its title, and beside a finding a title does no harm.
+    assert not any(
+        "list of words" in one.message
+        for one in weak_evidence(read(one_segment(OTHER, 1, evidence(quote, 1))), document(quote))
+    )
+    beside = one_segment(kind, 1, evidence(quote, 1), evidence(TEXTS[kind][:60], 1))
+    assert not any("list of words" in one.message for one in weak_evidence(read(beside), document(quote, TEXTS[kind])))
+
+
+MEDICINES = (
+    "MEDICATION LIST\nMetformin 500 mg tablet one tablet by mouth twice daily\nLisinopril 10 mg tablet every morning\n"
+    "Atorvastatin 40 mg at bedtime\nAspirin 81 mg chewable one daily\nLevothyroxine 75 mcg one daily before breakfast"
+)
+
+
+def test_a_list_of_medicines_is_no_note_and_a_note_with_medicines_is_one() -> None:
+    assert list(contradictions(read(one_segment(OTHER, 1)), document(MEDICINES))) == []
+    note = f"PROGRESS NOTE\n{TEXTS[NOTE]}\n{MEDICINES}\nAssessment: stable. Follow up in 3 months."
+    assert list(contradictions(read(one_segment(NOTE, 1)), document(note))) == []
+    assert list(contradictions(read(one_segment(OTHER, 1)), document(note))) != []
+
+
 def test_what_a_sign_needs_is_in_all_that_it_finds() -> None:
     """Only for speed: with and without it every page counts the same."""
     texts = [one.text for bundle in planted_pages(0, 12) for one in bundle.pages] + list(TEXTS.values())
-    texts += [text for _, text in WITHOUT_THE_USUAL_FORMS.values()]
+    texts += [text for _, text in WITHOUT_THE_USUAL_FORMS.values()] + [MEDICINES]
     found = 0
     for sign in SIGNS:
         for text in texts:

@@ -76,7 +76,7 @@ def test_the_shipped_file_is_small_and_has_no_names() -> None:
     assert all(count >= 3 for count in learned().learned_from.values())
     words = {word for term in learned().terms for word in term.split()}
     assert not words & given_names()
-    assert not words & {"january", "smith", "monday", "john"}
+    assert not words & {"january", "smith", "monday", "john", "usa", "abc", "abcd", "xyz"}
 
 
 @pytest.mark.parametrize(
@@ -248,6 +248,14 @@ def test_common_given_names_are_not_learned_however_they_are_written() -> None:
     data, _, _ = learn([*made_up(), *headed], {"types": 0.5})
     assert "walks" in data["terms"]
     assert not any("alice" in term for term in data["terms"])
+
+
+def test_what_stands_for_anything_is_not_learned() -> None:
+    headed = [Example(f"h{n}", NOTE, "abc clinic, abcd street, usa. walks defend", f"h{n}") for n in range(8)]
+    data, _, _ = learn([*made_up(), *headed], {"types": 0.5})
+    words = {word for term in data["terms"] for word in term.split()}
+    assert {"walks", "defend"} <= words
+    assert not words & {"abc", "abcd", "usa"}
 
 
 def test_names_are_words_with_a_capital_letter_inside_sentences() -> None:

@@ -23,6 +23,7 @@ from builders import (
     edited,
     evidence,
     finding,
+    one_segment,
     page,
     read,
     without,
@@ -31,10 +32,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
+from evalkit.classification.findings import Finding
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, fingerprint
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue
+from evalkit.llm.model import A, Answer, Model, Question
 
 ALL = ["V2", "V3", "V4"]
 COUNT_WRONG = {"number_of_segments": 3}
@@ -44,8 +47,17 @@ SHARES_WRONG = {"segments.0.segment_composition.0.segment_share": 0.91}
 MIXTURE_WRONG = {"document_mixture.0.overall_share": 0.5237}
 
 
+class Silent:
+    """A model that finds nothing, whoever asks."""
+
+    name = "silent"
+
+    async def ask(self, question: Question[A]) -> Answer[A]:
+        return Answer(question, question.answer_type.model_validate({"findings": []}))
+
+
 def evaluate(
-    model: CountingModel | None = None,
+    model: Model | None = None,
     supplied: Any = None,
     *,
     bundle: DocumentBundle | None = None,
@@ -343,8 +355,8 @@ def test_one_question_that_is_not_answered_leaves_three_verifiers_unanswered() -
 def test_ignoring_failures_ignores_no_computed_issue() -> None:
     claimed = edited(doc2_6_answer(), {"segments.0.segment_composition.0.top_evidence": [evidence("never said so", 2)]})
     outcome = evaluate(CountingModel(failing=ALL), claimed, on_agent_failure="ignore")
-    assert codes(outcome.issues) == ["V4-QUOTE-ABSENT"]
-    assert outcome.evidence_quality_score == 0.7
+    assert codes(outcome.issues) == ["V4-EVIDENCE-WEAK", "V4-QUOTE-ABSENT"]
+    assert outcome.evidence_quality_score == 0.55
 
 
 @pytest.mark.parametrize("on_agent_failure", ["escalate", "ignore"])
@@ -560,6 +572,74 @@ def test_huge_claims_end_with_a_person_in_good_time(changes: Json) -> None:
 
 
 # --------------------------------------------------------------------------------------- ruling 15: only adding
+
+# ----------------------------------------------------------------------------------------------- what is observed
+
+
+BLOODS = "CBC with differential\nWBC 8.2 4.0-11.0\nHemoglobin 13.4 12.0-16.0\nPlatelets 240 150-400\nGlucose 92 70-99"
+WRONG_LABEL = one_segment(GENOMIC, 1, evidence("WBC 8.2 4.0-11.0", 1))
+WEAK = one_segment(GENOMIC, 1, evidence("See attached results", 1))
+OBSERVED = {
+    "V2": (BLOODS, WRONG_LABEL, "V2-SEMANTIC"),
+    "V3": ("Quest Diagnostics\nVariant c.5266dupC was found", one_segment(GENOMIC, 1, evidence("c.5266dupC was found", 1)), "V3-CONTEXT"),
+    "V4": ("See attached results\nBRCA1 c.5266dupC, pathogenic", WEAK, "V4-EVIDENCE-WEAK"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["full", "lean"])
+@pytest.mark.parametrize(("text", "claimed", "code"), OBSERVED.values(), ids=OBSERVED)
+def test_what_is_computed_from_the_text_is_raised_whatever_the_model_says(
+    text: str, claimed: Json, code: str, profile: str
+) -> None:
+    silent = evaluate(Silent(), claimed, bundle=document(text), profile=profile)
+    embedded = evaluate(None, claimed, bundle=document(text), profile=profile)
+    assert decided(silent)[0] == "ESCALATE_TO_SME"
+    assert [(issue.code, issue.origin) for issue in silent.issues if issue.code == code] == [(code, "rule")]
+    assert silent.issues == embedded.issues
+    assert silent.verdict == embedded.verdict
+    assert silent.evidence_quality_score == embedded.evidence_quality_score
+
+
+def test_the_embedded_model_says_nothing_twice() -> None:
+    """Its answer and what is observed are the same: asked alone it says as much, as a model's."""
+    for text, claimed, _ in OBSERVED.values():
+        observed, said = (evaluate(None, claimed, bundle=document(text), observing=which) for which in (True, False))
+        assert [issue.model_dump(exclude={"origin"}) for issue in observed.issues] == [
+            issue.model_dump(exclude={"origin"}) for issue in said.issues
+        ]
+        assert observed.usage == said.usage
+
+
+@pytest.mark.parametrize("changes", [COUNT_WRONG, {"segments.0.end_page": 9}])
+def test_what_is_computed_from_the_text_is_raised_beside_a_blocker_of_v1(changes: Json) -> None:
+    model = CountingModel()
+    outcome = evaluate(model, edited(WRONG_LABEL, changes), bundle=document(BLOODS))
+    assert "V2-SEMANTIC" in codes(outcome.issues)
+    assert model.asked == []
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (finding("MAJOR", page=2, segment_index=1, document_type=GENOMIC), [("MAJOR", "rule")]),
+        (finding("MINOR", page=2, segment_index=1, document_type=GENOMIC), [("MAJOR", "rule")]),
+        (
+            finding("BLOCKER", page=2, segment_index=1, document_type=GENOMIC),
+            [("MAJOR", "rule"), ("BLOCKER", "model")],
+        ),
+        (finding("MAJOR", page=1, segment_index=1, document_type=GENOMIC), [("MAJOR", "rule"), ("MAJOR", "model")]),
+        (finding("MAJOR", segment_index=1), [("MAJOR", "rule"), ("MAJOR", "model")]),
+    ],
+)
+def test_what_a_model_says_of_an_observed_place_counts_where_it_is_worse(
+    said: Finding, expected: list[tuple[str, str]]
+) -> None:
+    claimed = one_segment(GENOMIC, 2, evidence("WBC 8.2 4.0-11.0", 2))
+    model = CountingModel(findings={"V2": [said]})
+    outcome = evaluate(model, claimed, bundle=document("Results", BLOODS))
+    found = [(str(issue.severity), issue.origin) for issue in outcome.issues if issue.code == "V2-SEMANTIC"]
+    assert found == expected
+
 
 SOFTNESS = ["ESCALATE_TO_SME", "AUTO_ACCEPT"]
 OPINIONS = st.dictionaries(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 import time
@@ -25,6 +26,7 @@ from evalkit.classification.schema import (
     TypePresence,
 )
 from evalkit.classification.sequence import course
+from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.documents.ingest import read
 from evalkit.llm.embedded import EmbeddedModel
@@ -682,6 +684,22 @@ def begins(before: list[str], after: list[str]) -> float:
     """How probable it is that a document begins on the second of these pages."""
     (join,) = course([hear(page) for page in make_bundle(before, after).pages]).joins
     return join.probability
+
+
+def test_a_join_that_nobody_can_tell_is_a_persons() -> None:
+    doubted = 0
+    for before, after in itertools.permutations(list(TEXT_OF.values())[::3], 2):
+        bundle = make_bundle(before, after)
+        answer = classify(bundle)
+        told = answer.self_evaluation["doubtful_joins"]
+        unsure = [
+            join for join in course([hear(page) for page in bundle.pages]).joins if 0.35 <= join.probability <= 0.85
+        ]
+        assert [(one["page"], one["begins"]) for one in told] == [(2, round(join.probability, 2)) for join in unsure]
+        found = [issue.code for issue in V2ConsistencyChecker().validate(answer, bundle)]
+        assert ("V2-BOUNDARY-DOUBT" in found) is bool(unsure)
+        doubted += len(unsure)
+    assert doubted > 0
 
 
 def test_what_speaks_for_and_against_a_new_document() -> None:

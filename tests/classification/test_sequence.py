@@ -6,13 +6,16 @@ import itertools
 import math
 
 import pytest
-from builders import page
+from builders import document, page
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.judging import hear
+from evalkit.classification.explanation import lines, why
+from evalkit.classification.judging import hear, learned_cues
 from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import read_page
+from evalkit.classification.primary_classifier import classify
+from evalkit.classification.schema import DocumentType
 from evalkit.classification.sequence import SIGNS, begin_probabilities, course, join_signs
 from evalkit.documents.bundle import Block, Identifier, Page
 
@@ -199,3 +202,29 @@ def test_a_block_of_furniture_alone_is_a_thin_page() -> None:
     found = course([hear(page(1, MRI)), hear(thin), hear(page(3, SKIN))])
     assert found.runs == ((0, 2), (2, 3))
     assert [join.page_num for join in found.joins] == [3]
+
+
+def test_where_what_cannot_be_read_begins_and_ends_is_told() -> None:
+    """A page in another language is no part of the report beside it, and ``show --why`` names it."""
+    foreign = "患者主诉头痛两周检查未见异常建议随访" * 30
+    bundle = document(MRI, foreign, MRI)
+    found = course([hear(one) for one in bundle.pages])
+    assert found.turns == (2, 3)
+    assert [start for start, _ in found.runs] == [0, 1, 2]
+    answer = classify(bundle)
+    assert why(bundle, answer).turns == (2, 3)
+    assert why(bundle, answer).to_json()["turns"] == (2, 3)
+    said = [line for line in lines(bundle, answer) if "cannot meet" in line]
+    assert [line.split(" begins")[0] for line in said] == ["page 2", "page 3"]
+    assert why(document(MRI, SKIN), classify(document(MRI, SKIN))).turns == ()
+
+
+def test_each_learned_term_speaks_for_the_type_that_it_speaks_for_most() -> None:
+    heard = hear(page(1, NOTE))
+    by_kind = [list(learned_cues(heard, kind)) for kind in DocumentType]
+    assert sum(map(len, by_kind)) == len(heard.learned_cues) > 0
+    for kind, some in zip(DocumentType, by_kind, strict=True):
+        for cue in some:
+            row = heard.known.terms[cue.term]
+            assert max(zip(row, DocumentType, strict=True))[1] is kind
+            assert cue.weight == pytest.approx(sorted(row)[-1] - sorted(row)[-2])

@@ -9,6 +9,7 @@ import asyncio
 
 import pytest
 from builders import (
+    DOC2_6,
     EMBEDDED_RAW,
     GENOMIC,
     NO_EVIDENCE,
@@ -191,7 +192,8 @@ def test_slide_8_successful_auto_fix() -> None:
         overall=GENOMIC,
         shares=dict(zip(IN_SLIDE_ORDER, [0.472, 0.283, 0.095, 0.075, 0.075], strict=True)),
     )
-    outcome = asyncio.run(RetryOrchestrator(CountingModel()).evaluate(doc2_6(), claimed))
+    as_one = document(*DOC2_6[:5], "as told by letter. The patient reports no pain", *DOC2_6[6:])
+    outcome = asyncio.run(RetryOrchestrator(CountingModel()).evaluate(as_one, claimed))
     first, second = outcome.attempts
     assert (first.decision, second.decision) == ("AUTO_RETRY", "AUTO_ACCEPT")
     (repair,) = first.repairs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from builders import (
     GENOMIC,
@@ -258,6 +260,31 @@ def test_a_wrong_sum_is_not_reported_a_second_time_as_a_wrong_mixture() -> None:
 
 
 # ------------------------------------------------------------------------------------------- the model's part
+
+
+@pytest.mark.parametrize(
+    ("told", "pages"),
+    [
+        ({"doubtful_joins": [{"page": 6, "begins": 0.46}]}, [6]),
+        ({"doubtful_joins": [{"page": 7, "begins": 0.5}, {"page": 6, "begins": "perhaps"}, {"page": 7}]}, [6, 7]),
+        ({"doubtful_joins": []}, []),
+        ({"doubtful_joins": [{"page": 0}, {"page": 9}, {"page": 10**12}, {"page": True}, {"page": "6"}, 6, None]}, []),
+        ({"doubtful_joins": {"page": 6}}, []),
+        ({"certain": True}, []),
+        ("unsure of page 6", []),
+        (None, []),
+    ],
+)
+def test_where_the_classifier_doubts_a_join_itself_a_person_looks(told: Any, pages: list[int]) -> None:
+    found = faults(edited(doc2_6_answer(), {"self_evaluation": told}))
+    assert [(one.code, one.severity, one.page) for one in found] == [("V2-BOUNDARY-DOUBT", "MAJOR", at) for at in pages]
+    assert not any(one.auto_fixable for one in found)
+    assert [one.segment_index for one in found] == [2] * len(pages)
+
+
+def test_a_doubt_says_how_probable_the_beginning_is() -> None:
+    (found,) = faults(edited(doc2_6_answer(), {"self_evaluation": {"doubtful_joins": [{"page": 6, "begins": 0.46}]}}))
+    assert found.message == "The classifier itself is unsure whether a document begins on page 6 (46%)"
 
 
 def test_the_question_holds_the_claims_and_the_complete_text_of_every_page() -> None:

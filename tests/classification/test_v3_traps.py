@@ -617,3 +617,34 @@ def test_empty_lines_cost_no_time() -> None:
     for row in shipped_traps().addressed_to_model:
         assert not row.matches(text)
     assert time.process_time() - began < 2
+
+
+LEAFLETS = (
+    "Understanding your genetic test\nWhat does a positive result mean?\nA pathogenic variant raises the risk of cancer.\n"
+    "Your doctor can explain what the result means for you.",
+    "Preparing for your scan\nYou may be given contrast. You should not eat for four hours. A radiologist reads the images.",
+    "What is a biopsy?\nA pathologist looks at tissue under a microscope.\nHow long does it take?\nAbout a week. Ask your surgeon.",
+)
+NO_LEAFLETS = (
+    "Patient: Ada Brook  Accession: G25-11\nA pathogenic variant was found. What this means for you: your risk is raised. Ask your doctor.",
+    "BRCA2 c.5946delT, pathogenic. Thank you for sending this specimen. Thank you for your trust. Thank you.",
+    "Report of 03/04/2025\nYour doctor has your result. You may call us. Your variant is c.68_69del.",
+    "The margins are negative. Gleason 3 + 4. If you have questions, call the laboratory.",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "fires"), [*((one, True) for one in LEAFLETS), *((one, False) for one in NO_LEAFLETS)]
+)
+@pytest.mark.parametrize("kind", [GENOMIC, PATHOLOGY, RADIOLOGY])
+def test_a_leaflet_is_nobodys_report(text: str, fires: bool, kind: str) -> None:
+    bundle = document(text)
+    said = [one.message for one in observed(one_segment(kind, 1, evidence(text[:40], 1)), bundle)]
+    assert any("explain a test or an illness" in one for one in said) is fires
+    for other in (OTHER, NOTE):
+        assert not any("explain" in one.message for one in observed(one_segment(other, 1), bundle))
+
+
+def observed(value: Json, bundle: DocumentBundle) -> list[Issue]:
+    detector = V3TrapDetector()
+    return detector.observed(detector.questions(read(value), bundle))

@@ -106,7 +106,7 @@ def test_what_a_model_said_stays_where_it_still_fits() -> None:
     segments = [(1, 2, TYPES[0]), (3, 5, TYPES[1])]
     bundle, agent = made(segments)
     about = [
-        Build.issue(f"V2-000{at}", "MAJOR", code="V2-SEMANTIC", origin="model", segment_index=at, page=start)
+        Build.issue(f"V2-000{at}", "MAJOR", code="V2-SEMANTIC", origin="rule", segment_index=at, page=start)
         for at, (start, *_) in enumerate(segments, 1)
     ]
     packet = Build.packet(Build.result(agent, about), bundle)

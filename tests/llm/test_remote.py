@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from builders import codes, doc2_6, doc2_6_answer, edited
+from builders import GENOMIC, codes, doc2_6, doc2_6_answer, document, edited, evidence, one_segment
 from servers import gemini
 from servers.gemini import Call, Fault, GeminiServer
 
@@ -144,6 +144,26 @@ def test_findings_that_do_not_fit_are_never_no_findings(fault: Fault, role: str)
     else:
         assert {issue.origin for issue in outcome.issues} == {"model"}
         assert all(issue.issue_id.startswith(issue.agent) for issue in outcome.issues)
+
+
+@pytest.mark.parametrize("profile", ["full", "lean"])
+def test_a_model_that_finds_nothing_silences_nothing_that_is_computed(profile: str) -> None:
+    """A blood panel that is called a genomic report: the forms of the text say so, whatever the model answers."""
+    bundle = document("CBC with differential\nWBC 8.2 4.0-11.0\nHemoglobin 13.4 12.0-16.0\nPlatelets 240 150-400")
+    claimed = one_segment(GENOMIC, 1, evidence("WBC 8.2 4.0-11.0", 1))
+
+    async def outcome_of(model: LanguageModel) -> Outcome:
+        try:
+            return await RetryOrchestrator(model, profile=profile).evaluate(bundle, claimed)  # type: ignore[arg-type]
+        finally:
+            await model.close()
+
+    with GeminiServer(lambda call: NOTHING_FOUND) as server:
+        outcome = asyncio.run(outcome_of(asked(server)))
+        assert {call.role for call in server.calls} == ({"verifier"} if profile == "lean" else {"V2", "V3", "V4"})
+    assert outcome.verdict.decision == "ESCALATE_TO_SME"
+    assert codes(outcome.issues) == ["V2-SEMANTIC", "V4-EVIDENCE-WEAK"]
+    assert {issue.origin for issue in outcome.issues} == {"rule"}
 
 
 def test_a_provider_that_asks_to_wait_longer_than_there_is_time_is_not_waited_for() -> None:
