@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from evalkit.classification import backtracking
 from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.schema import type_definitions
 from evalkit.classification.trap_examples import given_up, wrong_examples
-from evalkit.classification.traps import Trap, read_traps, shipped_traps, traps_of
+from evalkit.classification.traps import read_traps, shipped_traps, traps_of
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
@@ -132,21 +131,12 @@ def _traps(path: str | None) -> list[Check]:
         own = read_traps(Path(path).read_text("utf-8"), path)
     except EvalkitError as error:
         return [Check("own traps", False, error.message, error.remedy)]
-    if slow := next(filter(None, map(_slow, own.rows)), None):
-        return [Check("own traps", False, f"{path}: {slow}", "Bound its repeats, as in [^.\\n]{0,40}, and try again.")]
     if wrong := wrong_examples(traps):
         more = f" and {len(wrong) - 3} more" * (len(wrong) > 3)
         return [Check("own traps", False, f"{path}: {'; '.join(wrong[:3])}{more}", "Correct these rows or examples.")]
     examples = sum(len(row.fires) + len(row.silent) for row in own.rows)
     found = f"{path}: {len(own.rows)} rows, {examples} examples, version {own.version}"
     return [Check("own traps", True, "; ".join([found, *given_up(shipped_traps(), own)]))]
-
-
-def _slow(row: Trap) -> str | None:
-    """What takes too long in this row, if anything does."""
-    texts = [text for one in (*row.fires, *row.silent) for text in (one.page, one.hidden, one.quote or "") if text]
-    patterns = (one for one in row.patterns if not backtracking.is_quick(one, texts))
-    return next((f"{row.id}: {one!r} took more than {backtracking.SECONDS:g} s on a page" for one in patterns), None)
 
 
 def _output(folder: Path) -> Check:

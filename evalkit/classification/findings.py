@@ -6,6 +6,7 @@ what is auto-fixable. An answer that could not be had is a BLOCKER: broken is no
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -21,9 +22,12 @@ from evalkit.classification.schema import (
     type_definitions,
 )
 from evalkit.documents.bundle import DocumentBundle
+from evalkit.errors import UsageError
 from evalkit.issue import Agent, Issue, IssueSeverity, numbered
 from evalkit.llm.model import Answer, DocumentQuestion, Question
 from evalkit.llm.prompts import as_json, fenced, fenced_claims, render
+
+log = logging.getLogger(__name__)
 
 VerifierName = Literal["V2", "V3", "V4"]
 Pages = tuple[int, int]
@@ -199,8 +203,18 @@ def is_failure(issue: Issue) -> bool:
 
 
 def observations(agent: VerifierName, questions: Iterable[Question[Findings]]) -> list[Issue]:
-    """What can be computed of these questions, as issues numbered from ``AGENT-0001``."""
-    found = (finding for question in questions for finding in question.offline().findings)
+    """What can be computed of these questions, as issues numbered from ``AGENT-0001``.
+
+    What cannot be computed, because a site's expression takes too long or through a defect of ours, is a BLOCKER.
+    """
+    try:
+        found = [finding for question in questions for finding in question.offline().findings]
+    except UsageError as error:
+        return [agent_failed(agent, error.message)]
+    except Exception as error:  # noqa: BLE001 - it must escalate the case, not end the run
+        # Without the traceback: its message could quote the document.
+        log.error("what %s computes failed with %s", agent, type(error).__name__)  # noqa: TRY400
+        return [agent_failed(agent, f"computing failed ({type(error).__name__})")]
     return numbered(agent, issues_of(agent, found, origin="rule"))
 
 

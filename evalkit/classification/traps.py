@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
@@ -12,9 +11,10 @@ from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal
 
+import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evalkit.classification import backtracking
+from evalkit.classification.expressions import compiled, search, try_out
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.errors import UsageError
 from evalkit.grounding.normalise import canonical_text
@@ -59,8 +59,8 @@ def _fillable(text: str) -> str:
 
 def _compiles(pattern: str) -> str:
     try:
-        expression = _expression(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
+        expression = compiled(pattern)
+    except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
     if any(not found.group() for text in ("", "Ab 1.\n") for found in expression.finditer(text)):
         raise ValueError("it finds nothing at all in any text; say at least one letter that must be there")
@@ -71,11 +71,6 @@ def _has_letters(text: str) -> str:
     if not plain(text):
         raise ValueError("it has no letter and no digit, and would be in every text; leave it away")
     return text
-
-
-@lru_cache(maxsize=1024)
-def _expression(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
 
 
 _Text = Annotated[str, AfterValidator(_fillable)]
@@ -195,8 +190,7 @@ class _Named(Trap):
 
     def search(self, text: str) -> str | None:
         """The first place in the text, as it is written there."""
-        found = _expression(self.pattern).search(text)
-        return found.group() if found else None
+        return search(self.pattern, text)
 
     def matches(self, text: str) -> bool:
         """Whether the text holds it."""
@@ -280,10 +274,9 @@ class Boilerplate(Trap):
 
     def found(self, text: str) -> list[str]:
         """The phrases in the text, as it writes them; none where it says a result."""
-        if any(_expression(one).search(text) for one in self.results):
+        if any(search(one, text) is not None for one in self.results):
             return []
-        found = (_expression(one).search(text) for one in self.phrases)
-        return [match.group() for match in found if match]
+        return [found for one in self.phrases if (found := search(one, text)) is not None]
 
 
 class HiddenText(Trap):
@@ -381,15 +374,14 @@ def traps_of(path: str | None) -> Traps:
 
 
 def _check_expressions(own: Traps, path: str) -> None:
-    """UsageError naming the row of an expression that some text would keep busy for hours: it would stop every run."""
+    """UsageError naming the row of an expression that some text keeps busy: it would hold up every run."""
     for row in own.rows:
+        texts = [text for one in (*row.fires, *row.silent) for text in (one.page, one.hidden, one.quote or "") if text]
         for pattern in row.patterns:
             try:
-                backtracking.check(pattern)
-            except backtracking.Endless as error:
-                raise UsageError(
-                    f"{path}: {row.id}: {pattern!r} may take forever: {error}", code="TRAPS", remedy="Correct that row."
-                ) from error
+                try_out(pattern, texts)
+            except UsageError as error:
+                raise UsageError(f"{path}: {row.id}: {error.message}", code="TRAPS", remedy=error.remedy) from error
 
 
 def read_traps(text: str, name: str = "traps") -> Traps:

@@ -15,6 +15,7 @@ from evalkit.classification.findings import (
     Findings,
     Pages,
     VerifierQuestion,
+    agent_failed,
     observations,
     primary_types,
     read_findings,
@@ -38,6 +39,7 @@ from evalkit.classification.traps import (
 )
 from evalkit.classification.v1_schema import MIXTURE
 from evalkit.documents.bundle import DocumentBundle, Page
+from evalkit.errors import UsageError
 from evalkit.issue import Issue, IssueSeverity, numbered
 from evalkit.llm.model import Answer, Question
 
@@ -77,8 +79,14 @@ class V3TrapDetector:
         self._traps = traps or shipped_traps()
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
-        """The computed part, numbered from V3-0001."""
-        return numbered("V3", self._caught(classification, bundle))
+        """The computed part, numbered from V3-0001. A site's expression that takes too long is a BLOCKER."""
+        caught = []
+        try:
+            for issue in self._caught(classification, bundle):
+                caught.append(issue)  # noqa: PERF402 - those before the one that fails are kept
+        except UsageError as error:
+            caught.append(agent_failed("V3", error.message))
+        return numbered("V3", caught)
 
     def questions(
         self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None

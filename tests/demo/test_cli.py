@@ -241,13 +241,13 @@ def test_doctor_says_what_a_replaced_row_gives_up_and_what_takes_too_long(tmp_pa
     slow.write_text(
         OWN_TRAPS.replace("administrative", "page_furniture")
         .replace('"segment"', '"evidence"')
-        .replace('phrase = "courier slip"', f'name = "slip"\npattern = "{"a?" * 28}{"a" * 28}$"')
+        .replace('phrase = "courier slip"', 'name = "slip"\npattern = "(a+)+$"')
         .replace("Courier slip no. 7", "a" * 28)
     )
     (check,) = [one for one in examine(Settings.load(traps_file=str(slow), output=str(tmp_path))) if "own" in one.name]
     assert not check.is_fine
     assert "slow.toml: courier-slip: " in check.found
-    assert "took more than 2 s" in check.found
+    assert "takes more than 2 s" in check.found
     assert check.remedy
 
 

@@ -1,0 +1,53 @@
+"""Regular expressions that a site may write: searched for a bounded time, and tried on long texts before they are used.
+
+Python's own engine tries all ways of dividing a text among an expression's repeats, and cannot be stopped: ``(a+)+$``
+would hold up a run for years. ``regex`` reads the same expressions, and gives up when its time is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import regex
+
+from evalkit.errors import UsageError
+
+SECONDS = 2.0
+"""For one expression on one text. Shipped ones take less than a thousandth of it on a page."""
+_TRIED = 2000
+"""Letters of each text of a trial: enough for what grows with the third power of them."""
+
+
+@lru_cache(maxsize=1024)
+def compiled(pattern: str) -> regex.Pattern[str]:
+    """The expression, case ignored, with ``^`` and ``$`` at every line. regex.error where it is none."""
+    return regex.compile(pattern, regex.IGNORECASE | regex.MULTILINE)
+
+
+def search(pattern: str, text: str, seconds: float = SECONDS) -> str | None:
+    """The first place in the text, as it is written there. UsageError: TRAP-SLOW where that takes longer."""
+    try:
+        found = compiled(pattern).search(text, timeout=seconds)
+    except TimeoutError:
+        raise UsageError(
+            f"{pattern!r} takes more than {seconds:g} s on a page",
+            code="TRAP-SLOW",
+            remedy="Bound its repeats, as in [^.\\n]{0,40} instead of .*",
+        ) from None
+    return found.group() if found else None
+
+
+def try_out(pattern: str, examples: Iterable[str] = (), seconds: float = SECONDS) -> None:
+    """UsageError: TRAP-SLOW, as of ``search``, on one of the ``long_texts``."""
+    for text in long_texts(pattern, examples):
+        search(pattern, text, seconds)
+
+
+def long_texts(pattern: str, examples: Iterable[str] = ()) -> list[str]:
+    """Texts of some thousand letters that ask much of the expression: each of its letters and those of its classes again and
+    again, and the examples, all ending in what no expression expects.
+    """
+    letters = dict.fromkeys([*"aA1 \n.-,", *(one for one in pattern if one.isalnum())])
+    runs = [*letters, *(one for one in examples if one), "a ", "a1", "1 a, "]
+    return [(run * (_TRIED // len(run) + 1))[:_TRIED] + "\x00" for run in runs]
