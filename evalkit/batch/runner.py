@@ -43,7 +43,7 @@ from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
 from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver
-from evalkit.review.packet import SMEPacketGenerator, is_frozen, publish, withdraw
+from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_frozen, publish, withdraw
 from evalkit.review.seeded import seeded_cases
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
@@ -526,7 +526,9 @@ class _Batch:
             summary = summary or await self._decide(source, readers, supplied, print_)
             if self._extraction and summary.error is None:
                 times = {"started_at": now()}
-                await ensure_of(self._files, self._extraction, source.doc_id, times, fresh=self._fresh)
+                await ensure_of(
+                    self._files, self._index, self._extraction, source.doc_id, times, fresh=self._fresh
+                )
             return summary
         except DocumentError as error:
             return self._failed(source, error)
@@ -607,10 +609,12 @@ class _Batch:
         )
         try:
             self._files.write(result_name(source.doc_id), failure.model_dump(mode="json"))
-            if not is_frozen(self._files, self._index, source.doc_id, now()):
+            cases = (source.doc_id, source.doc_id + EXTRACTION)
+            if not any(is_frozen(self._files, self._index, case_id, now()) for case_id in cases):
                 self._files.remove(bundle_name(source.doc_id))
-            withdraw_silver(self._files, source.doc_id)
-            withdraw(self._files, self._index, source.doc_id)
+            for case_id in cases:
+                withdraw_silver(self._files, case_id)
+                withdraw(self._files, self._index, case_id)
             self._enter(source, print_, None, error.code)
         except StoreError as store_error:
             return _failure_summary(source, store_error)
