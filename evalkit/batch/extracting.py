@@ -155,10 +155,17 @@ def classified(files: Files, bundle: DocumentBundle) -> ClassificationOutput | N
 
 
 async def ensure(
-    files: Files, index: Index, extraction: FieldExtraction, bundle: DocumentBundle, times: dict[str, Any], *, fresh: bool
+    files: Files,
+    index: Index,
+    extraction: FieldExtraction,
+    bundle: DocumentBundle,
+    times: dict[str, Any],
+    *,
+    fresh: bool,
 ) -> tuple[Extractions, bool]:
     """The document's fields, written, with the case or ground truth that follows; and whether an earlier run had
-    extracted them."""
+    extracted them.
+    """
     answer = classified(files, bundle)
     found = None if fresh else stored(files, bundle.doc_id, extraction.fingerprint(bundle, answer))
     made = found or await extraction.extract(bundle, times, answer)

@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
@@ -28,6 +28,7 @@ from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
+from evalkit.batch.round import Summary, each
 from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
@@ -62,9 +63,6 @@ log = logging.getLogger(__name__)
 _MAY_PASS = frozenset({"READER-CRASHED", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}) | {
     f"DOCUMENTAI-{why}" for why in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")
 }
-
-#: Documents under way at once, per reading process: enough that none waits for the others' writing.
-_IN_FLIGHT = 3
 
 
 @dataclass(frozen=True)
@@ -114,29 +112,8 @@ _ISSUE_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class RunSummary:
+class RunSummary(Summary[DocumentSummary]):
     """What became of a run."""
-
-    documents: tuple[DocumentSummary, ...]
-    """Sorted by path, as they were found."""
-    problems: tuple[str, ...]
-    """What else was wrong with the input: one line each."""
-    copies: tuple[str, ...]
-    """Files that are another document's bytes again: one line each."""
-    output: str
-    seconds: float
-    by_agent: Mapping[str, Usage] = field(default_factory=dict)
-    """What language models were asked and paid by this run."""
-
-    @property
-    def failed(self) -> list[DocumentSummary]:
-        """The documents without a decision."""
-        return [document for document in self.documents if document.error]
-
-    @property
-    def exit_status(self) -> int:
-        """0: all done; 1: something failed, and is named."""
-        return 1 if self.failed or self.problems else 0
 
     def to_frame(self) -> pd.DataFrame:
         """One row per document, columns as the fields of :class:`DocumentSummary`."""
@@ -259,13 +236,13 @@ async def arun(
                 asking.ledger.end()
         finally:
             index.close()
-    return RunSummary(
-        documents=tuple(documents),
-        problems=tuple(str(problem) for problem in [*found.problems, *idle_rows, *unknown]),
-        copies=tuple(f"{path} is the same document as {doc_id}" for path, doc_id in found.copies),
-        output=str(folder),
-        seconds=round(time.monotonic() - began, 3),
+    return RunSummary.of(
+        documents,
+        found,
+        output=folder,
+        began=began,
         by_agent=asking.ledger.spent,
+        more=[*idle_rows, *unknown],
     )
 
 
@@ -495,25 +472,16 @@ class _Batch:
         self._audits_done = sum(row["review_reason"] == "audit" for row in index.cases("completed"))
 
     async def process(self, sources: tuple[Source, ...], on_progress: Progress | None) -> list[DocumentSummary]:
-        workers = min(self._settings.workers or os.cpu_count() or 1, max(len(sources), 1))
         # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
         waiting = self._settings.calls_in_flight if self._asking.is_remote else 0
-        gate = asyncio.Semaphore(workers * _IN_FLIGHT + waiting)
-        done = 0
-
-        async def one(source: Source, readers: Readers) -> DocumentSummary:
-            nonlocal done
-            async with gate:
-                summary = await self._document(source, readers)
-            done += 1
-            if on_progress:
-                on_progress(summary, done, len(sources))
-            return summary
-
-        with Readers(workers, self._how) as readers:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(source, readers)) for source in sources]
-        return [task.result() for task in tasks]
+        return await each(
+            sources,
+            self._how,
+            self._document,
+            workers=self._settings.workers,
+            waiting=waiting,
+            on_progress=on_progress,
+        )
 
     async def _document(self, source: Source, readers: Readers) -> DocumentSummary:
         """One document, whatever happens to it."""
@@ -526,9 +494,7 @@ class _Batch:
             summary = summary or await self._decide(source, readers, supplied, print_)
             if self._extraction and summary.error is None:
                 times = {"started_at": now()}
-                await ensure_of(
-                    self._files, self._index, self._extraction, source.doc_id, times, fresh=self._fresh
-                )
+                await ensure_of(self._files, self._index, self._extraction, source.doc_id, times, fresh=self._fresh)
             return summary
         except DocumentError as error:
             return self._failed(source, error)

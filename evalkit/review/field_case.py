@@ -205,7 +205,9 @@ class FieldCase(Case):
 
 
 def _items(at: int, one: Extraction) -> Iterator[Item]:
-    still_open = sorted((issue for issue in one.issues if issue.status == "open"), key=lambda issue: issue.severity.rank)
+    still_open = sorted(
+        (issue for issue in one.issues if issue.status == "open"), key=lambda issue: issue.severity.rank
+    )
     for issue in still_open:
         if issue.location not in one.fields:
             yield Item(issue.issue_id, at, "", (issue,))

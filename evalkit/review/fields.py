@@ -80,9 +80,7 @@ def forms(packet: SMEPacket) -> tuple[FormFields, ...]:
 
 def keyed(given: Sequence[FormFields]) -> dict[str, FieldValue]:
     """All fields by key, in order."""
-    return {
-        f"{number}.{name}": value for number, one in enumerate(given, 1) for name, value in one.fields.items()
-    }
+    return {f"{number}.{name}": value for number, one in enumerate(given, 1) for name, value in one.fields.items()}
 
 
 def parted(key: str) -> tuple[int, str]:
@@ -185,7 +183,9 @@ def corrected(
     left = []
     for number, form in enumerate(told, 1):
         own = {
-            name: _placed(said[key], value, form, name, bundle, locator) if (key := f"{number}.{name}") in said else value
+            name: _placed(said[key], value, form, name, bundle, locator)
+            if (key := f"{number}.{name}") in said
+            else value
             for name, value in form.fields.items()
         }
         left.append(form.model_copy(update={"fields": own}))

@@ -203,11 +203,12 @@ class SMEPacketGenerator:
             created_at=created_at,
         )
 
-
     def fields_packet(self, made: Extractions, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
         """The case of a document's fields, of which some reports or forms go to a person; ``created_at`` as above."""
         issues = by_severity(
-            sorted((issue for one in made.extractions for issue in one.issues), key=lambda issue: issue.status != "open")
+            sorted(
+                (issue for one in made.extractions for issue in one.issues), key=lambda issue: issue.status != "open"
+            )
         )
         still_open = [issue for issue in issues if issue.status == "open"]
         return SMEPacket(
@@ -262,10 +263,18 @@ def why_asked(extractions: Iterable[Extraction]) -> str:
     """Why a person is asked about a document's fields, by the first report or form that they are asked about."""
     asked = [one for one in extractions if is_for_a_person(one)]
     first = asked[0]
-    where = f"page {first.start_page}" if first.start_page == first.end_page else f"pages {first.start_page}–{first.end_page}"
-    reason = next(words for holds, words in _WHY if holds(first))
+    where = (
+        f"page {first.start_page}"
+        if first.start_page == first.end_page
+        else f"pages {first.start_page}–{first.end_page}"
+    )
     more = f", and {len(asked) - 1} more to look at" if len(asked) > 1 else ""
-    return f"{first.document_type} on {where}: {reason}{more}"
+    return f"{first.document_type} on {where}: {why(first)}{more}"
+
+
+def why(extraction: Extraction) -> str:
+    """Why that report or form goes to a person."""
+    return next(words for holds, words in _WHY if holds(extraction))
 
 
 def _summary(issue: Issue) -> IssueSummary:

@@ -146,7 +146,11 @@ def is_noticed(fault: Fault, review: Review) -> bool:
     corrected, to the true one; a beginning where the answer has the true one, and not the planted.
     """
     before, after = review.before, review.after
-    if review.outcome != "corrected" or not isinstance(after, ClassificationOutput) or not isinstance(before, ClassificationOutput):
+    if (
+        review.outcome != "corrected"
+        or not isinstance(after, ClassificationOutput)
+        or not isinstance(before, ClassificationOutput)
+    ):
         return False
     if fault.kind != "type":
         starts = {one.start_page for one in after.segments}

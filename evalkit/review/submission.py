@@ -149,7 +149,9 @@ class Submitter:
                 pages_seen=tuple(said.pages_seen),
                 evidence_seen=tuple(said.evidence_seen),
                 shown=said.shown or Shown(),
-                segment_flags=_segment_flags(said.segment_flags, None if isinstance(after, tuple) else after, packet.total_pages),
+                segment_flags=_segment_flags(
+                    said.segment_flags, None if isinstance(after, tuple) else after, packet.total_pages
+                ),
                 second_opinion=said.second_opinion,
             )
 
