@@ -41,6 +41,7 @@ function render({ model, el: root }) {
     ask("field_edit", { field: name, is_open: true });
     update();
     tellCheck();
+    reveal();
     input.focus();
     input.select();
   };
@@ -116,6 +117,7 @@ function render({ model, el: root }) {
     const isOpen = model.get("selected") === item.name;
     const isTyped = editing === item.name;
     const now = values()[item.name];
+    if (item.is_field && !now) return; // it comes with the next message
     const isSeen = model.get("seen").includes(item.name);
     const isWanted = model.get("wanted").includes(item.name);
     const said = JSON.stringify([isOpen, isTyped, now, isSeen, isWanted, isOpen && model.get("place"), model.get("is_locked"),
@@ -124,8 +126,8 @@ function render({ model, el: root }) {
     row.said = said;
     node.className = `ek-field${isOpen ? " ek-selected" : ""}${isWanted ? " ek-wanted" : ""}`;
     if (isOpen) node.setAttribute("aria-current", "true"); else node.removeAttribute("aria-current");
-    const looked = isSeen ? el("span", { class: "ek-seen", text: "seen" }) : isWanted ? el("span", { class: "ek-must", text: "look here" }) : null;
-    if (!now) { // an issue that is about no single field
+    const looked = isSeen ? el("span", { class: "ek-seen", text: " seen" }) : isWanted ? el("span", { class: "ek-must", text: " look here" }) : null;
+    if (!item.is_field) { // an issue that is about no single field
       node.setAttribute("aria-label", `${item.issues[0].severity}: ${item.issues[0].message}${isWanted ? ", must be looked at" : ""}`);
       fill(node, issueOf(item.issues[0], isOpen), isOpen ? el("p", { class: "ek-muted ek-place", text: model.get("place") }) : null, looked);
       return;
@@ -135,14 +137,14 @@ function render({ model, el: root }) {
       ...item.issues.map((one) => one.severity), isWanted ? "must be looked at" : isSeen ? "seen" : ""].filter(Boolean).join(", "));
     fill(node,
       el("div", { class: "ek-field-line" },
-        el("span", { class: "ek-field-label" }, item.label, item.location ? el("small", { class: "ek-muted", text: ` ${item.location}` }) : null),
+        el("span", { class: "ek-field-label" }, item.label, item.location ? el("small", { class: "ek-muted", text: ` ${item.location}` }) : null, looked),
         el("span", { class: "ek-field-value" },
           now.value ? el("span", { class: now.status === "found" ? "ek-words" : "ek-words ek-doubted", text: now.value }) : null,
           el("span", { class: `ek-status ek-status-${now.status}` }, el("i", { "aria-hidden": "true", text: MARKS[now.status] }),
             now.status === "found" && !isOpen ? "" : ` ${now.words}`))),
-      item.issues.length || now.is_yours || looked ? el("div", { class: "ek-field-tags" },
+      now.is_yours || (item.issues.length && !isOpen) ? el("div", { class: "ek-field-tags" },
         now.is_yours ? el("span", { class: "ek-yours", text: `yours; the agent: ${item.agent}` }) : null,
-        isOpen ? null : tags(item.issues), looked) : null,
+        isOpen ? null : tags(item.issues)) : null,
       isOpen ? el("div", { class: "ek-field-more" },
         el("p", { class: "ek-muted ek-place", text: [model.get("place"), item.confidence && !now.is_yours ? `The agent is ${item.confidence}.` : ""].filter(Boolean).join(" ") }),
         item.raw ? el("p", { class: "ek-muted" }, "On the page: ", el("span", { class: "ek-words", text: item.raw })) : null,
@@ -247,16 +249,31 @@ function render({ model, el: root }) {
     const top = root.scrollTop;
     update();
     root.scrollTop = top;
-    if (drawnFor !== model.get("selected")) {
-      drawnFor = model.get("selected");
-      const row = rows.get(drawnFor);
-      if (!row) return;
-      const [box, view] = [row.node.getBoundingClientRect(), root.getBoundingClientRect()];
-      if (box.top < view.top || box.bottom > view.bottom) row.node.scrollIntoView({ block: "center" });
+    const row = rows.get(model.get("selected"));
+    if (!row) return;
+    if (drawnFor !== row.item.name) {
+      drawnFor = row.item.name;
+      revealed = "";
+      if (document.activeElement?.dataset.field) row.node.focus({ preventScroll: true }); // it goes along
     }
+    if (revealed !== row.said) reveal();
   };
+  // The open field is in sight when it is opened and when it grows; afterwards whoever scrolls has their way.
+  let revealed = "";
+  const reveal = () => {
+    const row = rows.get(drawnFor);
+    if (!row) return;
+    revealed = row.said;
+    const [box, view] = [row.node.getBoundingClientRect(), root.getBoundingClientRect()];
+    const above = view.top + root.querySelector(".ek-why").offsetHeight + 4 - box.top;
+    const below = box.bottom + 8 - view.bottom;
+    if (below > 0) root.scrollTop += Math.min(below, -above);
+    else if (above > 0) root.scrollTop -= above;
+  };
+  const resized = new ResizeObserver(reveal);
+  resized.observe(root);
   const stop = drawnOnChange(model, root, draw);
-  return () => { clearTimeout(typing); stop(); };
+  return () => { clearTimeout(typing); resized.disconnect(); stop(); };
 }
 
 export default { render };

@@ -84,7 +84,7 @@ def where(case: FieldCase, name: str, draft: Draft) -> str:
     place, item = case.place(name), case.item(name)
     if place.boxes:
         if place.style == "found":
-            return f"Lit on page {place.page}."
+            return f"Lit on page {place.page}{': what the agent read' if name in draft.fields else ''}."
         return f"The passage most like it is outlined on page {place.page}; the value itself stands nowhere."
     if not item.field:
         return f"It is about the whole of {_pages(case.packet.extractions[item.form])}; nothing is lit."
@@ -114,10 +114,9 @@ def ribbon(case: FieldCase) -> list[dict[str, Any]]:
 
 def _form(case: FieldCase, at: int, one: Extraction) -> dict[str, Any]:
     template = form_template(one)
-    score = "could not be judged" if one.score is None else f"{one.score:.0%} of what is wanted"
     return {
         "title": one.document_type,
-        "about": " · ".join(filter(None, [template.display_name if template else "", _pages(one), score])),
+        "about": " · ".join(filter(None, [template.display_name if template else "", _pages(one), _points(one.score)])),
         "decision": f"You are asked because {why(one)}." if is_for_a_person(one) else "Accepted by the programs.",
         "is_asked": is_for_a_person(one),
         "items": [_item(item, one) for item in case.items if item.form == at],
@@ -129,11 +128,18 @@ def _form(case: FieldCase, at: int, one: Extraction) -> dict[str, Any]:
 def _item(item: Item, one: Extraction) -> dict[str, Any]:
     issues = [_issue(issue) for issue in item.issues]
     if not item.field:
-        return {"name": item.name, "label": issues[0]["message"], "issues": issues, "is_minor": False}
+        return {
+            "name": item.name,
+            "is_field": False,
+            "label": issues[0]["message"],
+            "issues": issues,
+            "is_minor": False,
+        }
     field, value = field_of(one, item.field), one.fields[item.field]
     is_wanted = field.need in (Need.REQUIRED, Need.IMPORTANT)
     return {
         "name": item.name,
+        "is_field": True,
         "label": label(one, item.field),
         "location": field.location,
         "need": field.need.value if is_wanted else "",
@@ -160,9 +166,14 @@ def _issue(issue: Issue) -> dict[str, Any]:
 
 
 def _attempt(one: Extraction, record: IterationRecord) -> dict[str, Any]:
-    score = "it could not be judged" if record.score is None else f"{record.score:.0%} of what is wanted"
+    score = _points(record.score)
     if record.improvement is not None:
-        score += f", {'+' if record.improvement >= 0 else '−'}{abs(record.improvement):.0%} against the one before"
+        change = f"{abs(record.improvement) * 100:.3g}"
+        score += (
+            f", {change} {'more' if record.improvement > 0 else 'fewer'} than before"
+            if float(change)
+            else ", as before"
+        )
     messages = {issue.issue_id: plain(issue.message) for issue in one.issues}
     return {
         "title": f"Attempt {record.iteration}: read as {record.template}; {score}",
@@ -209,9 +220,14 @@ def plain(message: str) -> str:
     return _TAGGED.sub("", message)
 
 
+def _points(score: float | None) -> str:
+    return "could not be judged" if score is None else f"{score * 100:.3g} of 100 points"
+
+
 def _pages(one: Extraction) -> str:
     return f"page {one.start_page}" if one.start_page == one.end_page else f"pages {one.start_page}–{one.end_page}"
 
 
 def _short(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"

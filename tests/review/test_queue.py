@@ -243,7 +243,6 @@ def test_finished_cases_are_shown_when_asked_for_and_last(many: Any, tab: Any) -
         {"barred": "dr_kim,dr_lee"},
         {"review_status": "deferred"},
         {"review_status": "completed"},
-        {"kind": "extraction"},
         {"kind": "statement_template"},
     ],
 )
