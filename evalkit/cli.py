@@ -592,7 +592,7 @@ def schema(
     from evalkit.evaluation.export import ExportedTruth
     from evalkit.extraction.schema import Extractions
     from evalkit.issue import Issue
-    from evalkit.review import GroundTruth, Review, SMEPacket
+    from evalkit.review import FieldsGroundTruth, GroundTruth, Review, SMEPacket
     from evalkit.review.seeded import Seeded
 
     models: dict[str, type[BaseModel]] = {
@@ -603,6 +603,7 @@ def schema(
         "export": ExportedTruth,
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
+        "ground_truth_fields": FieldsGroundTruth,
         "issue": Issue,
         "packet": SMEPacket,
         "production": StoredProduction,
@@ -730,7 +731,8 @@ def _print_extracted(summary: ExtractSummary) -> None:
     )
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_cost(usage)}")
-    typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s)")
+    waiting = " Waiting cases: evalkit queue" if "ESCALATE_TO_SME" in decisions else ""
+    typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{waiting}")
 
 
 def _print_summary(summary: RunSummary) -> None:

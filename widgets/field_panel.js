@@ -181,6 +181,7 @@ function render({ model, el: root }) {
       const node = el("div", {
         role: "listitem", tabindex: 0, "data-field": item.name, "data-focus": `field ${item.name}`,
         onclick: (event) => { if (!event.target.closest("button, input, .ek-typing")) select(item.name); },
+        onkeydown: (event) => { if (event.key === "Enter" && event.target === node && model.get("selected") !== item.name) select(item.name); },
       });
       rows.set(item.name, { node, item, said: "" });
       return node;

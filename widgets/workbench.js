@@ -117,8 +117,8 @@ const keyboard = (isAlone) => {
     if (isTyping(target) || event.defaultPrevented) return;
     if (key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); return; }
     const isCovered = document.querySelector(".ek-contact:not([hidden])"); // by all pages: no single one is on screen
-    // Enter on a button is for that button.
-    const isOwn = key === "Enter" && target.closest("button, summary, a[href]");
+    // Enter on a button is for that button, and on a field that is not open for opening it.
+    const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");
     const button = isCovered || isOwn ? null : buttonOf(key);
     if (button) {
       event.preventDefault();
