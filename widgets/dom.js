@@ -36,7 +36,8 @@ const SLUG = {
   "Radiology Report": "radiology",
   Other: "other",
 };
-const typeClass = (type) => `ek-type-${SLUG[type] || "unknown"}`;
+const NO_TYPE = ["", "cannot tell", "no form"];
+const typeClass = (type) => `ek-type-${SLUG[type] || (NO_TYPE.includes(type || "") ? "unknown" : "form")}`; // a tax form's own name
 const typeName = (type) => type || "cannot tell";
 const pages = (start, end) => (start === end ? `page ${start}` : `pages ${start}–${end}`);
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;

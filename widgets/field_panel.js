@@ -83,7 +83,7 @@ function render({ model, el: root }) {
   const agentHas = (name) => rows.get(name).item.has_value;
   const tags = (issues) => issues.map((one) => el("span", { class: `ek-tag ek-${one.severity}`, text: one.severity }));
 
-  const issueOf = (issue, isOpen) => {
+  const issueOf = (issue, isOpen, looked = null) => {
     const said = (model.get("verdicts")[issue.issue_id] || {}).verdict;
     const press = (to) => (event) => {
       event.stopPropagation();
@@ -94,7 +94,7 @@ function render({ model, el: root }) {
     }, text, kbd(letter));
     const note = model.get("notes")[issue.issue_id];
     return el("div", { class: "ek-field-issue" },
-      el("p", {}, el("span", { class: `ek-tag ek-${issue.severity}`, text: issue.severity }), ` ${issue.message}`),
+      el("p", {}, el("span", { class: `ek-tag ek-${issue.severity}`, text: issue.severity }), ` ${issue.message}`, looked),
       issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,
       issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
       note ? el("p", { class: "ek-muted", text: `Your note: ${note}` }) : null,
@@ -129,7 +129,7 @@ function render({ model, el: root }) {
     const looked = isSeen ? el("span", { class: "ek-seen", text: " seen" }) : isWanted ? el("span", { class: "ek-must", text: " look here" }) : null;
     if (!item.is_field) { // an issue that is about no single field
       node.setAttribute("aria-label", `${item.issues[0].severity}: ${item.issues[0].message}${isWanted ? ", must be looked at" : ""}`);
-      fill(node, issueOf(item.issues[0], isOpen), isOpen ? el("p", { class: "ek-muted ek-place", text: model.get("place") }) : null, looked);
+      fill(node, issueOf(item.issues[0], isOpen, looked), isOpen ? el("p", { class: "ek-muted ek-place", text: model.get("place") }) : null);
       return;
     }
     const told = now.status === "found" ? now.value : now.value ? `${now.words}, perhaps ${now.value}` : now.words;
@@ -169,12 +169,21 @@ function render({ model, el: root }) {
     const next = wanted.find((name) => names.indexOf(name) > at) || wanted[0];
     if (next) select(next);
   };
+  // The first item of another form: the one after, or the start of this one and then the one before.
+  const toForm = (by) => {
+    const names = listed();
+    const starts = [...new Set(names.map((name) => rows.get(name).form))].map((form) => names.find((name) => rows.get(name).form === form));
+    const at = names.indexOf(model.get("selected"));
+    const next = by > 0 ? starts.find((name) => names.indexOf(name) > at) : starts.filter((name) => names.indexOf(name) < at).pop();
+    if (next) select(next);
+  };
   const more = el("button", { "data-key": "l", onclick: () => { isAll = !isAll; update(); } });
   const wantedButton = el("button", { "data-key": "i", onclick: toWanted });
 
   const attempt = (one) => el("li", {}, el("b", { text: one.title }),
     one.found.length ? el("ul", {}, one.found.map((text) => el("li", { text }))) : el("p", { class: "ek-muted", text: "Nothing was found wrong with it." }),
-    one.feedback ? el("div", {}, el("p", { class: "ek-muted", text: "The next attempt was told:" }), el("div", { class: "ek-feedback", text: one.feedback })) : null,
+    one.feedback ? el("details", {}, el("summary", { class: "ek-muted", "data-focus": `told ${one.title}`, text: "What the next attempt was told" }),
+      el("div", { class: "ek-feedback", text: one.feedback })) : null,
     one.reasoning ? el("p", { class: "ek-muted", text: `The reader's reasoning: ${one.reasoning}` }) : null);
   const form = (one, number) => {
     const items = one.items.map((item) => {
@@ -183,7 +192,7 @@ function render({ model, el: root }) {
         onclick: (event) => { if (!event.target.closest("button, input, .ek-typing")) select(item.name); },
         onkeydown: (event) => { if (event.key === "Enter" && event.target === node && model.get("selected") !== item.name) select(item.name); },
       });
-      rows.set(item.name, { node, item, said: "" });
+      rows.set(item.name, { node, item, form: number, said: "" });
       return node;
     });
     return el("section", { class: "ek-form", "aria-label": `${one.title}, ${one.about}` },
@@ -203,6 +212,7 @@ function render({ model, el: root }) {
   const build = (shown) => {
     drawnToken = shown.token;
     drawnFor = null;
+    isReadFirst = shown.opinions.length + shown.told.length > 0;
     editing = null;
     isAll = false;
     rows.clear();
@@ -213,6 +223,9 @@ function render({ model, el: root }) {
         el("div", { class: "ek-row ek-stepper" }, count > 1 ? [
           el("button", { "data-key": "j", "data-repeats": "", "aria-label": "next field", onclick: () => step(1) }, "Next", kbd("j")),
           el("button", { "data-key": "k", "data-repeats": "", "aria-label": "previous field", onclick: () => step(-1) }, "Previous", kbd("k"))] : null,
+        shown.forms.length > 1 ? [
+          el("button", { text: "↑", "data-key": "PageUp", "aria-label": "start of this form, or of the one before", title: "PageUp", onclick: () => toForm(-1) }),
+          el("button", { text: "↓", "data-key": "PageDown", "aria-label": "start of the next form", title: "PageDown", onclick: () => toForm(1) })] : null,
         wantedButton, more)),
       shown.told.map((sentence) => el("p", { class: "ek-told", role: "note", text: sentence })),
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
@@ -253,6 +266,7 @@ function render({ model, el: root }) {
     const row = rows.get(model.get("selected"));
     if (!row) return;
     if (drawnFor !== row.item.name) {
+      if (drawnFor !== null) isReadFirst = false;
       drawnFor = row.item.name;
       revealed = "";
       if (document.activeElement?.dataset.field) row.node.focus({ preventScroll: true }); // it goes along
@@ -261,9 +275,10 @@ function render({ model, el: root }) {
   };
   // The open field is in sight when it is opened and when it grows; afterwards whoever scrolls has their way.
   let revealed = "";
+  let isReadFirst = false; // what colleagues have said stands above the open field
   const reveal = () => {
     const row = rows.get(drawnFor);
-    if (!row) return;
+    if (!row || isReadFirst) return;
     revealed = row.said;
     const [box, view] = [row.node.getBoundingClientRect(), root.getBoundingClientRect()];
     const above = view.top + root.querySelector(".ek-why").offsetHeight + 4 - box.top;

@@ -20,6 +20,16 @@ from widgets.case_panel import earlier, headline, issue_counts, told, verdict_wo
 
 #: What a grader writes before its sentence, for programs.
 _TAGGED = re.compile(r"^\[[A-Z]+:[^\]]*\]\s*")
+#: Why a loop ended, by how its own reason begins, for a clinician; any other reason is said as it is.
+_STOPPED = {
+    "Accepted by the grader": "the checks of the form as a whole were content",
+    "Quality threshold met": "the points were enough",
+    "Max": "no further attempt is made",
+    "Improvement": "another attempt gained too little",
+    "Timeout": "the time was up",
+    "Wrong tax year": "another attempt would not change the year",
+    "Blank form": "there is nothing to read",
+}
 _LONGEST = 240
 """Characters of a value or passage that are shown."""
 
@@ -120,8 +130,8 @@ def _form(case: FieldCase, at: int, one: Extraction) -> dict[str, Any]:
         "decision": f"You are asked because {why(one)}." if is_for_a_person(one) else "Accepted by the programs.",
         "is_asked": is_for_a_person(one),
         "items": [_item(item, one) for item in case.items if item.form == at],
-        "history": [_attempt(one, record) for record in one.history],
-        "stopped": f"It ended there: {one.stopped_reason}.",
+        "history": [_attempt(one, record, is_last=record is one.history[-1]) for record in one.history],
+        "stopped": f"It ended there: {stopped(one.stopped_reason)}.",
     }
 
 
@@ -165,7 +175,13 @@ def _issue(issue: Issue) -> dict[str, Any]:
     }
 
 
-def _attempt(one: Extraction, record: IterationRecord) -> dict[str, Any]:
+def stopped(reason: str) -> str:
+    """Why the loop ended, behind "It ended there:"."""
+    return next((words for start, words in _STOPPED.items() if reason.startswith(start)), reason)
+
+
+def _attempt(one: Extraction, record: IterationRecord, *, is_last: bool) -> dict[str, Any]:
+    known = form_template(record)
     score = _points(record.score)
     if record.improvement is not None:
         change = f"{abs(record.improvement) * 100:.3g}"
@@ -176,9 +192,9 @@ def _attempt(one: Extraction, record: IterationRecord) -> dict[str, Any]:
         )
     messages = {issue.issue_id: plain(issue.message) for issue in one.issues}
     return {
-        "title": f"Attempt {record.iteration}: read as {record.template}; {score}",
+        "title": f"Attempt {record.iteration}: read as {known.display_name if known else record.template}; {score}",
         "found": [messages.get(name, plain(name)) for name in record.issues],
-        "feedback": record.feedback,
+        "feedback": "" if is_last else record.feedback,
         "reasoning": record.reasoning,
     }
 
@@ -212,7 +228,7 @@ def _label(case: FieldCase, key: str) -> str:
 
 
 def _value(value: FieldValue | FieldAnswer) -> dict[str, Any]:
-    return {"value": _short(value.value or ""), "status": value.status.value, "words": STATUS_WORDS[value.status]}
+    return {"value": value.value or "", "status": value.status.value, "words": STATUS_WORDS[value.status]}
 
 
 def plain(message: str) -> str:

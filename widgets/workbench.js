@@ -46,7 +46,8 @@ const KEYS = [
   ["Issues", [["j  k", "Next, previous issue"], ["c", "Confirm"], ["x", "Dismiss"], ["p", "Apply the offered repair"]]],
   ["Fields of a form or report", [
     ["j  k", "Next, previous field"], ["i", "Next field that must be looked at"], ["Enter", "Type its value; Enter keeps it, Esc leaves it"],
-    ["y", "Found, as it was read"], ["m", "Not present: missing"], ["a", "Ambiguous"], ["l", "List the empty ones too, or not"],
+    ["y", "Found, as it was read"], ["m", "Missing: not present"], ["a", "Ambiguous"], ["l", "List the empty ones too, or not"],
+    ["PageUp  PageDown", "Form before, next form"],
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the document before, of the next one"],

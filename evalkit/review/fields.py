@@ -16,7 +16,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, UsageError
 from evalkit.extraction.clinical_rules import base
 from evalkit.extraction.formats import complaint, example
-from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue
+from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.template import Field, FieldTemplate, template
 from evalkit.extraction.values import Claim, proven
 from evalkit.grounding import Locator
@@ -96,7 +96,7 @@ def field_of(form: FormFields | Extraction, name: str) -> Field:
     return found or Field(name="text", description=name)
 
 
-def form_template(form: FormFields | Extraction) -> FieldTemplate | None:
+def form_template(form: FormFields | Extraction | IterationRecord) -> FieldTemplate | None:
     """The template that was filled in; None where it is not there any more."""
     try:
         return template(form.template)

@@ -15,7 +15,7 @@ from benchmarks.tax_forms import draw, form_1099, form_w2
 from evalkit.batch.extract import extract
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
-from widgets.field_panel import FieldPanel, plain, ribbon
+from widgets.field_panel import FieldPanel, plain, ribbon, stopped
 from widgets.workbench import Workbench
 
 CASE = "forms.extraction"
@@ -68,9 +68,9 @@ def test_what_is_said_of_a_form_is_said_in_words(screen: Workbench) -> None:
     assert first["decision"] == "You are asked because amounts on it do not fit together."
     assert second["decision"] == "Accepted by the programs."
     (attempt,) = first["history"]
-    assert attempt["title"].startswith("Attempt 1: read as W-2; 99")
+    assert attempt["title"].startswith("Attempt 1: read as Form W-2 (Wage and Tax Statement); 99")
     assert attempt["found"] == ["Social security tax is not 6.2% of social security wages and tips - please verify"]
-    assert first["stopped"] == "It ended there: Accepted by the grader."
+    assert first["stopped"] == "It ended there: the checks of the form as a whole were content."
     assert screen._fields.case["subline"] == "1 major issue · 1 of 2 reports and forms"
 
 
@@ -140,6 +140,19 @@ def test_a_press_for_a_field_that_is_not_there_is_answered_in_words(screen: Work
         press(screen, action, field="9.none", text="1", status="found")
         assert "has no field" in screen._editor.problem, action
     assert screen.draft.fields == {}
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("Maximum attempts reached", "no further attempt is made"),
+        ("Max iterations reached", "no further attempt is made"),
+        ("Improvement (0.0%) below minimum (5.0%)", "another attempt gained too little"),
+        ("The extractor gave no usable answer", "The extractor gave no usable answer"),
+    ],
+)
+def test_why_it_ended_is_said_in_words(reason: str, words: str) -> None:
+    assert stopped(reason) == words
 
 
 def test_what_a_grader_writes_for_programs_is_left_out() -> None:
