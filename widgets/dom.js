@@ -55,6 +55,19 @@ const counted = (model, root, token) => {
   };
 };
 
+// What an expert says of an issue, and takes back by pressing it again; `said` is `confirmed`, `dismissed` or nothing.
+const verdictButtons = (issueId, said, send) => {
+  const button = (verdict, text, letter) => el("button", {
+    "data-key": letter, "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "",
+    onclick: (event) => { event.stopPropagation(); send("verdict", { issue_id: issueId, verdict: said === verdict ? null : verdict }); },
+  }, text, kbd(letter));
+  return el("div", { class: "ek-verdicts" }, button("confirmed", "Confirm", "c"), button("dismissed", "Dismiss", "x"));
+};
+const earlierReviews = (reviews) => (reviews.length
+  ? el("details", { class: "ek-claims" }, el("summary", { "data-focus": "earlier", text: plural(reviews.length, "earlier review") }),
+    reviews.map((one) => el("p", { text: `${one.reviewer ? `${one.reviewer}, ` : ""}${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
+  : null);
+
 // Read out by screen readers. They read what changes in a region that stays, not a region that comes with its words; and
 // each thing that tells has a region of its own, so that none takes away the other's words.
 const announce = (model, name) => {

@@ -84,21 +84,13 @@ function render({ model, el: root }) {
   const tags = (issues) => issues.map((one) => el("span", { class: `ek-tag ek-${one.severity}`, text: one.severity }));
 
   const issueOf = (issue, isOpen, looked = null) => {
-    const said = (model.get("verdicts")[issue.issue_id] || {}).verdict;
-    const press = (to) => (event) => {
-      event.stopPropagation();
-      send("verdict", { issue_id: issue.issue_id, verdict: said === to ? null : to });
-    };
-    const button = (to, text, letter) => el("button", {
-      "data-key": letter, "aria-pressed": said === to, class: said === to ? "ek-on" : "", onclick: press(to),
-    }, text, kbd(letter));
     const note = model.get("notes")[issue.issue_id];
     return el("div", { class: "ek-field-issue" },
       el("p", {}, el("span", { class: `ek-tag ek-${issue.severity}`, text: issue.severity }), ` ${issue.message}`, looked),
       issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,
       issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
       note ? el("p", { class: "ek-muted", text: `Your note: ${note}` }) : null,
-      isOpen ? el("div", { class: "ek-verdicts" }, button("confirmed", "Confirm", "c"), button("dismissed", "Dismiss", "x")) : null);
+      isOpen ? verdictButtons(issue.issue_id, (model.get("verdicts")[issue.issue_id] || {}).verdict, send) : null);
   };
 
   const choices = (item, now) => {
@@ -231,10 +223,7 @@ function render({ model, el: root }) {
       shown.refusal ? el("div", { class: "ek-refusal", role: "note", text: shown.refusal }) : null,
       shown.opinions.length ? el("div", { class: "ek-opinions" }, shown.opinions.map(opinion)) : null,
       shown.forms.map(form),
-      shown.earlier.length
-        ? el("details", { class: "ek-claims" }, el("summary", { "data-focus": "earlier", text: plural(shown.earlier.length, "earlier review") }),
-          shown.earlier.map((one) => el("p", { text: `${one.reviewer ? `${one.reviewer}, ` : ""}${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
-        : null);
+      earlierReviews(shown.earlier));
     root.scrollTop = 0;
   };
 

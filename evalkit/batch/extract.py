@@ -120,39 +120,22 @@ def extract(
     Raises:
         UsageError: nothing could be begun.
     """
-    return in_a_thread(
-        aextract(
-            paths,
-            template=template,
-            tax_year=tax_year,
-            output=output,
-            model=model,
-            reader=reader,
-            workers=workers,
-            fresh=fresh,
-            on_progress=on_progress,
-            settings=settings,
-        )
-    )
+    given = settings_of(output, model, workers, reader, None, settings)
+    folder = Path(output or given.output)
+    return in_a_thread(_extract(paths, folder, given, template, tax_year, on_progress, fresh=fresh))
 
 
-async def aextract(
+async def _extract(
     paths: Iterable[Path | str],
+    folder: Path,
+    given: Settings,
+    template: str,
+    tax_year: int | None,
+    on_progress: Progress | None,
     *,
-    template: str = AUTO,
-    tax_year: int | None = None,
-    output: Path | str | None = None,
-    model: str | None = None,
-    reader: str | None = None,
-    workers: int | None = None,
-    fresh: bool = False,
-    on_progress: Progress | None = None,
-    settings: Settings | None = None,
+    fresh: bool,
 ) -> ExtractSummary:
-    """The asynchronous twin of :func:`extract`."""
     began = time.monotonic()
-    given = settings or settings_of(output, model, workers, reader, None)
-    folder = Path(settings.output if settings and output is None else output or given.output)
     files, how = Files(folder), how_of(given)
     with files.run_lock():
         index = Index(folder)

@@ -207,8 +207,8 @@ async def arun(
 ) -> RunSummary:
     """The asynchronous twin of :func:`run`."""
     began = time.monotonic()
-    given = settings or settings_of(output, model, workers, reader, profile)
-    folder = Path(settings.output if settings and output is None else output or given.output)
+    given = settings_of(output, model, workers, reader, profile, settings)
+    folder = Path(output or given.output)
     files = Files(folder)
     how = how_of(given)
     with files.run_lock():
@@ -274,7 +274,7 @@ async def aevaluate(
     settings: Settings | None = None,
 ) -> DocumentResult:
     """The asynchronous twin of :func:`evaluate`."""
-    given = settings or settings_of(None, model, None, reader, profile)
+    given = settings_of(None, model, None, reader, profile, settings)
     started = now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
     how = how_of(given)
@@ -288,10 +288,15 @@ async def aevaluate(
 
 
 def settings_of(
-    output: Path | str | None, model: str | None, workers: int | None, reader: str | None, profile: str | None
+    output: Path | str | None,
+    model: str | None,
+    workers: int | None,
+    reader: str | None,
+    profile: str | None,
+    settings: Settings | None,
 ) -> Settings:
-    """The settings in force, with the options that were given."""
-    return Settings.load(
+    """The settings in force: these, or else the environment's with the options that were given."""
+    return settings or Settings.load(
         output=None if output is None else str(output),
         models={"default": model} if model is not None else None,
         workers=workers,
