@@ -9,6 +9,7 @@ from evalkit.batch.asking import Asking
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import DocumentResult, UsageReport, UsageTotal
 from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.v5_arbiter import Decision
 from evalkit.classification.windows import joined, windows
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError, UsageError
@@ -185,7 +186,8 @@ async def ensure_of(
 def settle(files: Files, index: Index, made: Extractions, bundle: DocumentBundle) -> None:
     """Put a document's fields into the queue where a person has to look at one of its reports or forms.
 
-    Otherwise they are silver ground truth; a case or record of an earlier run that does not hold any more is withdrawn.
+    Otherwise they are silver ground truth, unless they rest on a classification that itself waits for a person. A case or
+    record of an earlier run that does not hold any more is withdrawn.
     """
     case_id, at = made.doc_id + EXTRACTION, str(made.times.get("started_at", ""))
     if any(map(is_for_a_person, made.extractions)):
@@ -193,10 +195,21 @@ def settle(files: Files, index: Index, made: Extractions, bundle: DocumentBundle
         publish(files, index, SMEPacketGenerator().fields_packet(made, bundle, created_at=at))
         return
     withdraw(files, index, case_id)
-    if made.extractions:
+    if made.extractions and not _rests_on_doubt(files, made):
         accept_silver_fields(files, made, accepted_at=at)
     else:
         withdraw_silver(files, case_id)
+
+
+def _rests_on_doubt(files: Files, made: Extractions) -> bool:
+    """Whether a report's fields are those of a type that was not accepted; a form names its type itself."""
+    if all(template(one.template).kind == "tax" for one in made.extractions):
+        return False
+    try:
+        result = read_result(files, made.doc_id)
+    except StoreError:
+        return False
+    return isinstance(result, DocumentResult) and result.decision is not Decision.AUTO_ACCEPT
 
 
 class _Counting:

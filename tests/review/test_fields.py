@@ -215,6 +215,17 @@ def test_accepted_fields_are_silver_and_never_supersede_an_expert(office: Office
     assert (office.truth() or {})["ground_truth_source"] == "SME_CORRECTED"
 
 
+def test_fields_of_a_type_that_is_in_doubt_are_not_silver(office: Office, build: Any) -> None:
+    report = w2(template="pathology", document_type="Pathology Report", fields={"grade": found("2", "2")})
+    for issues, is_silver in (((), True), ((build.issue(),), False)):
+        result = build.result(build.single("Pathology Report"), issues)
+        office.files.write("results/doc2_6.json", result.model_dump(mode="json"))
+        office.extracted(report)
+        assert (office.truth() is not None) is is_silver
+    office.extracted(w2())
+    assert office.truth() is not None, "a form names its type itself"
+
+
 def test_a_document_without_forms_has_neither_case_nor_truth(office: Office) -> None:
     office.extracted(w2())
     office.extracted()
