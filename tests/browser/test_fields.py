@@ -24,6 +24,7 @@ Login = Callable[..., Screen]
 
 TAX = "1.ss_tax_withheld"
 ALTERED = "9,999.99"
+HOSTILE = "<img src=x onerror=window.__xss=1>"
 MEDICARE = "1.medicare_tax_withheld"
 NAMES = ("a_altered", "c_typed", "d_looked", "e_twice", "f_access")
 
@@ -39,7 +40,9 @@ def altered(name: str) -> Drawing:
     assert true_tax(name) != ALTERED
     wrong = ("Social security tax", "Medicare tax") if name == "e_twice" else ("Social security tax",)
     right = [replace(box, value=ALTERED) if box.label.startswith(wrong) else box for box in one.right]
-    return replace(one, right=right)
+    firm = (HOSTILE, "1 Elm St", "Tulsa, OK 74103")
+    left = [replace(box, lines=firm) if name == "f_access" and box.number == "c" else box for box in one.left]
+    return replace(one, left=left, right=right)
 
 
 def draw_form(path: Path, *drawings: Drawing) -> None:
@@ -106,7 +109,9 @@ class Form:
         return self.page.locator(f'.ek-field[data-field="{key}"]')
 
     def decided(self, *outcomes: str) -> None:
+        """Wait until that was decided, with all that follows from it, and the case has left the screen."""
         until(self.screen, lambda: self.waiting.outcomes(self.case_id) == list(outcomes), f"{outcomes}")
+        self.page.wait_for_selector(f".ek-crumbs:not(:has-text('{self.case_id.removesuffix('.extraction')}.pdf'))")
 
 
 @pytest.fixture
@@ -216,6 +221,8 @@ def test_each_grave_issue_must_be_seen_before_one_key_validates(form: Callable[[
 
 def test_everybody_can_use_it(form: Callable[[str], Form], shots: Path | None) -> None:
     one = form("f_access")
+    assert HOSTILE in one.row("1.employer_name").inner_text()
+    assert one.page.evaluate("window.__xss") is None, "what a document says is never run"
     assert grave(one.page) == []
     one.page.locator("summary", has_text="How it was read").click()
     assert grave(one.page) == []
