@@ -17,7 +17,8 @@ import typer
 from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
-    from evalkit.batch.extract import ExtractSummary
+    from evalkit.batch.extract import ExtractedDocument, ExtractSummary
+    from evalkit.batch.round import Summary
     from evalkit.batch.runner import DocumentSummary, RunSummary
     from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
     from evalkit.evaluation.challenge import Challenge
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
+    from evalkit.review.packet import SMEPacket
     from evalkit.store import Files
 
 app = typer.Typer(
@@ -126,14 +128,10 @@ def run(
             on_progress=on_progress,
         )
     if as_json:
-        _print_json(_summary_json(summary))
+        _print_json(summary.to_json(vars))
     else:
         _print_summary(summary)
-    for document in summary.failed:
-        _complain(f"{document.doc_id}: {document.error}")
-    for line in (*summary.problems, *summary.copies):
-        _complain(line)
-    raise typer.Exit(summary.exit_status)
+    _end(summary)
 
 
 @app.command()
@@ -179,15 +177,10 @@ def extract(
     if to is not None:
         save_table(summary.to_frame(), to)
     if as_json:
-        _print_json(_extracted_json(summary))
+        _print_json(summary.to_json(_extracted_json))
     else:
         _print_extracted(summary)
-    for document in summary.documents:
-        if document.error:
-            _complain(f"{document.doc_id}: {document.error}")
-    for line in (*summary.problems, *summary.copies):
-        _complain(line)
-    raise typer.Exit(summary.exit_status)
+    _end(summary)
 
 
 @app.command()
@@ -215,24 +208,33 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
 
 @app.command()
 def show(
-    doc_id: Annotated[str, typer.Argument(metavar="DOC_ID", help="As the run's summary names it.")],
+    doc_id: Annotated[
+        str, typer.Argument(metavar="DOC_ID", help="As the run's summary names it; or a case of its fields.")
+    ],
     why: Annotated[
         bool, typer.Option("--why", help="What speaks for and against each type, by the built-in model.")
     ] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """One document's decision and issues.
+    """One document's decision and issues, or those of its fields.
 
     Example: evalkit show doc2_6 --why
     """
     from evalkit.classification.result import DocumentFailure
     from evalkit.issue import by_severity
-    from evalkit.review.packet import issue_text
+    from evalkit.review.packet import EXTRACTION, base_of, issue_text, read_packet
     from evalkit.review.seeded import shown_result
     from evalkit.store import Files
 
     files = Files(_existing(output))
+    if base_of(doc_id).endswith(EXTRACTION):
+        packet = read_packet(files, doc_id)
+        if as_json:
+            _print_json(packet.model_dump(mode="json"))
+        else:
+            _print_fields(packet)
+        return
     result = shown_result(files, doc_id)
     if as_json:
         _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
@@ -253,6 +255,21 @@ def show(
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
         for line in lines(read_bundle(files, shown_document(files, doc_id)), result.classification):
             typer.echo(line)
+
+
+def _print_fields(packet: SMEPacket) -> None:
+    from evalkit.review.fields import label, shown
+    from evalkit.review.packet import issue_text
+
+    typer.echo(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
+    for one in packet.extractions:
+        typer.echo(
+            f"\n{one.document_type}, pages {one.start_page}-{one.end_page}: {one.decision}, {one.stopped_reason}"
+        )
+        found = {name: value for name, value in one.fields.items() if value.value is not None}
+        _print_table([[label(one, name), shown(value)] for name, value in found.items()], ("field", "value"))
+    for issue in packet.issues:
+        typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
 
 
 def _reasons(files: Files, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
@@ -579,7 +596,7 @@ def schema(
     from evalkit.evaluation.export import ExportedTruth
     from evalkit.extraction.schema import Extractions
     from evalkit.issue import Issue
-    from evalkit.review import GroundTruth, Review, SMEPacket
+    from evalkit.review import FieldsGroundTruth, GroundTruth, Review, SMEPacket
     from evalkit.review.seeded import Seeded
 
     models: dict[str, type[BaseModel]] = {
@@ -590,6 +607,7 @@ def schema(
         "export": ExportedTruth,
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
+        "ground_truth_fields": FieldsGroundTruth,
         "issue": Issue,
         "packet": SMEPacket,
         "production": StoredProduction,
@@ -681,35 +699,17 @@ def _existing(output: Path | None) -> Path:
     return folder
 
 
-def _summary_json(summary: RunSummary) -> dict[str, Any]:
-    return {
-        "documents": [vars(document) for document in summary.documents],
-        "problems": list(summary.problems),
-        "copies": list(summary.copies),
-        "output": summary.output,
-        "seconds": summary.seconds,
-        "by_agent": {agent: vars(usage) for agent, usage in summary.by_agent.items()},
-    }
+def _extracted_json(document: ExtractedDocument) -> dict[str, Any]:
+    return vars(document) | {"extractions": [one.model_dump(mode="json") for one in document.extractions]}
 
 
-def _extracted_json(summary: ExtractSummary) -> dict[str, Any]:
-    return {
-        "documents": [
-            {
-                "doc_id": document.doc_id,
-                "pdf_filename": document.pdf_filename,
-                "extractions": [one.model_dump(mode="json") for one in document.extractions],
-                "resumed": document.resumed,
-                "error": document.error,
-            }
-            for document in summary.documents
-        ],
-        "problems": list(summary.problems),
-        "copies": list(summary.copies),
-        "output": summary.output,
-        "seconds": summary.seconds,
-        "by_agent": {agent: vars(usage) for agent, usage in summary.by_agent.items()},
-    }
+def _end(summary: Summary[Any]) -> NoReturn:
+    """Name what failed, and end."""
+    for document in summary.failed:
+        _complain(f"{document.doc_id}: {document.error}")
+    for line in (*summary.problems, *summary.copies):
+        _complain(line)
+    raise typer.Exit(summary.exit_status)
 
 
 def _print_extracted(summary: ExtractSummary) -> None:
@@ -735,7 +735,8 @@ def _print_extracted(summary: ExtractSummary) -> None:
     )
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_cost(usage)}")
-    typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s)")
+    waiting = " Waiting cases: evalkit queue" if "ESCALATE_TO_SME" in decisions else ""
+    typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{waiting}")
 
 
 def _print_summary(summary: RunSummary) -> None:

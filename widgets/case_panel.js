@@ -16,17 +16,7 @@ function render({ model, el: root }) {
     el("div", { class: "ek-quote ek-window" }, shown.paragraphs.map(paragraph)),
     shown.reasoning ? el("p", { class: "ek-muted", text: `The agent's reasoning: ${shown.reasoning}` }) : null);
 
-  const verdicts = (issue) => {
-    const said = (model.get("verdicts")[issue.issue_id] || {}).verdict;
-    const press = (verdict) => (event) => {
-      event.stopPropagation();
-      send("verdict", { issue_id: issue.issue_id, verdict: said === verdict ? null : verdict });
-    };
-    const button = (verdict, text, letter) => el("button", {
-      "data-key": letter, "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "", onclick: press(verdict),
-    }, text, kbd(letter));
-    return el("div", { class: "ek-verdicts" }, button("confirmed", "Confirm", "c"), button("dismissed", "Dismiss", "x"));
-  };
+  const verdicts = ({ issue_id: id }) => verdictButtons(id, (model.get("verdicts")[id] || {}).verdict, send);
 
   const card = (issue) => {
     const selected = model.get("selected") === issue.issue_id;
@@ -115,10 +105,7 @@ function render({ model, el: root }) {
               class: "ek-evidence", title: `show page ${quote.page}`, "data-focus": `evidence ${claim.segment} ${one.type} ${quote.page} ${quote.snippet}`,
               onclick: () => send("evidence", { page: quote.page, snippet: quote.snippet }),
             }, el("span", { class: "ek-muted", text: `page ${quote.page}: ` }), `“${quote.snippet}”`))))))),
-      shown.earlier.length
-        ? el("details", { class: "ek-claims" }, el("summary", { "data-focus": "earlier", text: plural(shown.earlier.length, "earlier review") }),
-          shown.earlier.map((one) => el("p", { text: `${one.reviewer ? `${one.reviewer}, ` : ""}${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
-        : null);
+      earlierReviews(shown.earlier));
     for (const one of root.querySelectorAll("details > summary")) one.parentElement.open = unfolded.includes(one.textContent);
     root.scrollTop = top;
     if (drawnFor !== model.get("selected")) {

@@ -85,17 +85,22 @@ def described(case: Case) -> dict[str, Any]:
         ],
         "issues": [_issue(issue) for issue in issues],
         "claims": [] if case.is_blind else _claims(packet),
-        "earlier": [
-            {
-                # Whoever decides between two answers, or gives a second one, should not know whose the others are.
-                "reviewer": "" if case.opinions or case.is_blind else one.reviewer,
-                "when": one.submitted_at[:16].replace("T", " "),
-                "outcome": one.outcome,
-                "notes": one.correction_notes,
-            }
-            for one in case.reviews
-        ],
+        "earlier": earlier(case),
     }
+
+
+def earlier(case: Case) -> list[dict[str, Any]]:
+    """What was said about the case before."""
+    return [
+        {
+            # Whoever decides between two answers, or gives a second one, should not know whose the others are.
+            "reviewer": "" if case.opinions or case.is_blind else one.reviewer,
+            "when": one.submitted_at[:16].replace("T", " "),
+            "outcome": one.outcome,
+            "notes": one.correction_notes,
+        }
+        for one in case.reviews
+    ]
 
 
 def told(case: Case) -> list[str]:
@@ -152,14 +157,18 @@ def blind_headline(packet: SMEPacket) -> str:
 
 def subline(packet: SMEPacket) -> str:
     """How much there is, in one line."""
-    names = {"BLOCKER": "blocking issue", "MAJOR": "major issue", "MINOR": "minor remark"}
-    counted = [(sum(one.severity is kind for one in packet.open_issues), names[kind]) for kind in IssueSeverity]
-    parts = [f"{count} {name}{'s' * (count > 1)}" for count, name in counted if count]
     answer = packet.classification
     said = (answer.dominant_type_overall or "cannot tell") if answer else "no usable answer"
     score = quality_score(issue for issue in packet.open_issues if issue.agent == "V4")
     quality = f" · evidence quality {score:.2f}, {band(score)}" if answer else ""
-    return f"{', '.join(parts) or 'no issues'} · the agent says: {said}{quality}"
+    return f"{issue_counts(packet)} · the agent says: {said}{quality}"
+
+
+def issue_counts(packet: SMEPacket) -> str:
+    """How many open issues there are of each severity."""
+    names = {"BLOCKER": "blocking issue", "MAJOR": "major issue", "MINOR": "minor remark"}
+    counted = [(sum(one.severity is kind for one in packet.open_issues), names[kind]) for kind in IssueSeverity]
+    return ", ".join(f"{count} {name}{'s' * (count > 1)}" for count, name in counted if count) or "no issues"
 
 
 def _issue(issue: Issue) -> dict[str, Any]:
@@ -174,12 +183,13 @@ def _issue(issue: Issue) -> dict[str, Any]:
         "fix": issue.suggested_fix,
         "quote": issue.quote or "",
         "verdict": issue.verdict.value if issue.verdict else "",
-        "verdict_words": _verdict(issue),
+        "verdict_words": verdict_words(issue),
         "status": issue.status,
     }
 
 
-def _verdict(issue: Issue) -> str:
+def verdict_words(issue: Issue) -> str:
+    """What comparing its quote with the document found, in a sentence; empty without a quote."""
     if issue.verdict is None:
         return ""
     words = WORDS[issue.verdict]

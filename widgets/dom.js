@@ -36,7 +36,8 @@ const SLUG = {
   "Radiology Report": "radiology",
   Other: "other",
 };
-const typeClass = (type) => `ek-type-${SLUG[type] || "unknown"}`;
+const NO_TYPE = ["", "cannot tell", "no form"];
+const typeClass = (type) => `ek-type-${SLUG[type] || (NO_TYPE.includes(type || "") ? "unknown" : "form")}`; // a tax form's own name
 const typeName = (type) => type || "cannot tell";
 const pages = (start, end) => (start === end ? `page ${start}` : `pages ${start}–${end}`);
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
@@ -53,6 +54,19 @@ const counted = (model, root, token) => {
     say(model, { action, token: token(), nth: sent, ...more });
   };
 };
+
+// What an expert says of an issue, and takes back by pressing it again; `said` is `confirmed`, `dismissed` or nothing.
+const verdictButtons = (issueId, said, send) => {
+  const button = (verdict, text, letter) => el("button", {
+    "data-key": letter, "aria-pressed": said === verdict, class: said === verdict ? "ek-on" : "",
+    onclick: (event) => { event.stopPropagation(); send("verdict", { issue_id: issueId, verdict: said === verdict ? null : verdict }); },
+  }, text, kbd(letter));
+  return el("div", { class: "ek-verdicts" }, button("confirmed", "Confirm", "c"), button("dismissed", "Dismiss", "x"));
+};
+const earlierReviews = (reviews) => (reviews.length
+  ? el("details", { class: "ek-claims" }, el("summary", { "data-focus": "earlier", text: plural(reviews.length, "earlier review") }),
+    reviews.map((one) => el("p", { text: `${one.reviewer ? `${one.reviewer}, ` : ""}${one.when}: ${one.outcome}${one.notes ? `. ${one.notes}` : ""}` })))
+  : null);
 
 // Read out by screen readers. They read what changes in a region that stays, not a region that comes with its words; and
 // each thing that tells has a region of its own, so that none takes away the other's words.

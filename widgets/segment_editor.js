@@ -60,7 +60,7 @@ function render({ model, el: root }) {
       const issue = model.get("issue_id");
       const position = current();
       fill(about, issue ? el("option", { value: `issue ${issue}`, text: `to issue ${issue}` }) : null,
-        el("option", { value: `page ${model.get("page")}`, text: `to document ${position + 1}` }), el("option", { value: "record", text: "to the record" }));
+        fields() ? null : el("option", { value: `page ${model.get("page")}`, text: `to document ${position + 1}` }), el("option", { value: "record", text: "to the record" }));
       words.value = noteOf(about.value);
     } else {
       words.value = "";
@@ -102,6 +102,7 @@ function render({ model, el: root }) {
     percent: Object.fromEntries([...mixture.querySelectorAll("input")].map((one) => [one.dataset.type, Number(one.value)])),
   });
   const at = (page) => model.get("segments").find((one) => one.start <= page && page <= one.end);
+  const fields = () => model.get("is_about_fields");
   const current = () => model.get("segments").indexOf(at(model.get("page")));
 
   // A double click, or a press on a page that is not painted yet, never decides twice.
@@ -199,7 +200,9 @@ function render({ model, el: root }) {
     root.dataset.page = model.get("page");
     if (at < 0) return;
     const locked = model.get("is_locked");
-    drawControls(segments, at, model.get("page"), locked);
+    controls.hidden = mixture.hidden = fields();
+    if (fields()) controls.replaceChildren(); // whose keys must press nothing here
+    else drawControls(segments, at, model.get("page"), locked);
     drawShares(locked);
     drawDecision(locked);
     notes.disabled = locked;

@@ -40,6 +40,8 @@ class SegmentEditor(anywidget.AnyWidget):
     """What differs from the agent's answer, a sentence each."""
     answered = traitlets.Int(0).tag(sync=True)
     """The number of the last press (``nth``) whose answer is on screen."""
+    is_about_fields = traitlets.Bool(default_value=False).tag(sync=True)
+    """The case is about fields: there are no segments, types or shares to say anything of."""
     is_blind = traitlets.Bool(default_value=False).tag(sync=True)
     """The agent's answer is hidden until the expert has given theirs."""
     can_ask = traitlets.Bool(default_value=False).tag(sync=True)

@@ -44,6 +44,11 @@ const KEYS = [
     ["n", "Note to the issue, the document or the record"],
   ]],
   ["Issues", [["j  k", "Next, previous issue"], ["c", "Confirm"], ["x", "Dismiss"], ["p", "Apply the offered repair"]]],
+  ["Fields of a form or report", [
+    ["j  k", "Next, previous field"], ["i", "Next field that must be looked at"], ["Enter", "Type its value; Enter keeps it, Esc leaves it"],
+    ["y", "Found, as it was read"], ["m", "Missing: not present"], ["a", "Ambiguous"], ["l", "List the empty ones too, or not"],
+    ["PageUp  PageDown", "Form before, next form"],
+  ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the document before, of the next one"],
     ["+  −  0", "Larger, smaller, fit"], ["r", "Turn"], ["b", "Two pages"], ["f", "Find"], ["g", "All pages"],
@@ -113,7 +118,9 @@ const keyboard = (isAlone) => {
     if (isTyping(target) || event.defaultPrevented) return;
     if (key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); return; }
     const isCovered = document.querySelector(".ek-contact:not([hidden])"); // by all pages: no single one is on screen
-    const button = isCovered ? null : buttonOf(key);
+    // Enter on a button is for that button, and on a field that is not open for opening it.
+    const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");
+    const button = isCovered || isOwn ? null : buttonOf(key);
     if (button) {
       event.preventDefault();
       event.stopPropagation();

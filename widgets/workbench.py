@@ -30,10 +30,14 @@ from evalkit.grounding import Locator
 from evalkit.grounding.words import english
 from evalkit.review.desk import Case, Desk, Submitted
 from evalkit.review.draft import Draft
+from evalkit.review.field_case import FieldCase
+from evalkit.review.fields import checked, field_of, parted
+from evalkit.review.packet import base_of
 from evalkit.review.queue import QueueView
 from widgets.assets import css, esm
 from widgets.case_panel import CasePanel, described, marks_of, style_of, surroundings
 from widgets.fault_panel import FaultPanel
+from widgets.field_panel import FieldPanel, described_fields, ribbon, state, where
 from widgets.page_pane import PagePane, evidence_pages
 from widgets.queue_panel import QueuePanel
 from widgets.segment_editor import SegmentEditor
@@ -123,12 +127,15 @@ class Workbench:
         self._queue = QueuePanel()
         self._page = PagePane()
         self._panel = CasePanel()
+        self._fields = FieldPanel()
+        self._unfinished = ""
+        """The field whose value is being typed, or was refused: nothing is decided before that has ended."""
         self._editor = SegmentEditor()
         self._broken = FaultPanel()
         self._stage = ipywidgets.Box(layout=ipywidgets.Layout(width="100%", overflow="hidden"))
         self._stage.add_class("ek-stage").add_class("ek-desk")
         self._desk_view = self._arranged()
-        for widget in (self._bar, self._queue, self._page, self._panel, self._editor, self._broken):
+        for widget in (self._bar, self._queue, self._page, self._panel, self._fields, self._editor, self._broken):
             widget.on_msg(self._told)
         self.view = ipywidgets.VBox([self._bar, self._stage], layout=ipywidgets.Layout(width="100%", overflow="hidden"))
         if served:
@@ -137,13 +144,13 @@ class Workbench:
     def _arranged(self) -> ipywidgets.Widget:
         layout = ipywidgets.Layout
         self._page.layout = layout(flex="1 1 0", min_width="0", height="100%")
-        self._panel.layout = layout(flex="1 1 0", min_height="0", width="100%")
-        right = ipywidgets.VBox(
+        self._panel.layout = self._fields.layout = layout(flex="1 1 0", min_height="0", width="100%")
+        self._right = ipywidgets.VBox(
             [self._panel, self._editor], layout=layout(width="456px", min_width="400px", height="100%")
         )
-        right.add_class("ek-right")
+        self._right.add_class("ek-right")
         self._queue.layout = self._broken.layout = layout(width="100%", height="100%")
-        return ipywidgets.HBox([self._page, right], layout=layout(width="100%", height="100%"))
+        return ipywidgets.HBox([self._page, self._right], layout=layout(width="100%", height="100%"))
 
     def tell(self, sentence: str) -> None:
         """Show what happened, where the expert is looking."""
@@ -155,7 +162,7 @@ class Workbench:
     def _told(self, widget: anywidget.AnyWidget, message: Message, _: object) -> None:
         """One message of a widget; one that counts its presses hears which of them has been answered."""
         self._heard(_whole_signs(message))
-        if isinstance(widget, CasePanel | SegmentEditor) and isinstance(message.get("nth"), int):
+        if isinstance(widget, CasePanel | FieldPanel | SegmentEditor) and isinstance(message.get("nth"), int):
             widget.answered = message["nth"]
 
     @guarded
@@ -270,6 +277,7 @@ class Workbench:
     def _forget_case(self) -> None:
         self._case = self._draft = None
         self._said = []
+        self._unfinished = ""
         self._is_taken = False
         if self._pictures is not None:
             self._pictures.close()
@@ -322,12 +330,21 @@ class Workbench:
         evidence = () if case.is_blind else evidence_pages(packet)
         self._page.begin(token, case.bundle, self._segments(), evidence=evidence, seen=case.draft.pages_seen)
         self._page.note = self._fault
-        with self._panel.hold_sync():
-            self._panel.case = described(case) | {"token": token}
-            self._panel.selected, self._panel.context = "", {}
+        if isinstance(case, FieldCase):
+            with self._fields.hold_sync():
+                self._fields.case = described_fields(case) | {"token": token}
+                self._fields.selected, self._fields.place, self._fields.checked = "", "", {}
+        else:
+            with self._panel.hold_sync():
+                self._panel.case = described(case) | {"token": token}
+                self._panel.selected, self._panel.context = "", {}
+        if self._right.children[0] is not self._item_panel:
+            self._right.children = (self._item_panel, self._editor)
         self._editor.saved = f"Draft of {case.saved_at[11:19]} restored" if case.saved_at else ""
         self._stage.children = [self._desk_view]
-        worst = next((issue.issue_id for issue in packet.open_issues), None)
+        worst = (
+            case.first() if isinstance(case, FieldCase) else next((one.issue_id for one in packet.open_issues), None)
+        )
         first = None if case.is_blind else case.draft.issue_id or worst
         if case.saved_at:
             self._turn(case.draft.page, first)
@@ -342,7 +359,15 @@ class Workbench:
         if not self.case.is_blind:
             self._select(str(message["issue_id"]))
 
+    @property
+    def _item_panel(self) -> CasePanel | FieldPanel:
+        """What lists the things to look at in the open case."""
+        return self._fields if isinstance(self.case, FieldCase) else self._panel
+
     def _select(self, issue_id: str) -> None:
+        if isinstance(self.case, FieldCase):
+            self._turn(self.case.place(issue_id).page, issue_id)
+            return
         context = self.case.context(issue_id)
         page = context.page_found or context.issue.page or (context.segment.start_page if context.segment else 1)
         self._turn(min(max(page, 1), self.case.packet.total_pages), issue_id)
@@ -351,11 +376,15 @@ class Workbench:
         """Another page; the selected issue stays selected."""
         page = int(message["page"])
         if 1 <= page <= self.case.packet.total_pages:
-            self._turn(page, self._panel.selected or None, cached=bool(message.get("cached")))
+            self._turn(page, self._item_panel.selected or None, cached=bool(message.get("cached")))
 
     def _turn(self, page: int, issue_id: str | None, *, cached: bool = False) -> None:
         marks: list[dict[str, Any]] = []
-        if issue_id:
+        if issue_id and isinstance(self.case, FieldCase):
+            place = self.case.place(issue_id)
+            marks = marks_of(place.boxes, place.style)
+            self._fields.selected = issue_id
+        elif issue_id:
             context = self.case.context(issue_id)
             marks = marks_of(context.boxes, style_of(context.verdict))
             if self._panel.selected != issue_id:
@@ -368,7 +397,7 @@ class Workbench:
             self._page.turn(page, self._pictures.page, marks, issue_id, cached=cached)
         self._editor.page = page
         # Kept on disk when the page was painted: who leafs on must not wait for the disk.
-        self._draft = self.draft.model_copy(update={"page": page, "issue_id": self._panel.selected or None})
+        self._draft = self.draft.model_copy(update={"page": page, "issue_id": self._item_panel.selected or None})
         self._is_turned = True
 
     def show_evidence(self, message: Message) -> None:
@@ -406,7 +435,10 @@ class Workbench:
     def painted(self, message: Message) -> None:
         """A page was really on screen: it counts as seen, and so does the issue whose place was lit."""
         draft = self.draft.seen_page(int(message["page"]))
-        if issue_id := message.get("issue"):
+        if isinstance(self.case, FieldCase):
+            if name := message.get("issue"):
+                draft = self.case.seen(draft, str(name), int(message["page"]))
+        elif issue_id := message.get("issue"):
             context = self.case.context(str(issue_id))
             where = context.page_found or context.issue.page
             if where is None or where == message["page"] or not 1 <= where <= self.case.packet.total_pages:
@@ -452,6 +484,58 @@ class Workbench:
         if all(one.issue_id != issue_id for one in self.case.packet.issues):
             raise UsageError("this case has no such issue", code="ISSUE-UNKNOWN", remedy="Reload the page.")
         return str(issue_id)
+
+    # ------------------------------------------------------------------------------------------ fields
+
+    @property
+    def _field_case(self) -> FieldCase:
+        """The open case. UsageError where it is not about fields."""
+        if not isinstance(self.case, FieldCase):
+            raise UsageError("this case is not about fields", code="FIELD-UNKNOWN", remedy="Reload the page.")
+        return self.case
+
+    def edit_field(self, message: Message) -> None:
+        """A value begins to be typed, or is given up."""
+        self._field_case.agents_value(str(message["field"]))
+        self._unfinished = str(message["field"]) if message.get("is_open") else ""
+        self._fields.checked = {}
+
+    def check_field(self, message: Message) -> None:
+        """Whether what is typed so far is written as the field's values are."""
+        key, text = str(message["field"]), str(message["text"])
+        case = self._field_case
+        case.agents_value(key)
+        at, name = parted(key)
+        read = checked(field_of(case.agents[at], name), text)
+        self._fields.checked = {"field": key, "text": text, "value": read.value, "problem": read.problem}
+
+    def set_field(self, message: Message) -> None:
+        """The value that was typed; one that is not in the field's format stays in its line."""
+        key, text = str(message["field"]), str(message["text"])
+        self.check_field(message)
+        if self._fields.checked["problem"]:
+            self._unfinished = key
+            return
+        self._unfinished = ""
+        self.draft_is(self._field_case.with_answer(self.draft, key, text))
+        self._fields.checked = {"field": key, "text": text, "is_kept": True}
+
+    def set_field_status(self, message: Message) -> None:
+        """The field is there as the agent read it, is not there, or cannot be told."""
+        key, status = str(message["field"]), str(message["status"])
+        case = self._field_case
+        agents, now = case.agents_value(key), case.answered(self.draft, key)
+        value = None if status == "not_present" else now.value or agents.value
+        self.draft_is(case.with_answer(self.draft, key, {"status": status, "value": value}))
+
+    def _require_finished(self) -> None:
+        """UsageError while a value is being typed: nobody may take for submitted what is not."""
+        if self._unfinished and isinstance(self.case, FieldCase):
+            raise UsageError(
+                "a value that you have typed is not kept yet",
+                code="FIELD-UNFINISHED",
+                remedy="Press Enter in its line, or Esc to leave the field as it was.",
+            )
 
     def take_opinion(self, message: Message) -> None:
         """One of two answers, as the expert's own."""
@@ -535,6 +619,7 @@ class Workbench:
             self._page.segments = segments
         with self._editor.hold_sync():
             self._editor.token = self._page.version
+            self._editor.is_about_fields = isinstance(case, FieldCase)
             self._editor.segments = segments
             self._editor.dominant = draft.dominant_type.value if draft.dominant_type else None
             self._editor.mixture = [
@@ -550,15 +635,32 @@ class Workbench:
                 else case.is_changed(draft) or bool(case.refusal() and draft.notes.strip())
             )
             self._editor.why_not = self._fault or why_not or ""
-            self._editor.issue_id, self._editor.issue_notes = self._panel.selected, draft.issue_notes
+            self._editor.issue_id, self._editor.issue_notes = self._open_issue(), draft.issue_notes
             self._editor.changes = [] if case.is_blind else list(case.changes(draft))
-            self._editor.can_ask = not case.is_completed and "." not in case.packet.case_id
+            self._editor.can_ask = not case.is_completed and base_of(case.packet.case_id) == case.packet.case_id
             self._editor.undo = self._undoable()
+        if isinstance(case, FieldCase):
+            with self._fields.hold_sync():
+                self._fields.place = where(case, self._fields.selected, draft) if self._fields.selected else ""
+                self._fields.values = state(case, draft)
+                self._fields.seen = [*draft.fields_seen, *draft.evidence_seen]
+                self._fields.wanted = case.must_see_items(draft)
+                self._fields.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
+                self._fields.notes = draft.issue_notes
+                self._fields.is_locked = self._editor.is_locked
+            return
         with self._panel.hold_sync():
             self._panel.seen = list(draft.evidence_seen)
             self._panel.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
             self._panel.notes = draft.issue_notes
             self._panel.is_repair_applied = self._is_repair_applied()
+
+    def _open_issue(self) -> str:
+        """The issue that a note would be about; empty for none."""
+        if not isinstance(self.case, FieldCase):
+            return self._panel.selected
+        issues = self.case.item(self._fields.selected).issues if self._fields.selected else ()
+        return issues[0].issue_id if issues else ""
 
     def _undoable(self) -> str:
         if self._said:
@@ -572,6 +674,8 @@ class Workbench:
         return bool(draft.notes) or _words(draft) != _words(first)
 
     def _segments(self) -> list[dict[str, Any]]:
+        if isinstance(self.case, FieldCase):
+            return ribbon(self.case)
         said = {} if self.case.is_blind else _said_by_agent(self.case.packet.classification)
         return [
             {
@@ -608,11 +712,13 @@ class Workbench:
 
     def ask_second(self, message: Message) -> None:
         """The expert's answer, and a second expert's beside it."""
+        self._require_finished()
         done = self.desk.ask_second(self.case.packet.case_id, self.draft, str(message["reason"]))
         self._bar.notice = self._saved(done) + ("" if done.planted else " · a second expert is asked")
         self._go_on(done.planted)
 
     def _submit(self, *, validate: bool = False, undeterminable: str | None = None) -> None:
+        self._require_finished()
         case_id = self.case.packet.case_id
         done = self.desk.submit(case_id, self.draft, validate=validate, undeterminable=undeterminable)
         self._bar.notice = self._saved(done)
@@ -685,6 +791,10 @@ _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
     "flag": Workbench.set_flag,
     "segment_note": Workbench.set_segment_note,
     "issue_note": Workbench.set_issue_note,
+    "field_edit": Workbench.edit_field,
+    "field_check": Workbench.check_field,
+    "field_value": Workbench.set_field,
+    "field_status": Workbench.set_field_status,
     "take": Workbench.take_opinion,
     "repair": Workbench.apply_repair,
     "undo": Workbench.undo,
@@ -717,19 +827,23 @@ _UNDOABLE = frozenset(
         "verdict",
         "flag",
         "mixture",
+        "field_value",
+        "field_status",
         "take",
         "repair",
         "segment_note",
         "issue_note",
     ]
 )
-_CHANGES = frozenset(_ANSWERS) - {"hello", "ping", "leave", "painted", "thumbnails", "previews", "find"}
+_CHANGES = frozenset(_ANSWERS) - {
+    *("hello", "ping", "leave", "painted", "thumbnails", "previews", "find", "field_check"),
+}
 
 
 #: What of a draft is what the expert saw, not what they say: undoing leaves it.
-_SEEN = ("page", "issue_id", "pages_seen", "evidence_seen", "seconds_active", "mixture_seen", "notes")
+_SEEN = ("page", "issue_id", "pages_seen", "evidence_seen", "fields_seen", "seconds_active", "mixture_seen", "notes")
 #: What of an opinion is taken over.
-_OPINION = ("segments", "dominant_type", "flags", "mixture")
+_OPINION = ("segments", "dominant_type", "flags", "mixture", "fields")
 
 
 def _whole_signs(value: Any) -> Any:

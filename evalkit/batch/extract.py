@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from evalkit.batch.asking import Asking
 from evalkit.batch.extracting import AUTO, FieldExtraction, ensure, year_of
 from evalkit.batch.identity import Source, find
 from evalkit.batch.reading import Readers
+from evalkit.batch.round import Summary, each
 from evalkit.batch.runner import (
     as_text,
     how_of,
@@ -27,14 +27,11 @@ from evalkit.batch.runner import (
 )
 from evalkit.errors import EvalkitError, StoreError
 from evalkit.extraction.schema import Extraction, Extractions
-from evalkit.llm.model import Usage
 from evalkit.settings import Settings
 from evalkit.store import EXTRACTIONS, Files, Index
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_IN_FLIGHT = 3
 
 
 @dataclass(frozen=True)
@@ -51,20 +48,8 @@ class ExtractedDocument:
 
 
 @dataclass(frozen=True)
-class ExtractSummary:
+class ExtractSummary(Summary[ExtractedDocument]):
     """What became of ``evalkit extract``."""
-
-    documents: tuple[ExtractedDocument, ...]
-    problems: tuple[str, ...]
-    copies: tuple[str, ...]
-    output: str
-    seconds: float
-    by_agent: Mapping[str, Usage] = field(default_factory=dict)
-
-    @property
-    def exit_status(self) -> int:
-        """0: all done; 1: something failed, and is named."""
-        return 1 if self.problems or any(one.error for one in self.documents) else 0
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per field of every report and form, for a table."""
@@ -135,39 +120,22 @@ def extract(
     Raises:
         UsageError: nothing could be begun.
     """
-    return in_a_thread(
-        aextract(
-            paths,
-            template=template,
-            tax_year=tax_year,
-            output=output,
-            model=model,
-            reader=reader,
-            workers=workers,
-            fresh=fresh,
-            on_progress=on_progress,
-            settings=settings,
-        )
-    )
+    given = settings_of(output, model, workers, reader, None, settings)
+    folder = Path(output or given.output)
+    return in_a_thread(_extract(paths, folder, given, template, tax_year, on_progress, fresh=fresh))
 
 
-async def aextract(
+async def _extract(
     paths: Iterable[Path | str],
+    folder: Path,
+    given: Settings,
+    template: str,
+    tax_year: int | None,
+    on_progress: Progress | None,
     *,
-    template: str = AUTO,
-    tax_year: int | None = None,
-    output: Path | str | None = None,
-    model: str | None = None,
-    reader: str | None = None,
-    workers: int | None = None,
-    fresh: bool = False,
-    on_progress: Progress | None = None,
-    settings: Settings | None = None,
+    fresh: bool,
 ) -> ExtractSummary:
-    """The asynchronous twin of :func:`extract`."""
     began = time.monotonic()
-    given = settings or settings_of(output, model, workers, reader, None)
-    folder = Path(settings.output if settings and output is None else output or given.output)
     files, how = Files(folder), how_of(given)
     with files.run_lock():
         index = Index(folder)
@@ -175,18 +143,12 @@ async def aextract(
             found = find(paths, _known(files, index))
             async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:
                 work = FieldExtraction(given, asking, versions(), name=template, tax_year=year_of(tax_year))
-                documents = await _all(found.sources, files, work, how, given, fresh=fresh, on_progress=on_progress)
+                treat = partial(_document, files=files, index=index, work=work, reader=how.reader, fresh=fresh)
+                documents = await each(found.sources, how, treat, workers=given.workers, on_progress=on_progress)
                 asking.ledger.end()
         finally:
             index.close()
-    return ExtractSummary(
-        documents=tuple(documents),
-        problems=tuple(map(str, found.problems)),
-        copies=tuple(f"{path} is the same document as {doc_id}" for path, doc_id in found.copies),
-        output=str(folder),
-        seconds=round(time.monotonic() - began, 3),
-        by_agent=asking.ledger.spent,
-    )
+    return ExtractSummary.of(documents, found, output=folder, began=began, by_agent=asking.ledger.spent)
 
 
 def _known(files: Files, index: Index) -> dict[str, str]:
@@ -201,37 +163,15 @@ def _known(files: Files, index: Index) -> dict[str, str]:
     return known
 
 
-async def _all(
-    sources: tuple[Source, ...],
-    files: Files,
-    work: FieldExtraction,
-    how: Any,
-    settings: Settings,
-    *,
-    fresh: bool,
-    on_progress: Progress | None,
-) -> list[ExtractedDocument]:
-    workers = min(settings.workers or os.cpu_count() or 1, max(len(sources), 1))
-    gate = asyncio.Semaphore(workers * _IN_FLIGHT)
-    done = 0
-
-    async def one(source: Source, readers: Readers) -> ExtractedDocument:
-        nonlocal done
-        async with gate:
-            made = await _document(source, readers, files, work, how.reader, fresh=fresh)
-        done += 1
-        if on_progress:
-            on_progress(made, done, len(sources))
-        return made
-
-    with Readers(workers, how) as readers:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(source, readers)) for source in sources]
-    return [task.result() for task in tasks]
-
-
 async def _document(
-    source: Source, readers: Readers, files: Files, work: FieldExtraction, reader: str, *, fresh: bool
+    source: Source,
+    readers: Readers,
+    *,
+    files: Files,
+    index: Index,
+    work: FieldExtraction,
+    reader: str,
+    fresh: bool,
 ) -> ExtractedDocument:
     """One document, whatever happens to it."""
     if source.fault:
@@ -240,7 +180,7 @@ async def _document(
         started = now()
         bundle = None if fresh else stored_bundle(files, source, reader)
         bundle = bundle or await read_document(files, source, readers, started)
-        made, resumed = await ensure(files, work, bundle, {"started_at": started}, fresh=fresh)
+        made, resumed = await ensure(files, index, work, bundle, {"started_at": started}, fresh=fresh)
     except EvalkitError as error:
         return _failed(source, error)
     except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run

@@ -9,6 +9,7 @@ from evalkit.batch.asking import Asking
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import DocumentResult, UsageReport, UsageTotal
 from evalkit.classification.schema import ClassificationOutput
+from evalkit.classification.v5_arbiter import Decision
 from evalkit.classification.windows import joined, windows
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError, UsageError
@@ -22,9 +23,11 @@ from evalkit.extraction.schema import Extraction, Extractions
 from evalkit.extraction.template import template, templates_version
 from evalkit.issue import Issue
 from evalkit.llm.model import A, Answer, Model, Question, Usage
+from evalkit.review.ground_truth import accept_silver_fields, withdraw_silver
+from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_for_a_person, publish, withdraw
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
-from evalkit.store import Files, digest, extraction_name
+from evalkit.store import Files, Index, digest, extraction_name
 
 AUTO = "auto"
 #: Raise it with every change that alters what is extracted from the same words.
@@ -153,22 +156,60 @@ def classified(files: Files, bundle: DocumentBundle) -> ClassificationOutput | N
 
 
 async def ensure(
-    files: Files, extraction: FieldExtraction, bundle: DocumentBundle, times: dict[str, Any], *, fresh: bool
+    files: Files,
+    index: Index,
+    extraction: FieldExtraction,
+    bundle: DocumentBundle,
+    times: dict[str, Any],
+    *,
+    fresh: bool,
 ) -> tuple[Extractions, bool]:
-    """The document's fields, written; and whether an earlier run had extracted them."""
+    """The document's fields, written, with the case or ground truth that follows; and whether an earlier run had
+    extracted them.
+    """
     answer = classified(files, bundle)
-    if not fresh and (found := stored(files, bundle.doc_id, extraction.fingerprint(bundle, answer))):
-        return found, True
-    made = await extraction.extract(bundle, times, answer)
-    files.write(extraction_name(bundle.doc_id), made.model_dump(mode="json"))
-    return made, False
+    found = None if fresh else stored(files, bundle.doc_id, extraction.fingerprint(bundle, answer))
+    made = found or await extraction.extract(bundle, times, answer)
+    if found is None:
+        files.write(extraction_name(bundle.doc_id), made.model_dump(mode="json"))
+    settle(files, index, made, bundle)
+    return made, found is not None
 
 
 async def ensure_of(
-    files: Files, extraction: FieldExtraction, doc_id: str, times: dict[str, Any], *, fresh: bool
+    files: Files, index: Index, extraction: FieldExtraction, doc_id: str, times: dict[str, Any], *, fresh: bool
 ) -> None:
     """As ``ensure``, of a document whose bundle is stored."""
-    await ensure(files, extraction, read_bundle(files, doc_id), times, fresh=fresh)
+    await ensure(files, index, extraction, read_bundle(files, doc_id), times, fresh=fresh)
+
+
+def settle(files: Files, index: Index, made: Extractions, bundle: DocumentBundle) -> None:
+    """Put a document's fields into the queue where a person has to look at one of its reports or forms.
+
+    Otherwise they are silver ground truth, unless they rest on a classification that itself waits for a person. A case or
+    record of an earlier run that does not hold any more is withdrawn.
+    """
+    case_id, at = made.doc_id + EXTRACTION, str(made.times.get("started_at", ""))
+    if any(map(is_for_a_person, made.extractions)):
+        withdraw_silver(files, case_id)
+        publish(files, index, SMEPacketGenerator().fields_packet(made, bundle, created_at=at))
+        return
+    withdraw(files, index, case_id)
+    if made.extractions and not _rests_on_doubt(files, made):
+        accept_silver_fields(files, made, accepted_at=at)
+    else:
+        withdraw_silver(files, case_id)
+
+
+def _rests_on_doubt(files: Files, made: Extractions) -> bool:
+    """Whether a report's fields are those of a type that was not accepted; a form names its type itself."""
+    if all(template(one.template).kind == "tax" for one in made.extractions):
+        return False
+    try:
+        result = read_result(files, made.doc_id)
+    except StoreError:
+        return False
+    return isinstance(result, DocumentResult) and result.decision is not Decision.AUTO_ACCEPT
 
 
 class _Counting:

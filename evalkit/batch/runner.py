@@ -13,7 +13,7 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
@@ -28,6 +28,7 @@ from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
+from evalkit.batch.round import Summary, each
 from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
@@ -43,7 +44,7 @@ from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
 from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver
-from evalkit.review.packet import SMEPacketGenerator, is_frozen, publish, withdraw
+from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_frozen, publish, withdraw
 from evalkit.review.seeded import seeded_cases
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
@@ -62,9 +63,6 @@ log = logging.getLogger(__name__)
 _MAY_PASS = frozenset({"READER-CRASHED", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}) | {
     f"DOCUMENTAI-{why}" for why in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")
 }
-
-#: Documents under way at once, per reading process: enough that none waits for the others' writing.
-_IN_FLIGHT = 3
 
 
 @dataclass(frozen=True)
@@ -114,29 +112,8 @@ _ISSUE_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class RunSummary:
+class RunSummary(Summary[DocumentSummary]):
     """What became of a run."""
-
-    documents: tuple[DocumentSummary, ...]
-    """Sorted by path, as they were found."""
-    problems: tuple[str, ...]
-    """What else was wrong with the input: one line each."""
-    copies: tuple[str, ...]
-    """Files that are another document's bytes again: one line each."""
-    output: str
-    seconds: float
-    by_agent: Mapping[str, Usage] = field(default_factory=dict)
-    """What language models were asked and paid by this run."""
-
-    @property
-    def failed(self) -> list[DocumentSummary]:
-        """The documents without a decision."""
-        return [document for document in self.documents if document.error]
-
-    @property
-    def exit_status(self) -> int:
-        """0: all done; 1: something failed, and is named."""
-        return 1 if self.failed or self.problems else 0
 
     def to_frame(self) -> pd.DataFrame:
         """One row per document, columns as the fields of :class:`DocumentSummary`."""
@@ -230,8 +207,8 @@ async def arun(
 ) -> RunSummary:
     """The asynchronous twin of :func:`run`."""
     began = time.monotonic()
-    given = settings or settings_of(output, model, workers, reader, profile)
-    folder = Path(settings.output if settings and output is None else output or given.output)
+    given = settings_of(output, model, workers, reader, profile, settings)
+    folder = Path(output or given.output)
     files = Files(folder)
     how = how_of(given)
     with files.run_lock():
@@ -259,13 +236,13 @@ async def arun(
                 asking.ledger.end()
         finally:
             index.close()
-    return RunSummary(
-        documents=tuple(documents),
-        problems=tuple(str(problem) for problem in [*found.problems, *idle_rows, *unknown]),
-        copies=tuple(f"{path} is the same document as {doc_id}" for path, doc_id in found.copies),
-        output=str(folder),
-        seconds=round(time.monotonic() - began, 3),
+    return RunSummary.of(
+        documents,
+        found,
+        output=folder,
+        began=began,
         by_agent=asking.ledger.spent,
+        more=[*idle_rows, *unknown],
     )
 
 
@@ -297,7 +274,7 @@ async def aevaluate(
     settings: Settings | None = None,
 ) -> DocumentResult:
     """The asynchronous twin of :func:`evaluate`."""
-    given = settings or settings_of(None, model, None, reader, profile)
+    given = settings_of(None, model, None, reader, profile, settings)
     started = now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
     how = how_of(given)
@@ -311,10 +288,15 @@ async def aevaluate(
 
 
 def settings_of(
-    output: Path | str | None, model: str | None, workers: int | None, reader: str | None, profile: str | None
+    output: Path | str | None,
+    model: str | None,
+    workers: int | None,
+    reader: str | None,
+    profile: str | None,
+    settings: Settings | None,
 ) -> Settings:
-    """The settings in force, with the options that were given."""
-    return Settings.load(
+    """The settings in force: these, or else the environment's with the options that were given."""
+    return settings or Settings.load(
         output=None if output is None else str(output),
         models={"default": model} if model is not None else None,
         workers=workers,
@@ -497,25 +479,16 @@ class _Batch:
         self._audits_done = sum(row["review_reason"] == "audit" for row in index.cases("completed"))
 
     async def process(self, sources: tuple[Source, ...], on_progress: Progress | None) -> list[DocumentSummary]:
-        workers = min(self._settings.workers or os.cpu_count() or 1, max(len(sources), 1))
         # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
         waiting = self._settings.calls_in_flight if self._asking.is_remote else 0
-        gate = asyncio.Semaphore(workers * _IN_FLIGHT + waiting)
-        done = 0
-
-        async def one(source: Source, readers: Readers) -> DocumentSummary:
-            nonlocal done
-            async with gate:
-                summary = await self._document(source, readers)
-            done += 1
-            if on_progress:
-                on_progress(summary, done, len(sources))
-            return summary
-
-        with Readers(workers, self._how) as readers:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(one(source, readers)) for source in sources]
-        return [task.result() for task in tasks]
+        return await each(
+            sources,
+            self._how,
+            self._document,
+            workers=self._settings.workers,
+            waiting=waiting,
+            on_progress=on_progress,
+        )
 
     async def _document(self, source: Source, readers: Readers) -> DocumentSummary:
         """One document, whatever happens to it."""
@@ -528,7 +501,7 @@ class _Batch:
             summary = summary or await self._decide(source, readers, supplied, print_)
             if self._extraction and summary.error is None:
                 times = {"started_at": now()}
-                await ensure_of(self._files, self._extraction, source.doc_id, times, fresh=self._fresh)
+                await ensure_of(self._files, self._index, self._extraction, source.doc_id, times, fresh=self._fresh)
             return summary
         except DocumentError as error:
             return self._failed(source, error)
@@ -609,10 +582,12 @@ class _Batch:
         )
         try:
             self._files.write(result_name(source.doc_id), failure.model_dump(mode="json"))
-            if not is_frozen(self._files, self._index, source.doc_id, now()):
+            cases = (source.doc_id, source.doc_id + EXTRACTION)
+            if not any(is_frozen(self._files, self._index, case_id, now()) for case_id in cases):
                 self._files.remove(bundle_name(source.doc_id))
-            withdraw_silver(self._files, source.doc_id)
-            withdraw(self._files, self._index, source.doc_id)
+            for case_id in cases:
+                withdraw_silver(self._files, case_id)
+                withdraw(self._files, self._index, case_id)
             self._enter(source, print_, None, error.code)
         except StoreError as store_error:
             return _failure_summary(source, store_error)

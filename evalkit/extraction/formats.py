@@ -201,7 +201,25 @@ def problem(text: str, form: Format) -> str:
     >>> problem("$-", "currency")
     '"$-" is not a valid currency amount'
     """
-    return f'"{text}" {_PROBLEMS[form]}'
+    return f'"{text}" {complaint(form)}'
+
+
+def complaint(form: Format) -> str:
+    """What is said behind a text that is not in the format.
+
+    >>> complaint("ein")
+    'is not a valid EIN format'
+    """
+    return _PROBLEMS[form]
+
+
+def example(form: Format) -> str:
+    """How a value of the format is written; empty where any text is one, or only the field knows.
+
+    >>> example("currency"), example("text")
+    ('1,234.50', '')
+    """
+    return _EXAMPLES.get(form, "")
 
 
 @lru_cache(maxsize=4096)
@@ -316,4 +334,15 @@ _PROBLEMS: Mapping[str, str] = {
     "checkbox": "is not a ticked box",
     "pattern": "doesn't match expected format",
     **clinical_formats.PROBLEMS,
+}
+_EXAMPLES: Mapping[str, str] = {
+    "ssn": "554-03-0876",
+    "ein": "63-0065650",
+    "tin": "63-0065650 or 554-03-0876",
+    "currency": "1,234.50",
+    "date": "2/1/2025",
+    "percentage": "12.5%",
+    "measurement": "1.2 x 0.8 cm",
+    "number": "12",
+    "checkbox": "X",
 }

@@ -4,7 +4,10 @@ from evalkit.review.case import Case, MustSee
 from evalkit.review.context import IssueContext, issue_context
 from evalkit.review.desk import Desk, Submitted
 from evalkit.review.draft import Draft, SegmentDraft, SegmentFlag
+from evalkit.review.field_case import FieldCase
+from evalkit.review.fields import FieldAnswer, FormFields
 from evalkit.review.ground_truth import (
+    FieldsGroundTruth,
     GroundTruth,
     IssueVerdict,
     Review,
@@ -40,6 +43,10 @@ __all__ = [
     "Case",
     "Desk",
     "Draft",
+    "FieldAnswer",
+    "FieldCase",
+    "FieldsGroundTruth",
+    "FormFields",
     "GroundTruth",
     "IssueContext",
     "IssueSummary",

@@ -175,9 +175,9 @@ class Case:
         if sentence := self.refusal():
             return sentence
         if self.is_changed(draft):
-            return "You have changed the classification: submit it as a correction."
+            return self._changed_words
         missing = self.not_yet_seen(draft)
-        parts = [*self._issue_words(missing.issues), *([_where(_single(missing.pages))] if missing.pages else [])]
+        parts = [*self._issue_words(missing.issues), *([words_of_pages(missing.pages)] if missing.pages else [])]
         return f"{_joined(parts)} not yet seen" if parts else None
 
     def why_not_submit(self, draft: Draft) -> str | None:
@@ -207,15 +207,9 @@ class Case:
 
     def said(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> Submission:
         """What pressing the button says. ReviewRefused where it cannot be said with this draft."""
-        if validate and undeterminable is not None:
-            raise _refused("a case cannot be validated and undeterminable at once", "Choose one of them.")
+        validate = self._is_validation(draft, validate=validate, undeterminable=undeterminable)
         corrects: frozenset[Part] = frozenset()
-        if validate:
-            if reason := self.why_not_validate(draft):
-                raise _refused(reason.rstrip("."), "Look at what is missing, or submit what you say instead.")
-        elif undeterminable is None:
-            if hindrance := self._hindrance(draft):
-                raise _refused(*hindrance)
+        if not validate and undeterminable is None:
             corrects = self._corrections(draft)
             validate = not corrects
         return Submission(
@@ -223,8 +217,8 @@ class Case:
             corrected_dominant_type=draft.dominant_type if "dominant_type" in corrects else None,
             corrected_segments=draft.segments if "segments" in corrects else None,
             corrected_mixture=_entries(draft) if "mixture" in corrects else None,
-            correction_notes=_notes(draft),
-            issue_verdicts=_verdicts(draft),
+            correction_notes=notes_of(draft),
+            issue_verdicts=verdicts_of(draft),
             undeterminable=undeterminable,
             vouched=self._vouched(draft) if validate else None,
             seconds_active=draft.seconds_active,
@@ -233,6 +227,18 @@ class Case:
             shown=Shown(agent=not self.is_blind),
             segment_flags=tuple(_segment_flags(draft)),
         )
+
+    _changed_words = "You have changed the classification: submit it as a correction."
+
+    def _is_validation(self, draft: Draft, *, validate: bool, undeterminable: str | None) -> bool:
+        """Whether the press validates. ReviewRefused where what it says cannot be said with this draft."""
+        if validate and undeterminable is not None:
+            raise _refused("a case cannot be validated and undeterminable at once", "Choose one of them.")
+        if validate and (reason := self.why_not_validate(draft)):
+            raise _refused(reason.rstrip("."), "Look at what is missing, or submit what you say instead.")
+        if not validate and undeterminable is None and (hindrance := self._hindrance(draft)):
+            raise _refused(*hindrance)
+        return validate
 
     @cached_property
     def _contexts(self) -> dict[str, IssueContext]:
@@ -280,7 +286,7 @@ class Case:
         # Whoever takes over an answer, or gives one blind, must have looked where its documents begin.
         unseen = [one.start_page for one in draft.segments if one.start_page not in draft.pages_seen]
         if unseen and (self.is_blind or self.packet.case_id.endswith(ADJUDICATION)):
-            return f"{_where(_single(unseen))} not yet seen", "Look where each of your documents begins."
+            return f"{words_of_pages(unseen)} not yet seen", "Look where each of your documents begins."
         return None
 
     def _corrections(self, draft: Draft) -> frozenset[Part]:
@@ -307,6 +313,11 @@ def _where(ranges: Sequence[tuple[int, int]]) -> str:
     is_one = len(ranges) == 1 and ranges[0][0] == ranges[0][1]
     words = [f"{first}" if first == last else f"{first}–{last}" for first, last in ranges]
     return f"page{'' if is_one else 's'} {_joined(words)}"
+
+
+def words_of_pages(pages: Iterable[int]) -> str:
+    """``page 4``, ``pages 1 and 8``."""
+    return _where(_single(pages))
 
 
 def _single(pages: Iterable[int]) -> list[tuple[int, int]]:
@@ -347,13 +358,14 @@ def _named(kind: DocumentType | None) -> str:
     return kind.value if kind else "no type"
 
 
-def _verdicts(draft: Draft) -> tuple[IssueVerdict, ...]:
+def verdicts_of(draft: Draft) -> tuple[IssueVerdict, ...]:
+    """What the expert says about single issues, with the words about each."""
     return tuple(
         one.model_copy(update={"note": draft.issue_notes.get(one.issue_id, one.note)}) for one in draft.issue_verdicts
     )
 
 
-def _notes(draft: Draft) -> str:
+def notes_of(draft: Draft) -> str:
     """The expert's words; those about an issue without a verdict have no other place."""
     judged = {one.issue_id for one in draft.issue_verdicts}
     about = (f"{issue_id}: {text}" for issue_id, text in sorted(draft.issue_notes.items()) if issue_id not in judged)

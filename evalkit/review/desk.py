@@ -21,6 +21,7 @@ from evalkit.errors import ReviewConflict, ReviewRefused, StoreError, UsageError
 from evalkit.review.case import Case, is_blind
 from evalkit.review.claims import CLAIM_TIME, Holder, reconcile, show_status
 from evalkit.review.draft import Draft
+from evalkit.review.field_case import FieldCase
 from evalkit.review.ground_truth import Review, newest_revision
 from evalkit.review.helper import at_work
 from evalkit.review.lock import writing
@@ -201,7 +202,7 @@ class Desk:
             opened = _Opened(newest_revision(self._files, case_id), packet_digest(packet), moment(now), is_completed)
         self._opened[case_id] = opened
         draft, saved_at = self._draft(packet, opened)
-        return Case(
+        return _kind(packet)(
             packet,
             bundle,
             opened.revision,
@@ -309,7 +310,7 @@ class Desk:
         packet = read.packet
         # Who has the case is said before what is wrong with the draft.
         self._check(case_id, opened, read.packet_sha256, moment(self._clock()))
-        case = Case(packet, read.bundle, opened.revision, draft, None, is_completed=False, reviews=())
+        case = _kind(packet)(packet, read.bundle, opened.revision, draft, None, is_completed=False, reviews=())
         review = self._submitter.submit(
             read,
             said(case),
@@ -433,6 +434,10 @@ class Desk:
             return first, None
         is_same = stored.packet_sha256 == opened.packet_sha256 and draft.total_pages == packet.total_pages
         return draft if is_same else draft.moved_to(first), stored.saved_at
+
+
+def _kind(packet: SMEPacket) -> type[Case]:
+    return FieldCase if packet.kind == "extraction" else Case
 
 
 def _incomplete(message: str, remedy: str) -> ReviewRefused:

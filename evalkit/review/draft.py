@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.v2_consistency import tie_winner
+from evalkit.review.fields import FieldAnswer, shown
 from evalkit.review.ground_truth import IssueVerdict
 from evalkit.review.packet import SMEPacket
 
@@ -73,10 +74,14 @@ class Draft(_Frozen):
     """In the order of the pages."""
     segment_notes: dict[int, str] = {}
     """The expert's words about single segments, by first page; never blank."""
+    fields: dict[str, FieldAnswer] = {}
+    """What the expert says about fields, by their keys, where it is not what the agent said."""
+    fields_seen: tuple[str, ...] = ()
+    """The keys of the fields that were open on screen, in that order."""
     page: int = 1
     """The page on screen, from 1."""
     issue_id: str | None = None
-    """The issue on screen."""
+    """The issue on screen; in a case about fields also the key of a field."""
     pages_seen: tuple[int, ...] = ()
     """The pages that were on screen, sorted."""
     evidence_seen: tuple[str, ...] = ()
@@ -204,6 +209,16 @@ class Draft(_Frozen):
         seen = self.evidence_seen if issue_id in self.evidence_seen else (*self.evidence_seen, issue_id)
         return self._changed(issue_id=issue_id, evidence_seen=seen)
 
+    def with_field(self, key: str, said: FieldAnswer | None) -> Draft:
+        """What the expert says about a field, in place of what they said before; None: what the agent said."""
+        others = {one: value for one, value in self.fields.items() if one != key}
+        return self._changed(fields=others if said is None else others | {key: said})
+
+    def seen_field(self, key: str) -> Draft:
+        """That field is open on screen, with its place in the document."""
+        seen = self.fields_seen if key in self.fields_seen else (*self.fields_seen, key)
+        return self._changed(issue_id=key, fields_seen=seen)
+
     def with_verdict(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None, note: str = "") -> Draft:
         """The expert's verdict on an issue, in place of an earlier one; None takes it back, with its note."""
         kept = [one for one in self.issue_verdicts if one.issue_id != issue_id]
@@ -232,9 +247,10 @@ class Draft(_Frozen):
         """The draft on a packet that was made anew since, whose case starts with ``fresh``.
 
         What the expert decided stays, the rest is the new packet's. Issue ids may mean other issues now, so nothing
-        counts as seen or judged. Words about an issue, or about a segment that is gone, join the notes.
+        counts as seen or judged. Words about an issue, or about a segment that is gone, join the notes; and so do values
+        of fields, since a key may mean another form now.
         """
-        words = list(self.issue_notes.values())
+        words = [*self.issue_notes.values(), *(f"{key}: {shown(one)}" for key, one in self.fields.items())]
         if self.total_pages != fresh.total_pages:
             return fresh.with_notes(self._notes_and(*words, *self.segment_notes.values()))
         kept: dict[str, Any] = {"mixture": self.mixture, "page": self.page, "seconds_active": self.seconds_active}

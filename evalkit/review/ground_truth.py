@@ -11,18 +11,20 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Container, Iterator, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import ReviewConflict, ReviewRefused, StoreError
+from evalkit.extraction.schema import Extractions
 from evalkit.review.corrections import Part
+from evalkit.review.fields import FormFields, Key
 from evalkit.review.lock import writing
-from evalkit.review.packet import ReviewStatus, SMEPacket
+from evalkit.review.packet import EXTRACTION, ReviewStatus, SMEPacket, is_for_a_person
 from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name, shaped
 
 SCHEMA_VERSION = 1
@@ -47,6 +49,9 @@ STATUS: dict[Outcome, ReviewStatus] = {
 
 #: Reviews made by a program, for demonstrations and tests; they are marked in everything that is shown or exported.
 SIMULATED = "simulated_"
+
+#: What a reviewed case says: a classification, or the fields of each report and form.
+Answered = ClassificationOutput | Annotated[tuple[FormFields, ...], Field(min_length=1)]
 
 _REVIEW_FILE = re.compile(r"(\d{4,})\.json")
 
@@ -87,18 +92,18 @@ class Review(_Frozen):
     """How long the expert worked on it; None where nobody measured."""
     outcome: Outcome
     """What was decided."""
-    before: ClassificationOutput | None
-    """The packet's classification."""
-    after: ClassificationOutput | None
-    """The classification in the ground truth; None where there is none."""
+    before: Answered | None
+    """The packet's classification, or its fields."""
+    after: Answered | None
+    """The classification, or the fields, in the ground truth; None where there is none."""
     repairs_applied: tuple[Repair, ...] = ()
     """What validating mended by arithmetic."""
     correction_notes: str = ""
     """The expert's words; of ``undeterminable`` and ``reopened`` the reason."""
     issue_verdicts: tuple[IssueVerdict, ...] = ()
     """What the expert said about single issues."""
-    vouched: tuple[Part, ...] = ()
-    """What the expert stands for."""
+    vouched: tuple[Part | Key, ...] = ()
+    """What the expert stands for: parts of a classification, or fields by their keys (``1.wages_tips``)."""
     pages_seen: tuple[int, ...] = ()
     """The pages that were on screen, from 1."""
     evidence_seen: tuple[str, ...] = ()
@@ -125,26 +130,18 @@ class Review(_Frozen):
         return fields if self.seeded else {name: value for name, value in fields.items() if name != "seeded"}
 
 
-class GroundTruth(_Frozen):
-    """What is true about one document, and who says so: ``ground_truth/gt_{case_id}.json``."""
-
+class _Record(_Frozen):
     schema_version: int = SCHEMA_VERSION
     doc_id: str
     """The document."""
     ground_truth_source: Source
     """An expert agreed, an expert corrected, or (silver) nobody looked."""
-    ground_truth_classification: ClassificationOutput
-    """The classification; only its ``vouched`` parts were looked at."""
-    corrected_dominant_type: str | None
-    """The overall type of a correction; None where nothing was corrected."""
     correction_notes: str
     """The expert's words."""
     reviewer: str | None
     """None for silver."""
     reviewed_at: str
     """When it was reviewed or accepted (ISO 8601, UTC)."""
-    vouched: tuple[Part, ...]
-    """What the expert stands for; nothing for silver."""
     review_reason: str | None
     """Why the case was in the queue; None for silver."""
     inclusion_probability: float | None
@@ -155,6 +152,26 @@ class GroundTruth(_Frozen):
     """The number of the review, an adjudication's counted on from the case's own; 0 for silver."""
     supersedes: int | None
     """The revision that it replaces (0: a silver record); None where it is the first."""
+
+
+class GroundTruth(_Record):
+    """What is true about one document, and who says so: ``ground_truth/gt_{doc_id}.json``."""
+
+    ground_truth_classification: ClassificationOutput
+    """The classification; only its ``vouched`` parts were looked at."""
+    corrected_dominant_type: str | None
+    """The overall type of a correction; None where nothing was corrected."""
+    vouched: tuple[Part, ...]
+    """What the expert stands for; nothing for silver."""
+
+
+class FieldsGroundTruth(_Record):
+    """What a document's fields truly are, and who says so: ``ground_truth/gt_{doc_id}.extraction.json``."""
+
+    ground_truth_fields: tuple[FormFields, ...]
+    """By report and form; only the ``vouched`` ones were looked at."""
+    vouched: tuple[Key, ...]
+    """The fields that the expert stands for, by their keys (``1.wages_tips``); none for silver."""
 
 
 def is_simulated(reviewer: str | None) -> bool:
@@ -218,7 +235,7 @@ def _hash(files: Files, case_id: str, revision: int) -> str | None:
 
 def project(
     packet: SMEPacket, chain: Sequence[tuple[int, Review]], *, withheld: Container[int] = ()
-) -> GroundTruth | None:
+) -> GroundTruth | FieldsGroundTruth | None:
     """The ground truth of a case from its numbered reviews, oldest first; None where the newest leaves none.
 
     It supersedes the newest earlier review that gave ground truth, also one that was reopened since, but none of those
@@ -233,20 +250,26 @@ def project(
         return None
     earlier = [number for number, review in chain[:-1] if SOURCE[review.outcome] and number not in withheld]
     silver = 0 if packet.v5_decision is Decision.AUTO_ACCEPT else None
+    common: dict[str, Any] = {
+        "doc_id": packet.doc_id,
+        "ground_truth_source": source,
+        "correction_notes": newest.correction_notes,
+        "reviewer": newest.reviewer,
+        "reviewed_at": newest.submitted_at,
+        "vouched": newest.vouched,
+        "review_reason": packet.review_reason,
+        "inclusion_probability": packet.inclusion_probability,
+        "packet_sha256": newest.packet_sha256,
+        "revision": revision,
+        "supersedes": max(earlier, default=silver),
+    }
+    if isinstance(newest.after, tuple):
+        return FieldsGroundTruth(ground_truth_fields=newest.after, **common)
+    is_corrected = source == "SME_CORRECTED"
     return GroundTruth(
-        doc_id=packet.doc_id,
-        ground_truth_source=source,
         ground_truth_classification=newest.after,
-        corrected_dominant_type=newest.after.dominant_type_overall if source == "SME_CORRECTED" else None,
-        correction_notes=newest.correction_notes,
-        reviewer=newest.reviewer,
-        reviewed_at=newest.submitted_at,
-        vouched=newest.vouched,
-        review_reason=packet.review_reason,
-        inclusion_probability=packet.inclusion_probability,
-        packet_sha256=newest.packet_sha256,
-        revision=revision,
-        supersedes=max(earlier, default=silver),
+        corrected_dominant_type=newest.after.dominant_type_overall if is_corrected else None,
+        **common,
     )
 
 
@@ -264,26 +287,54 @@ def accept_silver(
             f"document {result.doc_id!r} was not accepted", code="REVIEW-NOT-ACCEPTED", remedy="Let an expert decide."
         )
     record = GroundTruth(
-        doc_id=result.doc_id,
-        ground_truth_source="AUTO_ACCEPTED",
         ground_truth_classification=result.classification,
         corrected_dominant_type=None,
-        correction_notes="",
-        reviewer=None,
-        reviewed_at=accepted_at,
-        vouched=(),
-        review_reason=None,
-        inclusion_probability=inclusion_probability,
-        packet_sha256=None,
-        revision=0,
-        supersedes=None,
-    ).model_dump(mode="json")
-    name = ground_truth_name(result.doc_id)
+        **_silver(result.doc_id, accepted_at, inclusion_probability),
+    )
+    return _write_silver(files, result.doc_id, record)
+
+
+def accept_silver_fields(files: Files, made: Extractions, *, accepted_at: str) -> bool:
+    """Write fields of which no report or form goes to a person as silver ground truth; as ``accept_silver``.
+
+    Accepted fields are not drawn for audits: the probability is 0. ReviewRefused where some go to a person, or there
+    are none.
+    """
+    if not made.extractions or any(map(is_for_a_person, made.extractions)):
+        raise ReviewRefused(
+            f"the fields of document {made.doc_id!r} were not accepted",
+            code="REVIEW-NOT-ACCEPTED",
+            remedy="Let an expert decide.",
+        )
+    record = FieldsGroundTruth(
+        ground_truth_fields=tuple(map(FormFields.of, made.extractions)), **_silver(made.doc_id, accepted_at, 0.0)
+    )
+    return _write_silver(files, made.doc_id + EXTRACTION, record)
+
+
+def _silver(doc_id: str, accepted_at: str, inclusion_probability: float | None) -> dict[str, Any]:
+    return {
+        "doc_id": doc_id,
+        "ground_truth_source": "AUTO_ACCEPTED",
+        "correction_notes": "",
+        "reviewer": None,
+        "reviewed_at": accepted_at,
+        "vouched": (),
+        "review_reason": None,
+        "inclusion_probability": inclusion_probability,
+        "packet_sha256": None,
+        "revision": 0,
+        "supersedes": None,
+    }
+
+
+def _write_silver(files: Files, case_id: str, truth: GroundTruth | FieldsGroundTruth) -> bool:
+    name, record = ground_truth_name(case_id), truth.model_dump(mode="json")
     with writing(files):
-        if revisions(files, result.doc_id):
+        if revisions(files, case_id):
             return False
         stored = if_readable(files, name)
-        if stored is not None and {**stored, "reviewed_at": accepted_at} == record:
+        if stored is not None and {**stored, "reviewed_at": record["reviewed_at"]} == record:
             return False
         files.write(name, record)
         return True
@@ -298,9 +349,9 @@ def silver_probability(files: Files, doc_id: str) -> float | None:
     return probability
 
 
-def withdraw_silver(files: Files, doc_id: str) -> bool:
-    """Remove the silver record of a document that is no longer accepted; whether there was one. Others stay."""
-    name = ground_truth_name(doc_id)
+def withdraw_silver(files: Files, case_id: str) -> bool:
+    """Remove the silver record of what is no longer accepted; whether there was one. Others stay."""
+    name = ground_truth_name(case_id)
     with writing(files):
         stored = if_readable(files, name)
         return stored is not None and stored["ground_truth_source"] == "AUTO_ACCEPTED" and files.remove(name)

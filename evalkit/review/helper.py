@@ -95,6 +95,7 @@ class SMEReviewHelper:
         issue_verdicts: Iterable[IssueVerdict | Mapping[str, Any]] = (),
         undeterminable: str | None = None,
         *,
+        corrected_fields: Mapping[str, Any] | None = None,
         vouched: Iterable[str] | None = None,
         seconds_active: float | None = None,
         pages_seen: Iterable[int] = (),
@@ -113,6 +114,11 @@ class SMEReviewHelper:
         type and segments, or to the corrected parts (segments bring their type with them). ``base_revision`` is the
         revision the expert has seen; None takes whatever is the newest.
 
+        In a case about fields ``corrected_fields`` has, by a field's name (or its key, ``2.wages_tips``, where several
+        forms have one), the value as text, None for a field that is not there, or ``{"value": …, "status": …}`` with
+        status ``found``, ``not_present`` or ``ambiguous``; ``vouched`` names fields, and defaults to all of them, or to
+        the corrected ones.
+
         No claim is needed. Where another reviewer has the case open in the workbench, saving on whatever is the newest
         is refused (CaseTaken); whoever names the ``base_revision`` they have seen saves, and the other is told so when
         they submit.
@@ -126,6 +132,7 @@ class SMEReviewHelper:
             corrected_dominant_type=corrected_dominant_type,
             corrected_segments=corrected_segments,
             corrected_mixture=corrected_mixture,
+            corrected_fields=corrected_fields,
             correction_notes=correction_notes,
             issue_verdicts=issue_verdicts,
             undeterminable=undeterminable,

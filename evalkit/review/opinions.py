@@ -18,7 +18,17 @@ from typing import Any
 
 from evalkit.errors import ReviewRefused
 from evalkit.review.draft import Draft, SegmentFlag
-from evalkit.review.ground_truth import GroundTruth, Outcome, Review, if_readable, numbered, project, status_after
+from evalkit.review.fields import differing, forms, said_alike
+from evalkit.review.ground_truth import (
+    FieldsGroundTruth,
+    GroundTruth,
+    Outcome,
+    Review,
+    if_readable,
+    numbered,
+    project,
+    status_after,
+)
 from evalkit.review.lock import writing
 from evalkit.review.packet import (
     ADJUDICATION,
@@ -73,6 +83,8 @@ class Opinions:
         chains = {one: numbered(files, one) for one in _family(base.case_id)}
         if base.is_seeded:
             return cls(base, chains, _answered(files, base.shown_doc_id))
+        if base.kind == "extraction":  # what a document is, which a seeded case is about, is not asked here
+            return cls(base, chains)
         seeded = cases_about(files, base.doc_id)
         told = tuple(review.reviewer for one in seeded for _, review in numbered(files, one))
         return cls(base, chains, told, is_seeded_waiting=any(waits(files, one) for one in seeded))
@@ -107,7 +119,7 @@ class Opinions:
             wanted[self._id(ADJUDICATION)] = self._packet(ADJUDICATION, reason, second)
         return wanted
 
-    def record(self) -> GroundTruth | None:
+    def record(self) -> GroundTruth | FieldsGroundTruth | None:
         """The document's ground truth; None where there is none, or none yet."""
         chain = self.chains[self.base.case_id]
         # What was asked about gave no ground truth, unless the second opinion agreed with it for a while.
@@ -184,7 +196,7 @@ class Opinions:
         packet = self.base if case_id == self.base.case_id else read_packet(files, case_id)
         row = {
             **case_row(packet, self.status(case_id), self.barred(case_id)),
-            "source": source(files, packet.shown_doc_id),
+            "source": source(files, packet),
         }
         if case_id == self.base.case_id and self.is_doubtful:
             row |= {"blocker": 0, "major": 0, "minor": 0, "dominant_type": "", "agents": ""}
@@ -263,6 +275,10 @@ class Opinions:
         )
 
     def _drawn(self, review: Review) -> Draft:
+        said: dict[str, Any] = {"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts}
+        if isinstance(review.after, tuple) or self.base.kind == "extraction":
+            own = differing(forms(self.base), review.after) if isinstance(review.after, tuple) else {}
+            return Draft.of(self.base).model_copy(update=said | {"fields": own})
         draft = Draft.of(self.base.model_copy(update={"classification": review.after}))
         starts = {one.start_page for one in draft.segments}
         flags = tuple(
@@ -270,8 +286,7 @@ class Opinions:
             for row in review.segment_flags
             if "flag" in row and row["start_page"] in starts
         )
-        said = {"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts, "flags": flags}
-        return draft.model_copy(update=said)
+        return draft.model_copy(update=said | {"flags": flags})
 
 
 def reproject(files: Files, case_id: str) -> ReviewStatus:
@@ -367,5 +382,7 @@ def _answer(review: Review) -> tuple[Any, ...]:
     """What two experts must have said alike to agree, whether the agent had said it or not."""
     if review.after is None:
         return (review.outcome,)
+    if isinstance(review.after, tuple):
+        return tuple(said_alike(review.after))
     segments = [(one.start_page, one.end_page, one.dominant_type) for one in review.after.segments]
     return review.after.dominant_type_overall, segments

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
@@ -25,9 +25,21 @@ from evalkit.collector import resting
 from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle, packed
 from evalkit.errors import NotFound, StoreError
+from evalkit.extraction.schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
+from evalkit.extraction.schema import Extraction, Extractions
 from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
 from evalkit.review.lock import writing
-from evalkit.store import REVIEWS, Files, Index, bundle_name, digest, packet_name, result_name, shaped
+from evalkit.store import (
+    REVIEWS,
+    Files,
+    Index,
+    bundle_name,
+    digest,
+    extraction_name,
+    packet_name,
+    result_name,
+    shaped,
+)
 
 SCHEMA_VERSION = 1
 
@@ -36,6 +48,10 @@ ReviewReason = Literal["escalated", "audit", "sample", "requested"]
 
 #: What the ids of the cases for further opinions end with.
 SECOND, ADJUDICATION = ".second", ".adjudication"
+#: What the id of a case about a document's fields ends with.
+EXTRACTION = ".extraction"
+#: ``decision_rule`` of such a case: no row of the arbiter's table.
+FIELDS_RULE = "fields"
 
 _CASE_ID = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
 #: Columns of a terminal line of ``issue_text``: what slide 9's example keeps to.
@@ -78,7 +94,7 @@ class SMEPacket(_Frozen):
     v5_decision: Decision
     """What the arbiter decided."""
     decision_rule: str
-    """The arbiter's row ``1`` … ``8``, or ``retries`` or ``cycle``."""
+    """The arbiter's row ``1`` … ``8``, or ``retries`` or ``cycle``; of a case about fields ``fields``."""
     decision_reason: str
     """The row's sentence: why a person is asked."""
     total_issues: int
@@ -105,11 +121,22 @@ class SMEPacket(_Frozen):
     """The probability with which it was drawn, 0..1; 1 for an escalated case."""
     created_at: str
     """When it was made (ISO 8601, UTC)."""
+    extractions: tuple[Extraction, ...] = ()
+    """Of a case about fields, what was extracted from the document's reports and forms, accepted ones too. Written down
+    only in such a case."""
+
+    @model_serializer(mode="wrap")
+    def _as_stored(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = serialised(self)
+        return fields if self.extractions else _without(fields, "extractions")
 
     @property
     def is_asked_blind(self) -> bool:
-        """Whether its first reviewer answers before the agent's answer is shown: audits, samples, second opinions."""
-        if self.case_id.endswith(ADJUDICATION):
+        """Whether its first reviewer answers before the agent's answer is shown: audits, samples, second opinions.
+
+        Never about fields: nobody types a form anew that is read already.
+        """
+        if self.case_id.endswith(ADJUDICATION) or self.kind == "extraction":
             return False
         return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND)
 
@@ -175,6 +202,79 @@ class SMEPacketGenerator:
             inclusion_probability=inclusion_probability,
             created_at=created_at,
         )
+
+    def fields_packet(self, made: Extractions, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
+        """The case of a document's fields, of which some reports or forms go to a person; ``created_at`` as above."""
+        issues = by_severity(
+            sorted(
+                (issue for one in made.extractions for issue in one.issues), key=lambda issue: issue.status != "open"
+            )
+        )
+        still_open = [issue for issue in issues if issue.status == "open"]
+        return SMEPacket(
+            kind="extraction",
+            case_id=made.doc_id + EXTRACTION,
+            doc_id=made.doc_id,
+            pdf_filename=PurePath(bundle.file_path).name,
+            pdf_path=bundle.file_path,
+            total_pages=bundle.total_pages,
+            v5_decision=Decision.ESCALATE_TO_SME,
+            decision_rule=FIELDS_RULE,
+            decision_reason=why_asked(made.extractions),
+            total_issues=len(still_open),
+            issues_summary=tuple(_summary(issue) for issue in still_open),
+            issues=tuple(issues),
+            classification=None,
+            proposed_repairs=(),
+            production_differs=None,
+            production_classification=None,
+            document_bundle_path=bundle_name(made.doc_id),
+            review_status="pending",
+            review_reason="escalated",
+            inclusion_probability=1.0,
+            created_at=created_at,
+            extractions=made.extractions,
+        )
+
+
+def is_for_a_person(extraction: Extraction) -> bool:
+    """Whether a person has to look at the report or form."""
+    return extraction.decision != Decision.AUTO_ACCEPT
+
+
+#: Why a report or form goes to a person: the first row that holds, in words for whoever looks at it.
+_WHY: tuple[tuple[Callable[[Extraction], bool], str], ...] = (
+    (lambda one: _has(one, "READER-NO-TEXT"),             "not every page could be read"),
+    (lambda one: _has(one, "-AGENT-FAILED"),              "a program that should read or check it gave no answer"),
+    (lambda one: _has(one, "GRADER-WRONG-YEAR"),          "it is for another tax year"),
+    (lambda one: _has(one, "EXTRACTION-NOT-ON-PAGE"),     "a value that was claimed is not on the page"),
+    (lambda one: _has(one, "EXTRACTION-NONE"),            "it has none of the fields of such a document"),
+    (lambda one: not one.met_threshold,                   "the programs are not sure enough of what it says"),
+    (lambda one: _has(one, "GRADER-INCONSISTENT"),        "amounts on it do not fit together"),
+    (lambda one: True,                                    "some of its fields have to be looked at"),
+)  # fmt: skip
+
+
+def _has(extraction: Extraction, ending: str) -> bool:
+    return any(issue.code.endswith(ending) and issue.status == "open" for issue in extraction.issues)
+
+
+def why_asked(extractions: Iterable[Extraction]) -> str:
+    """Why a person is asked about a document's fields, by the first report or form that they are asked about."""
+    asked = [one for one in extractions if is_for_a_person(one)]
+    first = asked[0]
+    where = (
+        f"page {first.start_page}"
+        if first.start_page == first.end_page
+        else f"pages {first.start_page}–{first.end_page}"
+    )
+    more = f", and {len(asked) - 1} more to look at" if len(asked) > 1 else ""
+    return f"{first.document_type} on {where}: {why(first)}{more}"
+
+
+def why(extraction: Extraction) -> str:
+    """Why that report or form goes to a person."""
+    return next(words for holds, words in _WHY if holds(extraction))
 
 
 def _summary(issue: Issue) -> IssueSummary:
@@ -256,19 +356,30 @@ def case_row(packet: SMEPacket, status: ReviewStatus, barred: Iterable[str] = ()
         "review_status": status,
         "barred": ",".join(barred),
         "created_at": packet.created_at,
-        "dominant_type": packet.classification.dominant_type_overall or "" if packet.classification else "",
+        "dominant_type": _type_of(packet),
         "agents": ",".join(sorted({issue.agent for issue in packet.open_issues})),
         "is_blind": packet.is_asked_blind,
         "shows": packet.shown_doc_id if packet.is_seeded else "",
     }
 
 
-def source(files: Files, doc_id: str) -> str:
-    """What gave the answer about a document: the name of a model, ``supplied`` by another system, or empty: not known.
+def _type_of(packet: SMEPacket) -> str:
+    """What the agent takes the document for; of fields the report or form, ``several`` where there are more."""
+    if packet.kind == "extraction":
+        types = {one.document_type for one in packet.extractions}
+        return types.pop() if len(types) == 1 else "several"
+    return packet.classification.dominant_type_overall or "" if packet.classification else ""
 
-    Its result says so; a queue is no place to fail in because that file is gone.
+
+def source(files: Files, packet: SMEPacket) -> str:
+    """What gave the answer in a case: the name of a model, ``supplied`` by another system, or empty: not known.
+
+    The document's result or extraction says so; a queue is no place to fail in because that file is gone.
     """
+    doc_id = packet.shown_doc_id
     try:
+        if packet.kind == "extraction":
+            return str(files.read(extraction_name(doc_id), schema_version=EXTRACTIONS_VERSION)["model"])
         stored = files.read(result_name(doc_id), schema_version=RESULT_VERSION)
         if "classifier" not in stored["usage"]["by_agent"]:
             return "supplied"
@@ -338,7 +449,7 @@ def publish(files: Files, index: Index, packet: SMEPacket, *, clock: Callable[[]
             files.write(name, new)
         else:
             mirror_status(files, packet.case_id, status)
-        index.put_case({**case_row(packet, status), "source": source(files, packet.shown_doc_id)})
+        index.put_case({**case_row(packet, status), "source": source(files, packet)})
         return is_new
 
 

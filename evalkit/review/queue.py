@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
-from evalkit.classification.schema import DocumentType
 from evalkit.errors import StoreError
 from evalkit.issue import Agent, IssueSeverity
 from evalkit.review.ground_truth import Review, newest_revision, read_review, status_after
@@ -23,7 +22,7 @@ from evalkit.store import PACKETS, Files, Index, Moments
 #: A case in one of these waits; only ``completed`` ones do not.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
 #: The kinds of cases that the workbench can show.
-SHOWN_KINDS = ("classification",)
+SHOWN_KINDS = ("classification", "extraction")
 
 Order = Literal["worst", "oldest", "newest", "name", "pages"]
 Facets = Mapping[str, Mapping[str, int]]
@@ -82,7 +81,7 @@ class QueueView:
 #: The filters of a view with the values that each may have; None: any.
 FILTERS: dict[str, tuple[str, ...] | None] = {
     "severity": (*IssueSeverity, "none"),
-    "dominant_type": (*DocumentType, "cannot tell"),
+    "dominant_type": None,  # of fields, the form or report
     "agent": get_args(Agent),
     "review_reason": get_args(ReviewReason),
     "source": None,
@@ -119,7 +118,7 @@ class QueueRow:
     agents: tuple[str, ...]
     """Who raised the open issues, sorted; of a blind case nobody."""
     dominant_type: str
-    """The agent's type of the whole file, or ``cannot tell``; of a blind case empty."""
+    """The agent's type of the whole file, or ``cannot tell``; of fields, the form; of a blind case empty."""
     source: str
     """What gave the answer; empty where that is not known."""
     is_blind: bool

@@ -161,14 +161,19 @@ def is_noticed(fault: Fault, review: Review) -> bool:
     A type counts as corrected where none of its pages has the planted one any more, or where the file's type alone was
     corrected, to the true one; a beginning where the answer has the true one, and not the planted.
     """
-    if review.outcome != "corrected" or review.after is None or review.before is None:
+    before, after = review.before, review.after
+    if (
+        review.outcome != "corrected"
+        or not isinstance(after, ClassificationOutput)
+        or not isinstance(before, ClassificationOutput)
+    ):
         return False
     if fault.kind != "type":
-        starts = {one.start_page for one in review.after.segments}
+        starts = {one.start_page for one in after.segments}
         return fault.true_start in starts and fault.shown_start not in starts
-    if review.after.segments == review.before.segments:
-        return review.before.dominant_type_overall != fault.true_dominant == review.after.dominant_type_overall
-    return fault.shown_type not in _types(review.after, fault)
+    if after.segments == before.segments:
+        return before.dominant_type_overall != fault.true_dominant == after.dominant_type_overall
+    return fault.shown_type not in _types(after, fault)
 
 
 def _types(answer: ClassificationOutput, fault: Fault) -> set[DocumentType | None]:

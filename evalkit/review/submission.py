@@ -18,7 +18,9 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
 from evalkit.review.corrections import PARTS, Part, corrected, given_parts, validated
 from evalkit.review.draft import FLAGS, Flag, covering
-from evalkit.review.ground_truth import IssueVerdict, Outcome, Review, Shown, append, newest_revision
+from evalkit.review.fields import FormFields, answers, forms, keyed, named
+from evalkit.review.fields import corrected as corrected_fields
+from evalkit.review.ground_truth import Answered, IssueVerdict, Outcome, Review, Shown, append, newest_revision
 from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions, enter, settle, settle_seeded
 from evalkit.review.packet import (
@@ -66,6 +68,7 @@ class Submission:
     corrected_dominant_type: str | None = None
     corrected_segments: Sequence[Any] | None = None
     corrected_mixture: Sequence[Any] | None = None
+    corrected_fields: Mapping[str, Any] | None = None
     correction_notes: str = ""
     issue_verdicts: Iterable[IssueVerdict | Mapping[str, Any]] = ()
     undeterminable: str | None = None
@@ -80,7 +83,7 @@ class Submission:
 
     @property
     def corrects(self) -> tuple[Part, ...]:
-        """The parts that it corrects."""
+        """The parts of a classification that it corrects."""
         return given_parts(self.corrected_dominant_type, self.corrected_segments, self.corrected_mixture)
 
 
@@ -117,12 +120,20 @@ class Submitter:
         (ISO 8601, UTC), and raises what forbids saving. ReviewRefused, ReviewConflict; nothing was written then.
         """
         outcome = _outcome(said)
-        stands_for = _vouched(said.vouched, outcome, said.corrects)
+        _require_of_its_kind(read.packet, said)
+        is_fields = read.packet.kind == "extraction"
+        vouch = _vouched_fields(read.packet, said, outcome) if is_fields else ()
+        stands_for = () if is_fields else _vouched(said.vouched, outcome, said.corrects)
         with writing(self.files):
             packet = read_packet(self.files, read.packet.case_id)
             packet_sha256, now = self._digest(packet, read), moment(self.clock())
             may(packet_sha256, now)
-            after, repairs = _decided(outcome, said, packet, read.bundle, stands_for)
+            after: Answered | None
+            repairs: list[Repair] = []
+            if is_fields:
+                after = _decided_fields(outcome, said, packet, read.bundle)
+            else:
+                after, repairs = _decided(outcome, said, packet, read.bundle, stands_for)
             return self._save(
                 packet,
                 base_revision,
@@ -134,11 +145,13 @@ class Submitter:
                 repairs_applied=tuple(repairs),
                 correction_notes="\n".join(filter(None, [(said.undeterminable or "").strip(), said.correction_notes])),
                 issue_verdicts=_verdicts(packet, said.issue_verdicts),
-                vouched=stands_for,
+                vouched=vouch or stands_for,
                 pages_seen=tuple(said.pages_seen),
                 evidence_seen=tuple(said.evidence_seen),
                 shown=said.shown or Shown(),
-                segment_flags=_segment_flags(said.segment_flags, after, packet.total_pages),
+                segment_flags=_segment_flags(
+                    said.segment_flags, None if isinstance(after, tuple) else after, packet.total_pages
+                ),
                 second_opinion=said.second_opinion,
             )
 
@@ -210,7 +223,7 @@ class Submitter:
         try:
             review = Review(
                 reviewer=self.reviewer,
-                before=packet.classification,
+                before=forms(packet) or packet.classification,
                 seeded=packet.is_seeded,
                 versions=dict(_versions()),
                 **said,
@@ -255,11 +268,49 @@ def _decided(
     return answer, []
 
 
+def _decided_fields(
+    outcome: Outcome, said: Submission, packet: SMEPacket, bundle: DocumentBundle
+) -> tuple[FormFields, ...] | None:
+    """The fields that the review leaves."""
+    told = forms(packet)
+    if outcome == "undeterminable":
+        return None
+    if outcome == "validated" and not any(one.history for one in packet.extractions):
+        raise ReviewRefused(
+            "no fields could be extracted, so there is nothing to agree with",
+            code="REVIEW-NOTHING-TO-VALIDATE",
+            remedy="Give corrected_fields, or say why it is undeterminable.",
+        )
+    return corrected_fields(told, answers(packet, said.corrected_fields or {}), bundle)
+
+
+def _vouched_fields(packet: SMEPacket, said: Submission, outcome: Outcome) -> tuple[str, ...]:
+    """The keys of the fields that the expert stands for, in the packet's order: all, or the corrected ones, if not said."""
+    keys = keyed(forms(packet))
+    if outcome == "undeterminable":
+        return ()
+    if said.vouched is None:
+        words = set(keys) if outcome == "validated" else {named(packet, name) for name in said.corrected_fields or {}}
+    else:
+        words = {named(packet, name) for name in said.vouched}
+    return tuple(key for key in keys if key in words)
+
+
+def _require_of_its_kind(packet: SMEPacket, said: Submission) -> None:
+    """ReviewRefused where something is corrected that the case is not about."""
+    if packet.kind == "extraction" and said.corrects:
+        raise _refused(f"case {packet.case_id!r} is about fields", "Give corrected_fields.")
+    if packet.kind != "extraction" and said.corrected_fields is not None:
+        raise _refused(
+            f"case {packet.case_id!r} is not about fields", "Give corrected_dominant_type or corrected_segments."
+        )
+
+
 def _outcome(said: Submission) -> Outcome:
     outcomes: list[Outcome] = []
     if said.agrees:
         outcomes.append("validated")
-    if said.corrects:
+    if said.corrects or said.corrected_fields:
         outcomes.append("corrected")
     if said.undeterminable is not None:
         outcomes.append("undeterminable")

@@ -61,6 +61,8 @@ def review(
             submitter = Submitter(files, index, reviewer, utc_now)
             for case in pending(index):
                 case_id = case["case_id"]
+                if case["kind"] != "classification":  # only types and segments are known
+                    continue
                 if ending is not None and not case_id.endswith(ending):
                     continue
                 dice = random.Random(f"{seed}:{reviewer}:{case_id}")  # noqa: S311 - a play, no secret

@@ -110,6 +110,12 @@ class Screen:
         if clear.is_visible():
             clear.click()
             clear.wait_for(state="hidden")
+        order, finished = self.page.get_by_label("Order"), self.page.get_by_label("show finished")
+        if order.input_value() != "worst":
+            order.select_option("worst")
+        if finished.is_checked():
+            finished.uncheck()
+            self.page.wait_for_selector(".ek-case-completed", state="detached")
         self.requests.clear()
 
     def close(self) -> None:

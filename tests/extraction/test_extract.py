@@ -121,6 +121,20 @@ def test_a_run_extracts_too_where_it_is_asked_to(forms: Path, tmp_path: Path) ->
     assert (out / "extractions" / "w2.json").read_bytes() == first
 
 
+def test_accepted_fields_are_silver_and_a_wrong_year_waits_for_a_person(forms: Path, tmp_path: Path) -> None:
+    (forms / "torn.pdf").unlink()
+    extracted(forms, tmp_path)
+    truth = json.loads((tmp_path / "out" / "ground_truth" / "gt_w2.extraction.json").read_text())
+    assert (truth["ground_truth_source"], truth["ground_truth_fields"][0]["template"]) == ("AUTO_ACCEPTED", "W-2")
+    extracted(forms, tmp_path, tax_year=2099)
+    packet = json.loads((tmp_path / "out" / "sme_packets" / "sme_packet_nec.extraction.json").read_text())
+    assert packet["decision_reason"] == "1099-NEC on page 1: it is for another tax year"
+    assert not (tmp_path / "out" / "ground_truth" / "gt_nec.extraction.json").exists()
+    run([forms], output=tmp_path / "out", settings=SETTINGS, extract=True)
+    assert not (tmp_path / "out" / "sme_packets" / "sme_packet_nec.extraction.json").exists()
+    assert (tmp_path / "out" / "ground_truth" / "gt_nec.extraction.json").exists()
+
+
 def test_pages_that_are_no_forms_are_reports(tmp_path: Path) -> None:
     document = pymupdf.open()
     page = document.new_page()

@@ -243,7 +243,6 @@ def test_finished_cases_are_shown_when_asked_for_and_last(many: Any, tab: Any) -
         {"barred": "dr_kim,dr_lee"},
         {"review_status": "deferred"},
         {"review_status": "completed"},
-        {"kind": "extraction"},
         {"kind": "statement_template"},
     ],
 )
@@ -261,12 +260,9 @@ def test_who_is_barred_is_a_whole_name(desk: Any, tab: Any) -> None:
     assert tab("dr_lee").next_case() == "a"
 
 
-@pytest.mark.parametrize("kind", ["extraction", "statement_template"])
-def test_a_kind_without_a_screen_is_said_in_words(build: Any, desk: Any, tab: Any, kind: str) -> None:
-    packet = desk.publish(build.single("Other"))
-    desk.files.write(
-        "sme_packets/sme_packet_doc2_6.json", packet.model_copy(update={"kind": kind}).model_dump(mode="json")
-    )
+def test_a_kind_without_a_screen_is_said_in_words(build: Any, desk: Any, tab: Any) -> None:
+    packet = desk.publish(build.single("Other")).model_copy(update={"kind": "statement_template"})
+    desk.files.write("sme_packets/sme_packet_doc2_6.json", packet.model_dump(mode="json"))
     with pytest.raises(ReviewRefused, match="not there yet"):
         tab("dr_lee").open("doc2_6")
     assert desk.index.claims.live("2025-02-01T10:40:00+00:00") == {}

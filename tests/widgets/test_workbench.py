@@ -93,6 +93,15 @@ def test_a_pdf_that_changed_is_said(screen: Workbench, finished: RunSummary, tmp
     assert "changed" in screen._editor.why_not
 
 
+def test_fields_are_nothing_that_a_classification_has(screen: Workbench) -> None:
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    for action in ("field_value", "field_check", "field_edit", "field_status"):
+        screen._editor.problem = ""
+        screen._heard({"action": action, "field": "1.wages_tips", "text": "1", "status": "found"})
+        assert "not about fields" in screen._editor.problem, action
+    assert screen.draft.fields == {}
+
+
 def test_a_double_click_opens_one_case(screen: Workbench) -> None:
     screen._heard({"action": "next"})
     first = screen.case.packet.case_id

@@ -1,0 +1,253 @@
+"""Fields beside their page: a form with one altered amount is put right by keyboard alone."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pymupdf
+import pytest
+from benchmarks.tax_forms import Drawing, draw, form_w2
+from browser.screen import Screen, lit
+from browser.server import Served, serving
+from browser.small_cases import Waiting, until
+from browser.test_access import grave, missed_by_tab
+from playwright.sync_api import Locator
+
+from evalkit.batch.extract import extract
+from evalkit.settings import Settings
+
+Login = Callable[..., Screen]
+
+TAX = "1.ss_tax_withheld"
+ALTERED = "9,999.99"
+HOSTILE = "<img src=x onerror=window.__xss=1>"
+MEDICARE = "1.medicare_tax_withheld"
+NAMES = ("a_altered", "c_typed", "d_looked", "e_twice", "f_access")
+
+
+def true_tax(name: str) -> str:
+    """What the form of that name should say: 6.2 % of the wages that it states."""
+    return form_w2(random.Random(name)).truth["ss_tax_withheld"]
+
+
+def altered(name: str) -> Drawing:
+    """A W-2 on which the social security tax is not what its wages ask for."""
+    one = form_w2(random.Random(name))
+    assert true_tax(name) != ALTERED
+    wrong = ("Social security tax", "Medicare tax") if name == "e_twice" else ("Social security tax",)
+    right = [replace(box, value=ALTERED) if box.label.startswith(wrong) else box for box in one.right]
+    firm = (HOSTILE, "1 Elm St", "Tulsa, OK 74103")
+    left = [replace(box, lines=firm) if name == "f_access" and box.number == "c" else box for box in one.left]
+    return replace(one, left=left, right=right)
+
+
+def draw_form(path: Path, *drawings: Drawing) -> None:
+    document = pymupdf.open()
+    for one in drawings:
+        draw(one, random.Random(4), document.new_page(width=612, height=792))
+    document.save(path)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Forms that contradict themselves, extracted."""
+    folder = tmp_path_factory.mktemp("fields")
+    for name in NAMES:
+        draw_form(folder / f"{name}.pdf", altered(name))
+    summary = extract([folder], output=folder / "output", settings=Settings(ocr="none", workers=1))
+    assert [one.decision for document in summary.documents for one in document.extractions] == [
+        "ESCALATE_TO_SME"
+    ] * len(NAMES)
+    with serving(folder / "output", ["dr_lee"]) as server:
+        yield server
+
+
+def stored(served: Served, name: str) -> dict:
+    return json.loads((served.output / name).read_text())
+
+
+@pytest.fixture
+def waiting(served: Served) -> Iterator[Waiting]:
+    waiting = Waiting(served.output)
+    yield waiting
+    waiting.close()
+
+
+class Form:
+    """One case about fields, opened, and the expert's keyboard."""
+
+    def __init__(self, screen: Screen, waiting: Waiting, name: str) -> None:
+        self.screen, self.page, self.waiting = screen, screen.page, waiting
+        self.case_id = f"{name}.extraction"
+
+    def open(self) -> Form:
+        self.screen.open(self.case_id)
+        self.seen(TAX)
+        return self
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def type(self, text: str) -> None:
+        self.press("Enter")
+        self.page.wait_for_selector(".ek-value-input:focus")
+        self.page.keyboard.type(text)
+
+    def draft(self) -> dict:
+        return self.waiting.draft(self.case_id) or {"fields": {}, "fields_seen": []}
+
+    def seen(self, key: str) -> None:
+        """Wait until that field was on screen long enough to count."""
+        until(self.screen, lambda: key in self.draft()["fields_seen"], f"{key} seen")
+
+    def row(self, key: str) -> Locator:
+        return self.page.locator(f'.ek-field[data-field="{key}"]')
+
+    def decided(self, *outcomes: str) -> None:
+        """Wait until that was decided, with all that follows from it, and the case has left the screen."""
+        until(self.screen, lambda: self.waiting.outcomes(self.case_id) == list(outcomes), f"{outcomes}")
+        self.page.wait_for_selector(f".ek-crumbs:not(:has-text('{self.case_id.removesuffix('.extraction')}.pdf'))")
+
+
+@pytest.fixture
+def form(login: Login, waiting: Waiting) -> Callable[[str], Form]:
+    return lambda name: Form(login(), waiting, name).open()
+
+
+def test_an_altered_amount_is_lit_corrected_by_keyboard_and_saved(
+    served: Served, login: Login, waiting: Waiting, shots: Path | None
+) -> None:
+    screen = login()
+    assert "W-2 on page 1: amounts on it do not fit together" in screen.row("a_altered.extraction").inner_text()
+    screen.shot(shots, "fields-queue-1440")
+    one = Form(screen, waiting, "a_altered").open()
+    assert_lit(screen, served, "a_altered", ALTERED)
+    assert "not 6.2%" in one.row(TAX).inner_text()
+    screen.shot(shots, "fields-1440")
+    one.type(true_tax("a_altered"))
+    screen.page.wait_for_selector(".ek-check-right")
+    one.press("Enter")
+    screen.page.wait_for_selector(".ek-changes li")
+    said = true_tax("a_altered").replace(",", "")
+    assert screen.page.locator(".ek-changes").inner_text() == f"Social security tax withheld: 9999.99 → {said}"
+    screen.shot(shots, "fields-corrected-1440")
+    assert screen.button("Validate and next").is_disabled()
+    one.press("Control+Enter")
+    one.decided("corrected")
+    screen.page.wait_for_selector(".ek-crumbs:has-text('e_twice.pdf')")  # the queue moves on to the worst
+    review = stored(served, "reviews/a_altered.extraction/0001.json")
+    assert review["vouched"] == [TAX]
+    assert review["before"][0]["fields"]["ss_tax_withheld"]["value"] == "9999.99"
+    truth = stored(served, "ground_truth/gt_a_altered.extraction.json")
+    assert (truth["ground_truth_source"], truth["reviewer"]) == ("SME_CORRECTED", "dr_lee")
+    after = truth["ground_truth_fields"][0]
+    assert (after["template"], after["fields"]["ss_tax_withheld"]["value"]) == ("W-2", said)
+    assert after["fields"]["wages_tips"] == review["before"][0]["fields"]["wages_tips"]
+    assert stored(served, "sme_packets/sme_packet_a_altered.extraction.json")["review_status"] == "completed"
+
+
+def test_a_wrong_format_is_refused_while_it_is_typed(form: Callable[[str], Form], shots: Path | None) -> None:
+    one = form("c_typed")
+    one.type("4,88v")  # the v is part of the value, not the key that validates
+    wrong = one.page.wait_for_selector(".ek-check-wrong:has-text('not a valid currency amount')")
+    one.screen.shot(shots, "fields-typing-1440")
+    assert "1,234.50" in wrong.inner_text()
+    one.press("Enter")
+    one.page.wait_for_timeout(500)
+    assert one.draft()["fields"] == {}
+    assert one.page.locator(".ek-value-input").input_value() == "4,88v", "what was typed stays"
+    one.screen.button("Validate and next").click()
+    assert "not kept yet" in one.screen.problem()
+    assert one.waiting.outcomes(one.case_id) == []
+    one.page.locator(".ek-value-input").focus()
+    one.press("Backspace")
+    one.page.keyboard.type("6.1")
+    one.page.wait_for_selector(".ek-check-right:has-text('kept as 4886.10')")
+    one.press("Escape")
+    one.page.wait_for_selector(".ek-value-input", state="detached")
+    assert one.draft()["fields"] == {}
+    one.press("a")
+    until(one.screen, lambda: one.draft()["fields"].get(TAX, {}).get("status") == "ambiguous", "ambiguous")
+    one.press("u")
+    until(one.screen, lambda: one.draft()["fields"] == {}, "taken back")
+
+
+def test_a_field_that_the_form_lacks_is_not_present_after_one_look(
+    form: Callable[[str], Form], served: Served, shots: Path | None
+) -> None:
+    one = form("d_looked")
+    truth = form_w2(random.Random("d_looked")).truth
+    lacking = next(f"1.{name}" for name in ("control_number", "box_7") if not truth[name])
+    assert not one.row(lacking).is_visible(), "what an empty form has a dozen of is listed when it is asked for"
+    one.press("l")
+    one.row(lacking).click()
+    one.seen(lacking)
+    assert "found nowhere on page 1; nothing is lit" in one.row(lacking).inner_text()
+    assert lit(one.screen) == []
+    one.screen.shot(shots, "fields-missing-1440")
+    one.press("k")
+    one.page.wait_for_selector(".ek-mark-found")
+    above = one.page.locator(".ek-field.ek-selected").get_attribute("data-field")
+    one.seen(above)
+    one.press("m")
+    until(one.screen, lambda: one.draft()["fields"].get(above, {}).get("status") == "not_present", "not present")
+    one.press("y")  # as it was read, after all: no change is left
+    until(one.screen, lambda: one.draft()["fields"] == {}, "found again")
+    one.press("v")
+    one.decided("validated")
+    review = stored(served, f"reviews/{one.case_id}/0001.json")
+    assert set(review["vouched"]) == {TAX, lacking, above}
+    fields = stored(served, f"ground_truth/gt_{one.case_id}.json")["ground_truth_fields"][0]["fields"]
+    assert fields[lacking[2:]]["status"] == "not_present"
+
+
+def test_each_grave_issue_must_be_seen_before_one_key_validates(form: Callable[[str], Form]) -> None:
+    one = form("e_twice")
+    assert "1 major issue not yet seen" in one.page.locator(".ek-state").inner_text()
+    one.press("v")
+    one.page.wait_for_timeout(700)
+    assert one.waiting.outcomes(one.case_id) == []
+    one.press("i")
+    one.seen(MEDICARE)
+    one.page.wait_for_selector(".ek-primary[data-key=v]:enabled")
+    one.press("v")
+    one.decided("validated")
+
+
+def test_everybody_can_use_it(form: Callable[[str], Form], shots: Path | None) -> None:
+    one = form("f_access")
+    assert HOSTILE in one.row("1.employer_name").inner_text()
+    assert one.page.evaluate("window.__xss") is None, "what a document says is never run"
+    assert grave(one.page) == []
+    one.page.locator("summary", has_text="How it was read").click()
+    assert grave(one.page) == []
+    one.press("l")
+    one.row(TAX).focus()
+    one.press("Enter")
+    one.page.wait_for_selector(".ek-value-input:focus")
+    assert grave(one.page) == []
+    one.press("Escape")
+    assert missed_by_tab(one.page) == []
+    one.page.set_viewport_size({"width": 1280, "height": 720})
+    one.page.wait_for_timeout(500)
+    one.screen.shot(shots, "fields-1280")
+
+
+def assert_lit(screen: Screen, served: Served, doc_id: str, words: str) -> None:
+    """That the one place on the page that is lit is where the PDF has these words."""
+    page = pymupdf.open(stored(served, f"document_bundles/{doc_id}.json")["file_path"])[0]
+    (place,) = page.search_for(words)
+    found = lit(screen)
+    assert len(found) == 1
+    wanted = (
+        place.x0 / page.rect.width,
+        place.y0 / page.rect.height,
+        place.x1 / page.rect.width,
+        place.y1 / page.rect.height,
+    )
+    assert found[0] == pytest.approx(wanted, abs=0.01)
