@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from itertools import accumulate, islice
 from typing import Any, Literal, TypeVar, get_args
@@ -314,11 +314,12 @@ def _indexed(phrases: Iterable[tuple[str, V]]) -> dict[str, tuple[tuple[tuple[st
 
 def _tokens(text: str) -> list[Token]:
     """Words in normal form: small letters, without the plural's s."""
-    return [(_singular(match.group().lower()), match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    return [(_normal(match[0]), *match.span()) for match in _TOKEN.finditer(text)]
 
 
-def _singular(word: str) -> str:
-    word = word.removesuffix("(s)")
+@lru_cache(maxsize=8192)  # nearly all words of a document were in the one before
+def _normal(word: str) -> str:
+    word = word.lower().removesuffix("(s)")
     return word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word
 
 
@@ -410,8 +411,8 @@ def _phrases_at(
     tokens: Sequence[Token], index: Mapping[str, Sequence[tuple[tuple[str, ...], V]]]
 ) -> Iterator[tuple[str, Span, V]]:
     words = tuple(word for word, _, _ in tokens)
-    for position, word in enumerate(words):
-        for phrase, value in index.get(word, ()):
+    for position, begun in enumerate(map(index.get, words)):
+        for phrase, value in begun or ():
             last = position + len(phrase)
             if words[position:last] == phrase:
                 yield " ".join(phrase), (tokens[position][1], tokens[last - 1][2]), value

@@ -67,6 +67,8 @@ _PAGE_FURNITURE = re.compile(
 _TITLE = "".join(rf"(?<!\b{title}\.)" for title in ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs"))
 _PASSAGE_END = re.compile(rf"(?<=[.!?]){_TITLE}\s+(?=[A-Z0-9\"(\[])|(?:\t|\n(?![ ]*[a-z])|(?<![a-z,])\n)+|[_.]{{4,}}")
 _WORD = re.compile(r"\S+")
+_TELLING = re.compile(r"(?=\S*[^\W_])\S")
+"""Where the first word begins that has a letter or a digit."""
 _LEVEL_ORDER = tuple(PresenceLevel)
 
 
@@ -453,10 +455,8 @@ def _parts(text: str, start: int, end: int) -> Iterator[Span]:
     """What stands between the ends of passages, without the bullets before and the space behind."""
     cuts = [(start, start), *(match.span() for match in _PASSAGE_END.finditer(text, start, end)), (end, end)]
     for (_, part_start), (part_end, _) in pairwise(cuts):
-        words = [match.span() for match in _WORD.finditer(text, part_start, part_end)]
-        telling = next((word for word in words if any(map(str.isalnum, text[slice(*word)]))), None)
-        if telling:
-            yield telling[0], words[-1][1]
+        if found := _TELLING.search(text, part_start, part_end):
+            yield found.start(), part_start + len(text[part_start:part_end].rstrip())
 
 
 def _is_long_enough(passage: str) -> bool:

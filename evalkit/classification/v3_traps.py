@@ -244,7 +244,7 @@ def _instruction_trap(traps: Traps, bundle: DocumentBundle) -> Iterator[Issue]:
         shown, unseen = _lowered(page.text), hidden.lower()
         for row in traps.addressed_to_model:
             seen = row.search(page.text) if row.may_be_in(shown) else None
-            if seen is None and not (row.may_be_in(unseen) and row.matches(hidden)):
+            if seen is None and not (hidden and row.may_be_in(unseen) and row.matches(hidden)):
                 continue
             yield Issue.of(
                 "V3",
