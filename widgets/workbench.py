@@ -399,6 +399,7 @@ class Workbench:
         # Kept on disk when the page was painted: who leafs on must not wait for the disk.
         self._draft = self.draft.model_copy(update={"page": page, "issue_id": self._item_panel.selected or None})
         self._is_turned = True
+        self._refresh()
 
     def show_evidence(self, message: Message) -> None:
         """A quote of the agent's claims: lit where it really stands."""

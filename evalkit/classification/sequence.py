@@ -30,7 +30,7 @@ _MUCH = 250
 BEGINS = 0.5
 #: Between these, both in, a join is a person's to judge. Of drawn packets that are cut and typed rightly it doubts one in
 #: eleven, of the others one in four; from 0.1 to 0.9 it would doubt one in five that are right.
-_DOUBTFUL = (0.35, 0.85)
+_DOUBTFUL = (0.35, 0.9)
 
 _START = 3.0
 _LEAST_OPINION = 0.002

@@ -21,7 +21,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -359,13 +359,17 @@ def drawn(judged_: Judged, some: Sequence[Example]) -> Drawn:
     return Drawn(made, chains)
 
 
+def cut_of(packet: Packet, answer: ClassificationOutput) -> Cut:
+    return Cut(packet.truth, spans(answer), packet.bundle.total_pages)
+
+
 def packet_rows(drawn_: Drawn, known: Mapping[int, Learned]) -> dict[str, list[Cut]]:
     """All packets; and those in which the drawing inserted no title, which says of itself what follows."""
     cuts: dict[str, list[Cut]] = {"drawn, texts and packets not seen": [], "  of these without an inserted title": []}
     everything, untitled = cuts.values()
     for fold, those in drawn_.packets.items():
         for one in those:
-            cut = Cut(one.truth, spans(classify(one.bundle, known=known[fold])), one.bundle.total_pages)
+            cut = cut_of(one, classify(one.bundle, known=known[fold]))
             everything.append(cut)
             if not one.titled:
                 untitled.append(cut)
@@ -420,12 +424,21 @@ class Decided(NamedTuple):
 
     name: str
     truth: str
+    said: str | None
     outcome: Outcome
 
-    @property
-    def said(self) -> str | None:
-        answer = self.outcome.classification
-        return answer.dominant_type_overall.value if answer and answer.dominant_type_overall else None
+    @classmethod
+    def by_type(cls, name: str, truth: str, outcome: Outcome) -> Self:
+        """Right is the type of the whole document."""
+        answer = outcome.classification
+        said = answer.dominant_type_overall.value if answer and answer.dominant_type_overall else None
+        return cls(name, truth, said, outcome)
+
+    @classmethod
+    def by_cut(cls, name: str, cut: Cut, outcome: Outcome) -> Self:
+        """Right is every beginning, and every document's type."""
+        truth, said = (", ".join(f"{start}-{end} {kind}" for start, end, kind in one) for one in (cut.truth, cut.said))
+        return cls(name, truth, said, outcome)
 
     @property
     def is_accepted(self) -> bool:
@@ -452,7 +465,7 @@ def decisions(judged_: Judged, known: Mapping[int, Learned]) -> dict[str, list[D
             bundle = as_bundle(variant.text, variant.example.id)
             outcome = decided(bundle, classify(bundle, known=known[judged_.folds[variant.example.group]]))
             name = "notes that quote a report" if variant.name.startswith("quotes") else f"{variant.name} texts"
-            made.setdefault(name, []).append(Decided(variant.example.id, variant.example.kind.value, outcome))
+            made.setdefault(name, []).append(Decided.by_type(variant.example.id, variant.example.kind.value, outcome))
     return made
 
 
@@ -505,14 +518,20 @@ def main() -> None:
     for name, cuts in packet_rows(drawn_, known).items():
         table.add_row(*cut_row(name, cuts))
     made = decisions(judged_, known)
+    made["drawn packets, type and cut"] = [
+        Decided.by_cut(f"packet {number} of fold {fold}", cut_of(one, answer), decided(one.bundle, answer))
+        for fold, those in drawn_.packets.items()
+        for number, one in enumerate(those)
+        for answer in [classify(one.bundle, known=known[fold])]
+    ]
     if DATA.is_dir():
         files = real(judged_, drawn_)
         for name, which in REAL.items():
             if those := [one for one in files if which(one.label)]:
                 table.add_row(*cut_row(name, [one.cut for one in those]))
-        made["clinical_pdf"] = [
-            Decided(str(one.label["file"]), _most(one.cut.truth), decided(one.bundle, one.answer)) for one in files
-        ]
+        outcomes = [(str(one.label["file"]), one.cut, decided(one.bundle, one.answer)) for one in files]
+        made["clinical_pdf"] = [Decided.by_type(name, _most(cut.truth), outcome) for name, cut, outcome in outcomes]
+        made["clinical_pdf, type and cut"] = [Decided.by_cut(*one) for one in outcomes]
     console.print(table)
     console.print(
         f"In the drawn packets {TITLED:.0%} of the reports and notes were given a title that names their type, which their own "
