@@ -338,6 +338,8 @@ _VALUE = re.compile(
     r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
 )
 _WORDS_A_STATEMENT = 12
+#: Notes are written in phrases: "Cough and fever for four days." has no verb.
+_PHRASE = re.compile(r"\b(?:and|or|of|for|to|the|an?|as|since|after|before)\b.*[a-z]\.$", re.DOTALL)
 
 
 def states(quote: str) -> bool:
@@ -345,8 +347,10 @@ def states(quote: str) -> bool:
 
     >>> [states(quote) for quote in ("SURGICAL PATHOLOGY REPORT", "Margins are negative", "Diagnosis: melanoma", "2.3 cm")]
     [False, True, True, True]
+    >>> [states(quote) for quote in ("Department of Pathology", "Cough and fever for some days.")]
+    [False, True]
     """
-    if _VALUE.search(quote):
+    if _VALUE.search(quote) or _PHRASE.search(quote):
         return True
     return len(_STATING.findall(quote)) * _WORDS_A_STATEMENT >= max(len(quote.split()), 1)
 

@@ -110,7 +110,7 @@ class Screen:
         if clear.is_visible():
             clear.click()
             clear.wait_for(state="hidden")
-        order, finished = self.page.get_by_label("Order"), self.page.get_by_label("show finished")
+        order, finished = self.page.get_by_label("Order", exact=True), self.page.get_by_label("show finished")
         if order.input_value() != "worst":
             order.select_option("worst")
         if finished.is_checked():
