@@ -271,8 +271,7 @@ def _doubt_issues(attempt: Attempt, results: Mapping[str, FieldResult]) -> Itera
 
     On a recognised page what is missing may have been lost by the engine, and what it was unsure of may be wrong.
     """
-    asked = attempt.template.fields if attempt.is_recognised else attempt.template.scored
-    for field in asked:
+    for field in attempt.template.fields:
         value, result = attempt.fields.get(field.name), results.get(field.name)
         if value is None:
             continue
