@@ -17,7 +17,7 @@ from rapidfuzz import fuzz
 
 from evalkit.extraction.formats import is_currency, misread
 from evalkit.extraction.labels import Label
-from evalkit.extraction.sheet import Sheet, Word, in_rows
+from evalkit.extraction.sheet import Sheet, Word, in_rows, key_of
 from evalkit.extraction.template import Field
 
 #: An entry is not further below its label than this, in heights of the label's line.
@@ -346,9 +346,12 @@ def _joined(words: Sequence[Word]) -> str:
 
 
 def _is_rest(words: Sequence[Word], cell: Cell) -> bool:
-    """Whether most letters of a row are words that the form prints."""
+    """Whether a row is the end of its label, or most of its letters are words that the form prints."""
     if any(map(str.isdigit, _joined(words))):
         return False
+    key = "".join(word.key for word in words)
+    if cell.label.slot and any(key_of(text).endswith(key) for text in cell.label.slot.labels):
+        return True
     letters = sum(len(word.key) for word in words)
     own = sum(len(word.key) for word in words if _is_printed(word.key, cell.printed))
     return own > _MOSTLY * letters

@@ -296,6 +296,17 @@ def words_printed(template: FieldTemplate) -> frozenset[str]:
     return frozenset(key for text in texts for word in text.split() if len(key := key_of(word)) > 2)
 
 
+def is_print(text: str, field: Field, template: FieldTemplate) -> bool:
+    """Whether what was read is nothing but what the form prints itself: the number of the box, words of its labels.
+
+    ``text``: as the page writes it. Two letters of a state may be words of a label too: they are none here.
+    """
+    keys = [key for key in map(key_of, text.split()) if key]
+    if field.box and "".join(keys) == key_of(field.box):
+        return field.format != "checkbox"
+    return field.format == "text" and bool(keys) and words_printed(template).issuperset(keys)
+
+
 def words_of(labels: Iterable[Label]) -> set[int]:
     """The numbers of the words that labels are made of."""
     return {word.at for label in labels for word in label.words}

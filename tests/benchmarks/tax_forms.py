@@ -77,6 +77,29 @@ def amount(rng: random.Random, *, most: int = 90_000) -> str:
     return f"{value:,.2f}" if style < 0.8 else f"{value:.2f}"
 
 
+#: Amounts that are a part of another one on their form.
+PARTS = {
+    "1099-DIV": {"qualified_dividends": "total_dividends", "box_2b": "box_2a", "box_2d": "box_2a"},
+    "1099-INT": {"box_9": "box_8"},
+    "1099-NEC": {"federal_tax_withheld": "nonemployee_compensation"},
+    "K-1": {"box_6b": "box_6a"},
+}
+
+
+def plausible(kind: str, name: str, value: str, truth: dict[str, str]) -> str:
+    """The amount, or a smaller one where it would exceed what it is a part of; a total is its parts' sum."""
+
+    def of(text: str) -> Decimal:
+        return Decimal(normal(kind, name, text)) if text else Decimal(0)
+
+    if (kind, name) == ("K-1", "box_4c") and value and truth["box_4a"] and truth["box_4b"]:
+        return f"{of(truth['box_4a']) + of(truth['box_4b']):,.2f}"
+    whole = truth.get(PARTS.get(kind, {}).get(name, ""), "")
+    if value and whole and of(value) > of(whole):
+        return f"{of(whole) * (Decimal('0.4') if of(whole) > 0 else Decimal('1.4')):,.2f}"
+    return value
+
+
 # ------------------------------------------------------------------------------------------------------- forms
 
 
@@ -137,6 +160,7 @@ def form_1099(rng: random.Random, kind: str) -> Drawing:
         value = amount(rng) if must or rng.random() < 0.45 else ""
         if value and kind != "1099-NEC" and rng.random() < 0.04:
             value = f"({value})"
+        value = plausible(kind, one.name, value, truth)
         right.append(Box(one.labels[0], value, number=one.box, is_amount=True))
         truth[one.name] = value
     titles = {
@@ -227,6 +251,7 @@ def form_k1(rng: random.Random) -> Drawing:
         value = amount(rng) if one.name == "ordinary_income" or rng.random() < 0.4 else ""
         if value and rng.random() < 0.15:
             value = f"({value})" if rng.random() < 0.5 else f"-{value}"
+        value = plausible("K-1", one.name, value, truth)
         truth[one.name] = value
         right.append(Box(one.labels[0], value, number=one.box, is_amount=True))
     return Drawing(
