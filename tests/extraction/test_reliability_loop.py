@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.reliability import overheads
+from benchmarks.reliability import long_overheads, overheads
 from builders import document
 from extraction.reports import LETTERS, draw
 from extraction.scripted import FINE, Said, Scripted, claims, judged
@@ -320,4 +320,10 @@ def test_two_models_may_have_the_two_roles() -> None:
 def test_three_attempts_cost_little_beyond_the_calls() -> None:
     took = asyncio.run(overheads(3))
     assert len(took) >= 6
+    assert statistics.median(took) < 20, "milliseconds of CPU"
+
+
+def test_three_attempts_at_twelve_pages_cost_little_beyond_the_calls() -> None:
+    took = asyncio.run(long_overheads(2))
+    assert len(took) == 8
     assert statistics.median(took) < 20, "milliseconds of CPU"
