@@ -319,7 +319,9 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
         words = tuple(word for word in _beneath(behind, cell) if _is_entry(word))
         if field.part and (len("".join(word.key for word in words)) == 1 or is_currency(_joined(words))):
             continue  # a speck, or another box's, whose label was not found
-        # What is left of a label whose words were misread is no entry.
+        # What is left of a label whose words were misread is no entry, and where another one begins, it ends.
+        if words and below and len(_joined(words)) >= _PASSAGE and _is_rest(words, cell):
+            break
         if words and not (not below and _is_rest(words, cell)):
             (level if is_level else below).append(words)
     rows_of = below or level

@@ -26,6 +26,8 @@ _GAP = 3.0
 _LINE = 1.9
 #: Print so many times as high as most of it is a title.
 _TITLE = 1.5
+#: In labels of so many letters a short word may be misread.
+_LONG = 20
 #: So many labels are followed from one word at most.
 _BRANCHES = 400
 
@@ -251,12 +253,21 @@ def _follow(sheet: Sheet, word: Word, taken: int, key: str, *, is_loose: bool) -
             if step := _taken(following.key, key, at, is_loose=is_loose):
                 stack.append((at + step, matched + step - 0.02 * gone, (*words, following)))
                 break
+            if sheet.is_recognised and (step := _misread(following.key, key, at)):
+                stack.append((at + step, matched + step - 1, (*words, following)))
+                break
             # One word of the label that was lost, or misread beyond recognition.
             if is_loose and (ahead := _after_a_loss(following, key, at)):
                 stack.append((ahead, matched + ahead - at - 4, (*words, following)))
                 break
     least = 0.6 if is_loose else 0.75
     return best if best[0] >= least * len(key) else None
+
+
+def _misread(word: str, key: str, at: int) -> int:
+    """As ``_taken``, of a short word within a long label of which one letter was misread: "of" for "or"."""
+    is_like = 2 <= len(word) <= 4 and len(key) >= _LONG and at + len(word) < len(key)
+    return len(word) if is_like and Levenshtein.distance(word, key[at : at + len(word)]) == 1 else 0
 
 
 def _after_a_loss(word: Word, key: str, at: int) -> int:
