@@ -199,7 +199,7 @@ def _attempt(
     kind = answer.likely_type if not fixed else known.document_type
     confidence = min(max(answer.overall_confidence, 0.0), 1.0)
     scanned = any(bundle.page(page).status is PageStatus.OCR for page in pages)
-    strays = stray_amounts(part.form.sheet, (one.raw or "" for one in fields.values())) if part.form else 0
+    strays = stray_amounts(part.form.sheet, known, (one.raw or "" for one in fields.values())) if part.form else 0
     made = Attempt(known, kind, fields, confidence, answer.alternative_types, number, text, scanned, strays)
     return made, tuple(issues)
 

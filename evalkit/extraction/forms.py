@@ -135,7 +135,7 @@ def _left_over(
     return {missing[0].name: Reading(free[0], _GUESSED)} if len(free) == 1 else {}
 
 
-def stray_amounts(sheet: Sheet, used: Iterable[str]) -> int:
+def stray_amounts(sheet: Sheet, template: FieldTemplate, used: Iterable[str]) -> int:
     """How many amounts stand on the form that are in none of the ``used`` texts: entries whose box was not recognised."""
     known = Counter(_digits(word) for text in used for word in text.split())
     written = Counter(
@@ -144,7 +144,8 @@ def stray_amounts(sheet: Sheet, used: Iterable[str]) -> int:
         if not _is_prose(row)
         for one in _amounts("currency", row, cents=False)
     )
-    return (written - known).total()
+    printed = words_printed(template)
+    return sum(times for digits, times in (written - known).items() if digits not in printed)
 
 
 def _digits(text: str) -> str:

@@ -146,7 +146,7 @@ def grade(attempt: Attempt, expected_year: int | None = None) -> Grade:
     blank = is_blank(fields)
     issues = [*_blank_issues(blank), *_year_issues(fields, expected_year), *_draft_issues(attempt.text)]
     issues += _doubt_issues(attempt, results)
-    if attempt.strays and attempt.is_recognised:
+    if attempt.strays:
         issues.append(
             FormIssue("WARNING", "incomplete", f"Amounts on the form whose box was not recognised: {attempt.strays}")
         )

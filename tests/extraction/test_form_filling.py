@@ -325,6 +325,24 @@ def test_a_value_that_is_not_on_the_page_never_passes() -> None:
     assert made.issues[0].severity is IssueSeverity.BLOCKER
 
 
+def test_an_amount_that_no_field_has_is_for_a_person() -> None:
+    """A model that leaves out a box, or takes the amount of another one for it."""
+    one = entered(w2(), "Allocated tips", "1,234.50")
+    (whole,) = fill(bundle(one), Says(answer(one, box_8="1,234.50")))
+    assert whole.decision == "AUTO_ACCEPT"
+    for box in ("", one.truth["wages_tips"]):
+        (made,) = fill(bundle(one), Says(answer(one, box_8=box)))
+        (issue,) = made.issues
+        assert (made.met_threshold, made.decision, issue.code) == (True, "ESCALATE_TO_SME", "GRADER-INCOMPLETE")
+        assert "whose box was not recognised: 1" in issue.message
+
+
+def test_an_amount_of_the_forms_own_print_is_no_entry() -> None:
+    one = form_1099(random.Random(2), "1099-MISC")
+    (made,) = fill(bundle(one, text="Payer made direct sales totaling $5,000 or more"))
+    assert made.decision == "AUTO_ACCEPT"
+
+
 def test_the_second_attempt_is_told_what_was_wrong() -> None:
     one = w2()
     model = Says(answer(one, wages_tips="99,123.45"), answer(one))
