@@ -24,6 +24,8 @@ from evalkit.extraction.template import Field
 _DEPTH = 12.0
 #: Of name and address blocks, which have several lines.
 _BLOCK_DEPTH = 18.0
+#: The two values behind a label are not further from its beginning: the part of a form that they stand in is half a page.
+_BLOCK_WIDTH = 0.45
 #: Words of one entry are not further apart than this, in their own height.
 _GAP = 2.2
 #: A code and its amount stand in two columns of one box.
@@ -161,6 +163,8 @@ def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int]) -> Entry | No
 
     On a recognised page letters in amounts and numbers are read as the digits that they are taken for.
     """
+    if field.stands:
+        return _on_the_line(field, cell, sheet, taken)
     best: Entry | None = None
     for rows in cell.rows(sheet, taken):
         read = _text(field, cell, rows) if field.format == "text" else _formatted(field, cell, rows, sheet, taken)
@@ -168,6 +172,25 @@ def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int]) -> Entry | No
             return read
         best = best or read
     return best
+
+
+def _on_the_line(field: Field, cell: Cell, sheet: Sheet, taken: set[int]) -> Entry | None:
+    """The mark before the label, or one of the two values behind it: of one alone nobody knows which it is."""
+    label = cell.label
+    if field.stands == "before":
+        mark = sheet.left_of(label.words[0])
+        is_near = mark is not None and label.x0 - mark.x1 < _GAP * label.height and mark.at not in taken
+        value = _read(field, (mark,), is_repaired=False) if mark and is_near else None
+        return Entry(((mark,),), value, is_valid=True) if mark and value else None
+    behind = sheet.within(
+        label.x1, label.y0 - 0.3 * label.height, label.x0 + _BLOCK_WIDTH, label.y1 + 0.3 * label.height
+    )
+    row = sorted((word for word in behind if word.at not in taken), key=lambda word: word.x0)
+    found = list(_runs(field, row, is_repaired=False))
+    at = ("first", "second").index(field.stands)
+    if len(found) <= at:
+        return None
+    return Entry((found[at][0],), found[at][1], is_valid=True, is_doubtful=len(found) != 2)
 
 
 # Entries in a format

@@ -229,7 +229,8 @@ def _typed(sheet: Sheet, likely: Sequence[FieldTemplate]) -> Form | None:
 
 def _evidence(sheet: Sheet, template: FieldTemplate) -> float:
     """Title words and labels of the template that are on the sheet, as a share; 0 where there are hardly any labels."""
-    boxes = [slot for slot in slots(template) if slot.labels and slot.labels[0]]
+    # Labels of marks and shares are short and not on every form of the type.
+    boxes = [slot for slot in slots(template) if slot.labels and slot.labels[0] and not slot.fields[0].stands]
     labels = find_labels(sheet, template, is_loose=False)
     there = {label.slot.fields[0].name for label in labels if label.slot and (label.is_numbered or label.length >= 8)}
     share = sum(slot.fields[0].name in there for slot in boxes) / len(boxes)

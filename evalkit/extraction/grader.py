@@ -144,7 +144,7 @@ def grade(attempt: Attempt, expected_year: int | None = None) -> Grade:
     results = dict(_field_results(template, fields))
     reasons = list(_reasons(attempt, results))
     blank = is_blank(fields)
-    issues = [*_blank_issues(blank), *_year_issues(fields, expected_year), *_draft_issues(attempt.text)]
+    issues = [*_blank_issues(blank), *_year_issues(fields, expected_year), *_draft_issues(attempt.text, fields)]
     issues += _doubt_issues(attempt, results)
     if attempt.strays:
         issues.append(
@@ -255,7 +255,9 @@ def _blank_issues(blank: bool) -> Iterator[FormIssue]:
         )
 
 
-def _draft_issues(text: str) -> Iterator[FormIssue]:
+def _draft_issues(text: str, fields: Mapping[str, FieldValue]) -> Iterator[FormIssue]:
+    if (void := fields.get("void")) and void.is_found:
+        yield FormIssue("ERROR", "void", "Document is marked as void", field="void")
     if found := _SHOUTED.search(text):
         yield FormIssue("ERROR", "draft", f"Document is marked “{found.group()}”, not final", "final", found.group())
 

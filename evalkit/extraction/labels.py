@@ -251,7 +251,9 @@ def _follow(sheet: Sheet, word: Word, taken: int, key: str, *, is_loose: bool) -
             break
         for following, gone in _following(sheet, words):
             if step := _taken(following.key, key, at, is_loose=is_loose):
-                stack.append((at + step, matched + step - 0.02 * gone, (*words, following)))
+                # Of two ways the one that spells the label as it is goes before.
+                amiss = 0.02 * gone + (0.0 if key.startswith(following.key, at) else 0.1)
+                stack.append((at + step, matched + step - amiss, (*words, following)))
                 break
             if sheet.is_recognised and (step := _misread(following.key, key, at)):
                 stack.append((at + step, matched + step - 1, (*words, following)))
