@@ -200,8 +200,8 @@ def _attempt(
     confidence = min(max(answer.overall_confidence, 0.0), 1.0)
     scanned = any(bundle.page(page).status is PageStatus.OCR for page in pages)
     strays = stray_amounts(part.form.sheet, known, (one.raw or "" for one in fields.values())) if part.form else 0
-    made = Attempt(known, kind, fields, confidence, answer.alternative_types, number, text, scanned, strays)
-    return made, tuple(issues)
+    whole = Attempt(known, kind, fields, confidence, answer.alternative_types, number, text, scanned, strays)
+    return whole, tuple(issues)
 
 
 def template_of(document_type: str) -> FieldTemplate:

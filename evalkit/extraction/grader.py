@@ -438,6 +438,8 @@ def _feedback(attempt: Attempt, results: Mapping[str, FieldResult], reasons: Seq
             for field in attempt.template.fields
             if field.name in missing
         ]
+    if attempt.strays:
+        lines.append(f"Amounts on the form that no field has: {attempt.strays}. Find the boxes that they stand in.")
     if attempt.number == 1:
         others = ", ".join(attempt.alternatives) or "none named"
         lines.append(f"Try alternative interpretation: Could this be a different form type? Check: {others}")

@@ -279,6 +279,14 @@ def test_the_second_attempt_hears_of_other_types_and_the_third_of_the_critical_f
     assert "Focus" not in third
 
 
+def test_amounts_that_no_field_has_are_told_to_a_person_and_to_the_next_attempt() -> None:
+    whole = replace(attempt(), strays=2)
+    assert [(one.severity, one.type) for one in grade(whole).issues] == [("WARNING", "incomplete")]
+    failing = replace(attempt(confidence=0.1), strays=2)
+    assert "Amounts on the form that no field has: 2." in grade(failing).feedback
+    assert "no field has" not in grade(attempt(confidence=0.1)).feedback
+
+
 @pytest.mark.parametrize("kind", ["RECEIPT", "STATEMENT", "OTHER"])
 def test_the_generic_template_wants_one_field(kind: str) -> None:
     some = replace(attempt("OTHER", confidence=0.6, any_amounts="12.00"), document_type=kind)
