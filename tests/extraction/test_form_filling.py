@@ -518,6 +518,12 @@ def test_marks_and_shares_of_a_k1_are_read() -> None:
     assert "capital_share_beginning" not in found
 
 
+def test_of_one_share_alone_nobody_knows_which_it_is() -> None:
+    (made,) = fill(k1(profit="12.5 % "))
+    status = {name: made.fields[f"profit_share_{name}"].status for name in ("beginning", "ending")}
+    assert status == {"beginning": FieldStatus.AMBIGUOUS, "ending": FieldStatus.NOT_PRESENT}
+
+
 def test_a_mark_belongs_to_the_label_behind_it() -> None:
     (made,) = fill(k1(amended="X", limited="X"))
     marked = {name for name, value in made.fields.items() if value.is_found and value.value == "X"}
