@@ -314,6 +314,15 @@ def test_on_a_recognised_page_what_is_unsure_or_missing_is_for_a_person() -> Non
     }
 
 
+@pytest.mark.parametrize(("confidence", "is_odd"), [(0.89, True), (0.9, False)])
+def test_a_recognised_value_below_nine_tenths_is_for_a_person(confidence: float, is_odd: bool) -> None:
+    given = attempt()
+    wages = given.fields["wages_tips"].model_copy(update={"confidence": confidence})
+    given = replace(given, fields={**given.fields, "wages_tips": wages})
+    assert grade(given).issues == ()
+    assert [one.type for one in grade(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
+
+
 # A model may only lower
 
 
