@@ -17,13 +17,15 @@ from rapidfuzz import fuzz
 
 from evalkit.extraction.formats import is_currency, misread
 from evalkit.extraction.labels import Label
-from evalkit.extraction.sheet import Sheet, Word, in_rows
+from evalkit.extraction.sheet import Sheet, Word, in_rows, key_of
 from evalkit.extraction.template import Field
 
 #: An entry is not further below its label than this, in heights of the label's line.
 _DEPTH = 12.0
 #: Of name and address blocks, which have several lines.
 _BLOCK_DEPTH = 18.0
+#: The two values behind a label are not further from its beginning: the part of a form that they stand in is half a page.
+_BLOCK_WIDTH = 0.45
 #: Words of one entry are not further apart than this, in their own height.
 _GAP = 2.2
 #: A code and its amount stand in two columns of one box.
@@ -161,6 +163,8 @@ def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int]) -> Entry | No
 
     On a recognised page letters in amounts and numbers are read as the digits that they are taken for.
     """
+    if field.stands:
+        return _on_the_line(field, cell, sheet, taken)
     best: Entry | None = None
     for rows in cell.rows(sheet, taken):
         read = _text(field, cell, rows) if field.format == "text" else _formatted(field, cell, rows, sheet, taken)
@@ -168,6 +172,25 @@ def entry(field: Field, cell: Cell, sheet: Sheet, taken: set[int]) -> Entry | No
             return read
         best = best or read
     return best
+
+
+def _on_the_line(field: Field, cell: Cell, sheet: Sheet, taken: set[int]) -> Entry | None:
+    """The mark before the label, or one of the two values behind it: of one alone nobody knows which it is."""
+    label = cell.label
+    if field.stands == "before":
+        mark = sheet.left_of(label.words[0])
+        is_near = mark is not None and label.x0 - mark.x1 < _GAP * label.height and mark.at not in taken
+        value = _read(field, (mark,), is_repaired=False) if mark and is_near else None
+        return Entry(((mark,),), value, is_valid=True) if mark and value else None
+    behind = sheet.within(
+        label.x1, label.y0 - 0.3 * label.height, label.x0 + _BLOCK_WIDTH, label.y1 + 0.3 * label.height
+    )
+    row = sorted((word for word in behind if word.at not in taken), key=lambda word: word.x0)
+    found = list(_runs(field, row, is_repaired=False))
+    at = ("first", "second").index(field.stands)
+    if len(found) <= at:
+        return None
+    return Entry((found[at][0],), found[at][1], is_valid=True, is_doubtful=len(found) != 2)
 
 
 # Entries in a format
@@ -319,7 +342,9 @@ def _text(field: Field, cell: Cell, rows: Sequence[Sequence[Word]]) -> Entry | N
         words = tuple(word for word in _beneath(behind, cell) if _is_entry(word))
         if field.part and (len("".join(word.key for word in words)) == 1 or is_currency(_joined(words))):
             continue  # a speck, or another box's, whose label was not found
-        # What is left of a label whose words were misread is no entry.
+        # What is left of a label whose words were misread is no entry, and where another one begins, it ends.
+        if words and below and len(_joined(words)) >= _PASSAGE and _is_rest(words, cell):
+            break
         if words and not (not below and _is_rest(words, cell)):
             (level if is_level else below).append(words)
     rows_of = below or level
@@ -346,9 +371,12 @@ def _joined(words: Sequence[Word]) -> str:
 
 
 def _is_rest(words: Sequence[Word], cell: Cell) -> bool:
-    """Whether most letters of a row are words that the form prints."""
+    """Whether a row is the end of its label, or most of its letters are words that the form prints."""
     if any(map(str.isdigit, _joined(words))):
         return False
+    key = "".join(word.key for word in words)
+    if cell.label.slot and any(key_of(text).endswith(key) for text in cell.label.slot.labels):
+        return True
     letters = sum(len(word.key) for word in words)
     own = sum(len(word.key) for word in words if _is_printed(word.key, cell.printed))
     return own > _MOSTLY * letters

@@ -120,9 +120,13 @@ def read(field: Field, report: Report, *, again: bool = False) -> list[Found]:
     return found
 
 
-def readings(field: Field, report: Report) -> Iterator[Found]:
+def readings(field: Field, report: Report) -> tuple[Found, ...]:
     """All places of a first look: a value that stands twice, or two values of one name, come as often."""
-    return _reader(field)(field, report, False)
+    # Each attempt asks for them, and the judge once more for every value: looked for once.
+    found: tuple[Found, ...] | None = report.kept.get(field)
+    if found is None:
+        found = report.kept[field] = tuple(_reader(field)(field, report, False))
+    return found
 
 
 def _reader(field: Field) -> _Reader:

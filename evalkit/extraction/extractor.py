@@ -274,13 +274,15 @@ def _first_proven(
     locator: Locator,
     pages: Sequence[int],
 ) -> tuple[FieldValue, Issue | None]:
-    first: tuple[FieldValue, Issue | None] | None = None
+    results: list[tuple[FieldValue, Issue | None]] = []
     for claim in told:
         result = _proven(claim, field, bundle, locator, pages)
         if result[0].is_found:
             return result
-        first = first or result
-    value, issue = first or (NOT_PRESENT, None)
+        results.append(result)
+    value = results[0][0] if results else NOT_PRESENT
+    # Who says first that it is absent, and then invents it, is told of too.
+    issue = next((issue for _, issue in results if issue), None)
     return value, issue.model_copy(update={"location": name}) if issue else None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, Part
-from evalkit.extraction.forms import GENERIC, OWN_PRINT, Form, continues, forms_on, is_official
+from evalkit.extraction.forms import GENERIC, OWN_PRINT, Form, continues, forms_on, is_official, stray_amounts
 from evalkit.extraction.grader import (
     MAX_ATTEMPTS,
     Attempt,
@@ -140,7 +140,7 @@ class FormFilling:
                 return Filled(
                     _failed(part, NOT_EXTRACTED, [_agent_failed("extractor", answer.failure)], tries), tuple(answers)
                 )
-            attempt, unproven = _attempt(answer.value, number, bundle, locator, pages, self._fixed)
+            attempt, unproven = _attempt(answer.value, number, bundle, locator, part, self._fixed)
             graded = _with_proof(grade(attempt, self._tax_year), unproven)
             if graded.passed:
                 said = await self._model.ask(GraderQuestion(bundle, attempt, part.start_page, part.end_page))
@@ -167,10 +167,11 @@ class _Try:
 
 
 def _attempt(
-    answer: FormAnswer, number: int, bundle: DocumentBundle, locator: Locator, pages: range, fixed: str | None
+    answer: FormAnswer, number: int, bundle: DocumentBundle, locator: Locator, part: Part, fixed: str | None
 ) -> tuple[Attempt, tuple[Issue, ...]]:
     """The answer as far as the pages bear it out, and the issues of what they do not."""
     known = template(fixed) if fixed else template_of(answer.likely_type)
+    pages = range(part.start_page, part.end_page + 1)
     claims = {claim.name: claim for claim in answer.fields}
     fields: dict[str, FieldValue] = {}
     issues: list[Issue] = []
@@ -198,7 +199,9 @@ def _attempt(
     kind = answer.likely_type if not fixed else known.document_type
     confidence = min(max(answer.overall_confidence, 0.0), 1.0)
     scanned = any(bundle.page(page).status is PageStatus.OCR for page in pages)
-    return Attempt(known, kind, fields, confidence, answer.alternative_types, number, text, scanned), tuple(issues)
+    strays = stray_amounts(part.form.sheet, known, (one.raw or "" for one in fields.values())) if part.form else 0
+    whole = Attempt(known, kind, fields, confidence, answer.alternative_types, number, text, scanned, strays)
+    return whole, tuple(issues)
 
 
 def template_of(document_type: str) -> FieldTemplate:

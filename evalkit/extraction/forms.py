@@ -8,16 +8,18 @@ mentions a W-2 has the title and not the labels.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 
 from evalkit.documents.bundle import Page
 from evalkit.extraction.cells import Entry, cell_of, entry
+from evalkit.extraction.formats import Format, normalise
 from evalkit.extraction.labels import Label, find_labels, find_text, slots, words_of, words_printed
 from evalkit.extraction.sheet import Sheet, Word, key_of
-from evalkit.extraction.template import Field, FieldTemplate, Need, templates
+from evalkit.extraction.template import FieldTemplate, Need, templates
 
 GENERIC = "OTHER"
 #: Fields that the form itself prints: where they alone are found, nobody has filled it in.
@@ -127,10 +129,27 @@ def _left_over(
         one
         for row in sheet.rows
         if not _is_prose(row)
-        for one in _amounts(missing[0], row, cents=False)
+        for one in _amounts(missing[0].format, row, cents=False)
         if not used & {word.at for word in one.words}
     ]
     return {missing[0].name: Reading(free[0], _GUESSED)} if len(free) == 1 else {}
+
+
+def stray_amounts(sheet: Sheet, template: FieldTemplate, used: Iterable[str]) -> int:
+    """How many amounts stand on the form that are in none of the ``used`` texts: entries whose box was not recognised."""
+    known = Counter(_digits(word) for text in used for word in text.split())
+    written = Counter(
+        _digits(one.words[0].text)
+        for row in sheet.rows
+        if not _is_prose(row)
+        for one in _amounts("currency", row, cents=False)
+    )
+    printed = words_printed(template)
+    return sum(times for digits, times in (written - known).items() if digits not in printed)
+
+
+def _digits(text: str) -> str:
+    return re.sub(r"\D", "", text)
 
 
 def is_official(page: Page) -> bool:
@@ -156,7 +175,7 @@ def read_anything(page: Page, template: FieldTemplate, *, is_official: bool) -> 
         found["tax_year"] = year
     field = template.field("any_amounts")
     amounts = (
-        [one for row in sheet.rows if not _is_prose(row) for one in _amounts(field, row, cents=is_official)]
+        [one for row in sheet.rows if not _is_prose(row) for one in _amounts(field.format, row, cents=is_official)]
         if field
         else []
     )
@@ -210,7 +229,8 @@ def _typed(sheet: Sheet, likely: Sequence[FieldTemplate]) -> Form | None:
 
 def _evidence(sheet: Sheet, template: FieldTemplate) -> float:
     """Title words and labels of the template that are on the sheet, as a share; 0 where there are hardly any labels."""
-    boxes = [slot for slot in slots(template) if slot.labels and slot.labels[0]]
+    # Labels of marks and shares are short and not on every form of the type.
+    boxes = [slot for slot in slots(template) if slot.labels and slot.labels[0] and not slot.fields[0].stands]
     labels = find_labels(sheet, template, is_loose=False)
     there = {label.slot.fields[0].name for label in labels if label.slot and (label.is_numbered or label.length >= 8)}
     share = sum(slot.fields[0].name in there for slot in boxes) / len(boxes)
@@ -411,11 +431,11 @@ def _is_prose(row: Sequence[Word]) -> bool:
     return len(words) > 9 and sum(word.text.islower() for word in words) > 0.6 * len(words)
 
 
-def _amounts(field: Field, row: Sequence[Word], *, cents: bool) -> Iterator[Entry]:
+def _amounts(form: Format, row: Sequence[Word], *, cents: bool) -> Iterator[Entry]:
     """Amounts with cents, and where ``cents`` are not asked for also those with a dollar sign."""
     for before, word in pairwise((None, *row)):
         text = word.text.strip(";:") if word else ""
-        if word is None or field.normal(text) is None:
+        if word is None or normalise(text, form) is None:
             continue
         dollars = "$" in text or (before is not None and before.text == "$")
         if re.search(r"\d\.\d\d\b", text) or (dollars and not cents):

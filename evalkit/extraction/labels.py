@@ -26,6 +26,8 @@ _GAP = 3.0
 _LINE = 1.9
 #: Print so many times as high as most of it is a title.
 _TITLE = 1.5
+#: In labels of so many letters a short word may be misread.
+_LONG = 20
 #: So many labels are followed from one word at most.
 _BRANCHES = 400
 
@@ -249,7 +251,12 @@ def _follow(sheet: Sheet, word: Word, taken: int, key: str, *, is_loose: bool) -
             break
         for following, gone in _following(sheet, words):
             if step := _taken(following.key, key, at, is_loose=is_loose):
-                stack.append((at + step, matched + step - 0.02 * gone, (*words, following)))
+                # Of two ways the one that spells the label as it is goes before.
+                amiss = 0.02 * gone + (0.0 if key.startswith(following.key, at) else 0.1)
+                stack.append((at + step, matched + step - amiss, (*words, following)))
+                break
+            if sheet.is_recognised and (step := _misread(following.key, key, at)):
+                stack.append((at + step, matched + step - 1, (*words, following)))
                 break
             # One word of the label that was lost, or misread beyond recognition.
             if is_loose and (ahead := _after_a_loss(following, key, at)):
@@ -257,6 +264,12 @@ def _follow(sheet: Sheet, word: Word, taken: int, key: str, *, is_loose: bool) -
                 break
     least = 0.6 if is_loose else 0.75
     return best if best[0] >= least * len(key) else None
+
+
+def _misread(word: str, key: str, at: int) -> int:
+    """As ``_taken``, of a short word within a long label of which one letter was misread: "of" for "or"."""
+    is_like = 2 <= len(word) <= 4 and len(key) >= _LONG and at + len(word) < len(key)
+    return len(word) if is_like and Levenshtein.distance(word, key[at : at + len(word)]) == 1 else 0
 
 
 def _after_a_loss(word: Word, key: str, at: int) -> int:
@@ -294,6 +307,17 @@ def words_printed(template: FieldTemplate) -> frozenset[str]:
     """The words of three letters and more in the template's labels and other print."""
     texts = [*template.printed, *(text for slot in slots(template) for text in slot.labels)]
     return frozenset(key for text in texts for word in text.split() if len(key := key_of(word)) > 2)
+
+
+def is_print(text: str, field: Field, template: FieldTemplate) -> bool:
+    """Whether what was read is nothing but what the form prints itself: the number of the box, words of its labels.
+
+    ``text``: as the page writes it. Two letters of a state may be words of a label too: they are none here.
+    """
+    keys = [key for key in map(key_of, text.split()) if key]
+    if field.box and "".join(keys) == key_of(field.box):
+        return field.format != "checkbox"
+    return field.format == "text" and bool(keys) and words_printed(template).issuperset(keys)
 
 
 def words_of(labels: Iterable[Label]) -> set[int]:

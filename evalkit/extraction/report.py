@@ -111,6 +111,11 @@ class Report:
         return tuple(parts)
 
     @cached_property
+    def kept(self) -> dict[Any, Any]:
+        """What was found in it, by what it was looked for with."""
+        return {}
+
+    @cached_property
     def told(self) -> tuple[Line, ...]:
         """The lines that may tell a finding: not the history, not the method."""
         return tuple(line for line in self.lines if line.group not in ("history", "method"))

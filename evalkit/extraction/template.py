@@ -84,6 +84,8 @@ class Field(_Data):
     """The words printed beside or above it; the usual ones first."""
     part: Literal["", "name", "address", "block"] = ""
     """Of a box that holds name and address: which of the two it is; ``block``: both."""
+    stands: Literal["", "before", "first", "second"] = ""
+    """Of what stands on the label's own line: the mark before it, or which of the two values behind it."""
     more_labels: tuple[str, ...] = ()
     """Of reports: words that are looked for after an attempt that did not find it; too common to be the first."""
     reader: Literal["label", "section", "histology", "institution", "whole_text"] = "label"

@@ -16,11 +16,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from builders import document
 from extraction.reports import KINDS, LETTERS, Drawn, corpus, draw
 from extraction.scripted import claims
 from rich.console import Console
 from rich.table import Table
 
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.intervals import bootstrap, exact
 from evalkit.extraction.clinical_rules import Fields, base
 from evalkit.extraction.evaluator import ExtractionEvaluator
@@ -261,23 +263,44 @@ class Instant:
         return Answer(question, question.answer_type(field_scores=()), usage=Usage(calls=1))  # type: ignore[call-arg]
 
 
-async def overhead(drawn: Drawn) -> float:
-    """Milliseconds of CPU of a loop of three attempts with a model that takes no time."""
-    said = ClinicalQuestion(drawn.bundle, [1], template(drawn.kind)).offline()
+async def overhead(bundle: DocumentBundle, kind: str) -> float:
+    """Milliseconds of CPU of a loop of three attempts over all pages with a model that takes no time."""
+    pages = range(1, bundle.total_pages + 1)
+    said = ClinicalQuestion(bundle, pages, template(kind)).offline()
     config = configured(quality_threshold=1.0, min_improvement=-1.0, max_iterations=3)
     short = said.model_copy(update={"fields": said.fields[:-1]})
     loop = ReliabilityLoop(config, Instant(short))
     began = time.process_time()
-    result = await loop.execute(drawn.bundle, [1], template(drawn.kind))
+    result = await loop.execute(bundle, pages, template(kind))
     took = 1000 * (time.process_time() - began)
     return took if result.iterations == 3 else math.nan
 
 
 async def overheads(each: int) -> list[float]:
     """One of every report in which the loop made three attempts; nothing of it was seen before."""
-    await overhead(draw("pathology", FIRST - 1))  # patterns are compiled once in a process
-    told = [await overhead(drawn) for drawn in corpus(each, FIRST + EACH)]
+    await overhead(draw("pathology", FIRST - 1).bundle, "pathology")  # patterns are compiled once in a process
+    told = [await overhead(drawn.bundle, drawn.kind) for drawn in corpus(each, FIRST + EACH)]
     return sorted(one for one in told if not math.isnan(one))
+
+
+LONG = 12
+"""Pages of a long report."""
+
+
+async def long_overheads(each: int) -> list[float]:
+    """As ``overheads``, of reports of ``LONG`` pages, each of which is a whole one-page report."""
+    await overhead(draw("pathology", FIRST - 1).bundle, "pathology")
+    told = []
+    for kind in KINDS:
+        for number in range(each):
+            first = FIRST + 2 * EACH + LONG * number
+            pages = [draw(kind, first + at).bundle.page(1).text for at in range(LONG)]
+            told.append(await overhead(document(*pages), kind))
+    return sorted(one for one in told if not math.isnan(one))
+
+
+def timed(took: Sequence[float]) -> str:
+    return f"{statistics.median(took):.1f} ms, {took[int(0.95 * len(took))]:.1f} ms, {took[-1]:.1f} ms"
 
 
 def reliability(each: int = EACH) -> list[Table]:
@@ -293,13 +316,11 @@ def reliability(each: int = EACH) -> list[Table]:
         if measure is embedded:
             made_for = [case for case in cases if case.drawn.layout not in LETTERS]
             tables.append(ablation("embedded model, without letters", made_for))
-    took = asyncio.run(overheads(each))
+    took, long = asyncio.run(overheads(each)), asyncio.run(long_overheads(max(each // 6, 1)))
     table = Table("", "", title="the loop's own time, three attempts, instant model")
-    table.add_row("reports", str(len(took)))
-    table.add_row(
-        "CPU: median, 95th percentile, most",
-        f"{statistics.median(took):.1f} ms, {took[int(0.95 * len(took))]:.1f} ms, {took[-1]:.1f} ms",
-    )
+    table.add_row("reports of one page, of twelve", f"{len(took)}, {len(long)}")
+    table.add_row("CPU of one page: median, 95th percentile, most", timed(took))
+    table.add_row("CPU of twelve pages: median, 95th percentile, most", timed(long))
     return [*tables, table]
 
 

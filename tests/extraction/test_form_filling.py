@@ -325,6 +325,24 @@ def test_a_value_that_is_not_on_the_page_never_passes() -> None:
     assert made.issues[0].severity is IssueSeverity.BLOCKER
 
 
+def test_an_amount_that_no_field_has_is_for_a_person() -> None:
+    """A model that leaves out a box, or takes the amount of another one for it."""
+    one = entered(w2(), "Allocated tips", "1,234.50")
+    (whole,) = fill(bundle(one), Says(answer(one, box_8="1,234.50")))
+    assert whole.decision == "AUTO_ACCEPT"
+    for box in ("", one.truth["wages_tips"]):
+        (made,) = fill(bundle(one), Says(answer(one, box_8=box)))
+        (issue,) = made.issues
+        assert (made.met_threshold, made.decision, issue.code) == (True, "ESCALATE_TO_SME", "GRADER-INCOMPLETE")
+        assert "whose box was not recognised: 1" in issue.message
+
+
+def test_an_amount_of_the_forms_own_print_is_no_entry() -> None:
+    one = form_1099(random.Random(2), "1099-MISC")
+    (made,) = fill(bundle(one, text="Payer made direct sales totaling $5,000 or more"))
+    assert made.decision == "AUTO_ACCEPT"
+
+
 def test_the_second_attempt_is_told_what_was_wrong() -> None:
     one = w2()
     model = Says(answer(one, wages_tips="99,123.45"), answer(one))
@@ -469,3 +487,52 @@ def test_boxes_have_labels_or_a_number() -> None:
         for field in one.fields:
             if one.name != "OTHER" and field.name != "tax_year":
                 assert field.labels or field.box, (one.name, field.name)
+
+
+def k1(**marks: str) -> DocumentBundle:
+    """A Schedule K-1 with its marks and shares beside it."""
+    given = {"general": "", "limited": "", "final": "", "profit": "12.5 % 15.0 %", "loss": "12.5 % 15.0 %"} | marks
+    document = pymupdf.open()
+    page = document.new_page(width=612, height=792)
+    draw(form_k1(random.Random(3)), random.Random(4), page, 40)
+    lines = [
+        (((50, given["final"]), (64, "Final K-1"), (140, given.get("amended", "")), (154, "Amended K-1"))),
+        (((50, given["general"]), (64, "General partner or LLC member-manager"))),
+        (((50, given["limited"]), (64, "Limited partner or other LLC member"))),
+        (((50, "Partner's share of profit, loss, and capital (see instructions):"),)),
+        (((50, "Profit"), (120, given["profit"].partition("% ")[0] + "%"), (200, given["profit"].partition("% ")[2]))),
+        (((50, "Loss"), (120, given["loss"].partition("% ")[0] + "%"), (200, given["loss"].partition("% ")[2]))),
+    ]
+    for at, line in enumerate(lines):
+        for x, text in line:
+            page.insert_text((x, 600 + 16 * at), text, fontsize=8)
+    return read(document)
+
+
+def test_marks_and_shares_of_a_k1_are_read() -> None:
+    (made,) = fill(k1(general="X", profit="12.5 % 15.0 %", loss="10 % 20 %"))
+    found = {name: value.value for name, value in made.fields.items() if value.is_found}
+    assert (found.get("general_partner"), found.get("limited_partner"), found.get("final_k1")) == ("X", None, None)
+    assert (found["profit_share_beginning"], found["profit_share_ending"]) == ("12.5", "15.0")
+    assert (found["loss_share_beginning"], found["loss_share_ending"]) == ("10", "20")
+    assert "capital_share_beginning" not in found
+
+
+def test_of_one_share_alone_nobody_knows_which_it_is() -> None:
+    (made,) = fill(k1(profit="12.5 % "))
+    status = {name: made.fields[f"profit_share_{name}"].status for name in ("beginning", "ending")}
+    assert status == {"beginning": FieldStatus.AMBIGUOUS, "ending": FieldStatus.NOT_PRESENT}
+
+
+def test_a_mark_belongs_to_the_label_behind_it() -> None:
+    (made,) = fill(k1(amended="X", limited="X"))
+    marked = {name for name, value in made.fields.items() if value.is_found and value.value == "X"}
+    assert marked == {"amended_k1", "limited_partner"}
+
+
+def test_a_form_marked_as_void_is_never_accepted() -> None:
+    one = form_1099(random.Random(2), "1099-INT")
+    for mark, decision in (("", "AUTO_ACCEPT"), ("X", "ESCALATE_TO_SME")):
+        (made,) = fill(bundle(one, text=f"{mark} VOID"))
+        assert (made.decision, made.fields["void"].is_found) == (decision, bool(mark))
+        assert any(issue.code == "GRADER-VOID" for issue in made.issues) is bool(mark)

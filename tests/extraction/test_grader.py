@@ -173,10 +173,19 @@ def test_a_word_like_draft_in_a_sentence_is_none() -> None:
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        ({"ss_wages": "27000.00", "ss_tax_withheld": "1674.00"}, "Social security wages exceed total wages"),
+        (
+            {
+                "ss_wages": "27000.00",
+                "ss_tax_withheld": "1674.00",
+                "medicare_wages": "27000.00",
+                "medicare_tax_withheld": "391.50",
+            },
+            "Social security wages exceed total wages",
+        ),
         ({"federal_tax_withheld": "30000.00"}, "Federal income tax withheld exceeds total wages"),
         ({"ss_tax_withheld": "1531.42"}, "Social security tax is not 6.2%"),
         ({"medicare_tax_withheld": "535.95"}, "Medicare tax is not 1.45%"),
+        ({"medicare_wages": "24310.00", "medicare_tax_withheld": "352.50"}, "Social security wages exceed Medicare"),
     ],
 )
 def test_values_that_cannot_be_true_together_are_a_warning(values: dict[str, str], told: str) -> None:
@@ -200,14 +209,63 @@ def test_tips_and_the_rate_of_2011_and_the_additional_medicare_tax_are_known() -
     assert issues(attempt(medicare_wages="300000.00", medicare_tax_withheld="5250.00", **high)) == []
 
 
-def test_every_check_can_fail() -> None:
-    assert {row.form for row in CHECKS} == {"W-2", "1099-DIV", "1099-NEC"}
-    wrong = {
-        "1099-DIV": {"total_dividends": "10.00", "qualified_dividends": "11.00"},
-        "1099-NEC": {"nonemployee_compensation": "10.00", "federal_tax_withheld": "11.00"},
-    }
-    for form, values in wrong.items():
-        assert any("inconsistent" in one for one in issues(attempt(form, **values)))
+CONTRADICTIONS = [
+    ("1099-DIV", {"total_dividends": "10.00", "qualified_dividends": "11.00"}, {"qualified_dividends": "10.00"}),
+    ("1099-DIV", {"box_2a": "10.00", "box_2b": "11.00"}, {"box_2b": "10.00"}),
+    ("1099-DIV", {"box_2a": "10.00", "box_2d": "11.00"}, {"box_2d": "10.00"}),
+    ("1099-INT", {"box_8": "10.00", "box_9": "11.00"}, {"box_9": "10.00"}),
+    ("1099-NEC", {"nonemployee_compensation": "10.00", "federal_tax_withheld": "11.00"},
+     {"federal_tax_withheld": "10.00"}),
+    ("K-1", {"box_6a": "10.00", "box_6b": "11.00"}, {"box_6b": "10.00"}),
+    ("K-1", {"box_4a": "10.00", "box_4b": "5.00", "box_4c": "18.00"}, {"box_4c": "15.00"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("form", "wrong", "mended"), CONTRADICTIONS)
+def test_amounts_that_contradict_one_another_are_told(form: str, wrong: dict[str, str], mended: dict[str, str]) -> None:
+    assert [one.split(":")[1] for one in issues(attempt(form, **wrong))] == ["inconsistent"]
+    assert issues(attempt(form, **(wrong | mended))) == []
+
+
+def test_every_check_has_a_case() -> None:
+    told = {row.field for row in CHECKS if row.form != "W-2"}
+    assert told == {next(iter(mended)) for _, _, mended in CONTRADICTIONS}
+    assert len(CHECKS) == len(CONTRADICTIONS) + 5
+
+
+@pytest.mark.parametrize(
+    ("field", "raw", "told"),
+    [
+        ("wages_tips", "1", "what was read for it is printed on the form"),
+        ("box_14", "Other", "what was read for it is printed on the form"),
+        ("employer_name", "Employer's address and ZIP code", "what was read for it is printed on the form"),
+        ("employer_name", "no.", "what was read for it is hardly a name"),
+        ("employer_name", "Federal Foods Co.", None),
+        ("box_13_retirement_plan", "X", None),
+    ],
+)
+def test_what_the_form_prints_is_no_entry(field: str, raw: str, told: str | None) -> None:
+    value = FieldValue(status=FieldStatus.FOUND, value=raw, raw=raw, page=1, confidence=0.97)
+    given = attempt(box_14="Union dues")
+    found = [one for one in grade(replace(given, fields={**given.fields, field: value})).issues if one.field == field]
+    assert [one.text.partition(": ")[2] for one in found if one.type == "uncertain"] == ([told] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_odd"),
+    [
+        ("lronbridge Dental Group", True),
+        ("Harb0r Partners", True),
+        ("Lakeside Savings llc", False),
+        ("Ludlow ltd., 12 2nd Street NW, Apt B12", False),
+    ],
+)
+def test_a_name_that_no_one_has_was_misread(raw: str, is_odd: bool) -> None:
+    value = FieldValue(status=FieldStatus.FOUND, value=raw, raw=raw, page=1, confidence=0.97)
+    given = attempt()
+    given = replace(given, fields={**given.fields, "employer_name": value})
+    assert grade(given).issues == ()  # in a file somebody wrote it so
+    assert [one.type for one in grade(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
 
 
 def test_the_second_attempt_hears_of_other_types_and_the_third_of_the_critical_fields() -> None:
@@ -219,6 +277,14 @@ def test_the_second_attempt_hears_of_other_types_and_the_third_of_the_critical_f
     assert "different form type" not in second
     assert "Focus only on the most critical fields" in second
     assert "Focus" not in third
+
+
+def test_amounts_that_no_field_has_are_told_to_a_person_and_to_the_next_attempt() -> None:
+    whole = replace(attempt(), strays=2)
+    assert [(one.severity, one.type) for one in grade(whole).issues] == [("WARNING", "incomplete")]
+    failing = replace(attempt(confidence=0.1), strays=2)
+    assert "Amounts on the form that no field has: 2." in grade(failing).feedback
+    assert "no field has" not in grade(attempt(confidence=0.1)).feedback
 
 
 @pytest.mark.parametrize("kind", ["RECEIPT", "STATEMENT", "OTHER"])
@@ -246,6 +312,15 @@ def test_on_a_recognised_page_what_is_unsure_or_missing_is_for_a_person() -> Non
         ("missing_field", "employer_ein"),
         ("uncertain", "ss_tax_withheld"),
     }
+
+
+@pytest.mark.parametrize(("confidence", "is_odd"), [(0.89, True), (0.9, False)])
+def test_a_recognised_value_below_nine_tenths_is_for_a_person(confidence: float, is_odd: bool) -> None:
+    given = attempt()
+    wages = given.fields["wages_tips"].model_copy(update={"confidence": confidence})
+    given = replace(given, fields={**given.fields, "wages_tips": wages})
+    assert grade(given).issues == ()
+    assert [one.type for one in grade(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
 
 
 # A model may only lower
