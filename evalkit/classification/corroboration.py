@@ -43,6 +43,8 @@ class Sign:
     weight: float
     in_small: re.Pattern[str] | None
     """The same for small letters, where the case does not matter: searched several times as fast. None: it matters."""
+    in_reports: bool
+    """Of a note's sign: reports begin or end with it as well, so that around a report it shows no note."""
 
     def count(self, text: str, lowered: str) -> int:
         """How often it is in the text, at most ``CAP`` times; ``lowered``: the text in small letters."""
@@ -53,12 +55,19 @@ class Sign:
 
 
 def _sign(
-    kind: DocumentType, name: str, needs: str, pattern: str, weight: float = 1.0, flags: int = re.IGNORECASE
+    kind: DocumentType,
+    name: str,
+    needs: str,
+    pattern: str,
+    weight: float = 1.0,
+    flags: int = re.IGNORECASE,
+    *,
+    in_reports: bool = False,
 ) -> Sign:
     exact = re.compile(pattern, flags | re.MULTILINE)
     small = re.sub(r"\\.|[A-Z]", lambda match: match[0] if match[0][0] == "\\" else match[0].lower(), pattern)
     in_small = re.compile(small, re.MULTILINE) if flags else None
-    return Sign(kind, name, tuple(filter(None, needs.split(", "))), exact, weight, in_small)
+    return Sign(kind, name, tuple(filter(None, needs.split(", "))), exact, weight, in_small, in_reports)
 
 
 def _lowered(text: str) -> str:
@@ -107,7 +116,7 @@ SIGNS = (
     _sign(NOTE, "vital signs", "bp, blood pressure, pulse, heart rate, temperature, respirations", r"\b(?:BP|blood pressure)\b\W{0,4}(?:is |of |was )?\d{2,3}/\d{2,3}|\b(?:pulse|heart rate|temperature|respirations)\b\W{0,3}(?:is |of |was )?\d{2,3}", 1.5),
     _sign(NOTE, "doses", "mg, mcg, unit", rf"\b{_NUMBER}\s*(?:mg|mcg|units?)\b[^.\n]{{0,25}}\b(?:daily|bid|tid|qid|q\.?d\.?|b\.i\.d|p\.?o\.?|qhs|nightly|twice|every|once|as needed|prn)\b", 1.2),
     _sign(NOTE, "a patient's story", "denies, report, state, present, complain, notes, was seen, returns, admits, comes, came, spoke, is here", r"\b(?:patient|he|she|mother|father)\s+(?:\w+\s+)?(?:denies|reports?|states?|presents?|presented|complains?|notes|was seen|returns|admits|comes|came|spoke|is here)\b", 1.2),
-    _sign(NOTE, "ages in words", "old", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7),
+    _sign(NOTE, "ages in words", "old", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7, in_reports=True),
     _sign(NOTE, "what the writer does next", "discussed, recommend, examined, reviewed, will, have, believe, advised, explained, think, saw, appreciate, ask, told, plan", r"\b(?:I|we)\s+(?:\w+\s+)?(?:discussed|recommend\w*|examined|reviewed|will|have|believe|advised|explained|think|saw|appreciate|ask|asked|told|plan)\b", 1.0),
     _sign(NOTE, "follow-up plans", "follow, plan, assessment", r"\bfollow[- ]?up\b[^.\n]{0,40}\b(?:in|with|week|month|day)|\b(?:plan|assessment)\s*:", 1.0),
     _sign(NOTE, "histories and examinations", "systems, history, physical, complaint", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
@@ -116,7 +125,7 @@ SIGNS = (
     _sign(NOTE, "words of a talk with a therapist", "session, affect, mood, coping, homework, anxi", r"\b(?:(?:therapy|counsel?ling|individual|group) session|session (?:number )?\d+|mood|affect|coping|homework|anxious|anxiety)\b", 1.0),
     _sign(NOTE, "titles of notes", "note, summary, report, letter", r"^[^\w\n]*(?:progress|discharge|(?:genetic )?counsel?ling|consult(?:ation)?|office visit|clinic|emergency (?:department|room)|tumou?r board|nursing|operative|admission|follow-?up|telephone) (?:note|summary|report|letter)\b", 1.5),
     _sign(NOTE, "parts of a progress note", "subjective, objective, assessment, plan, disposition, course", r"^[^\S\n]*(?:SUBJECTIVE|OBJECTIVE|ASSESSMENT|PLAN|DISPOSITION|HOSPITAL COURSE)\s*[:.]", 1.0),
-    _sign(NOTE, "letters", "dear, sincerely, thank you", r"^[^\S\n]*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5),
+    _sign(NOTE, "letters", "dear, sincerely, thank you", r"^[^\S\n]*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5, in_reports=True),
     _sign(OTHER, "result rows with reference ranges", "", rf"(?<![\d.]){_NUMBER}\s*[HL*]?\s+(?:[A-Za-z%/^µμ0-9³]*\s+)?\(?(?:{_NUMBER}\s*[-–]\s*{_NUMBER}|[<>]\s*{_NUMBER})", 1.2),
     _sign(OTHER, "routine analytes with values", "wbc, rbc, emoglobin, ematocrit, plt, platelet, mcv, glucose, sodium, potassium, chloride, creatinine, bun, alt, ast, cholesterol, tsh, hba1c, calcium, albumin, bilirubin", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
     _sign(OTHER, "lines to fill in", "____, ........, ☐, □, ❑, [], [ ], ( ), (  ), (   )", r"_{4,}|\.{8,}|☐|□|❑|\[ ?\]|\( {1,3}\)", 1.2),
@@ -203,6 +212,33 @@ def forms_of_text(text: str) -> Forms:
 def forms_of(pages: Iterable[Page]) -> Forms:
     """The forms of these pages together."""
     return Forms([_counts(page.text) for page in pages])
+
+
+class Frame(NamedTuple):
+    """What speaks of a note on both sides of a report."""
+
+    strength: float
+    quote: str
+    """The first words of a note behind the report."""
+
+
+def frame(text: str, kind: DocumentType) -> Frame | None:
+    """The note around the forms of a report, from the first of them to the last; None where not both sides have any."""
+    own = [found.span() for sign in SIGNS if sign.kind is kind for found in sign.pattern.finditer(text)]
+    if not own:
+        return None
+    begin, end = min(start for start, _ in own), max(stop for _, stop in own)
+    strength, before, after = 0.0, False, []
+    for sign in SIGNS:
+        if sign.kind is NOTE and not sign.in_reports:
+            places = [found for found in sign.pattern.finditer(text) if found.end() <= begin or found.start() >= end]
+            behind = [found for found in places if found.start() >= end]
+            strength += min(len(places), CAP) * sign.weight
+            before = before or len(behind) < len(places)
+            after += behind
+    if not (before and after):
+        return None
+    return Frame(strength, min(after, key=lambda found: found.start()).group().strip())
 
 
 def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
