@@ -364,6 +364,7 @@ def _weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) ->
 _STATING = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|no|not|non|none|with|without|within|in|on|at|by|from|to|shows?|seen|found|noted"
     r"|negative|positive|normal|present|absent|clear|intact|unremarkable|consistent|free|benign|she|he|who|this|that|there|if"
+    r"|do|does|may|can|could|versus|reveals?|demonstrates?|extends?|abuts?|measures?|depends?|represents?|includes?|involves?|contains?|suggests?"
     r"|ist|sind|wird|wurde|kein\w*|mit|ohne|est|sont|avec|sans|pas|es|son|con|sin|se|jest|bez|nie|z)\b|\b\w{3,}(?:ed|ing|ly)\b",
     re.IGNORECASE,
 )
@@ -373,18 +374,36 @@ _VALUE = re.compile(
     r"(?<![A-Za-z\d])\d|\b[cgmnp]\.\S|\b[A-Z]\d{2,4}(?:[A-Z*]|fs)(?!\w)|\b[A-Z]\d+[-/][A-Z]?\d|[^\W\d_]\s*:\s*[^\W_]"
     r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
 )
+#: A disease or a change that is said to be of some kind, size or place: a diagnosis needs no verb.
+_FINDING = re.compile(
+    r"\b(?:invasive|infiltrating|in situ|squamous|basal|small|large|clear|ductal|lobular|papillary|follicular|metastatic|malignant"
+    r"|acute|chronic|mild|moderate|severe|minimal|trace|focal|diffuse|multifocal|left|right|bilateral|complex|simple|degenerative"
+    r"|old|new|stable|complete|partial)\s(?:[^\W\d_]+\s){0,2}(?:\w{3,}(?:oma|itis|osis|plasia|trophy|ectasis|pathy|lithiasis)s?"
+    r"|effusions?|fractures?|tears?|mass(?:es)?|nodules?|lesions?|changes|hernia(?:tion)?|infarct(?:ion)?|h(?:a)?emorrhage|o?edema"
+    r"|cysts?|calcul(?:us|i)|leuk(?:a)?emia|pneumothorax|thrombus)\b",
+    re.IGNORECASE,
+)
+#: What a diagnosis is not called by: the names of tests, papers and places.
+_NAMED = re.compile(
+    r"\b(?:reports?|panels?|tests?|genes?|stud(?:y|ies)|clinics?|cent(?:er|re)s?|departments?|services?|programs?|forms?|history"
+    r"|diagnos[ei]s|guidelines?|therap\w+|society|foundation)\b",
+    re.IGNORECASE,
+)
+_GLUE = re.compile(r"\b(?:the|an?|of|and|or|its|into|along|which)\b", re.IGNORECASE)
 _WORDS_A_STATEMENT = 12
 
 
 def states(quote: str) -> bool:
-    """Whether the quote says that something is so: a sentence, a value, or a label with what stands behind it.
+    """Whether the quote says that something is so: a sentence, a value, a label with what stands behind it, a diagnosis.
 
     >>> [states(quote) for quote in ("SURGICAL PATHOLOGY REPORT", "Margins are negative", "Diagnosis: melanoma", "2.3 cm")]
     [False, True, True, True]
     """
-    if _VALUE.search(quote):
+    words = len(quote.split())
+    if _VALUE.search(quote) or (words <= _WORDS_A_STATEMENT and _FINDING.search(quote) and not _NAMED.search(quote)):
         return True
-    return len(_STATING.findall(quote)) * _WORDS_A_STATEMENT >= max(len(quote.split()), 1)
+    telling = max(words - len(_GLUE.findall(quote)), 1)  # a list of words has nothing that joins them
+    return len(_STATING.findall(quote)) * _WORDS_A_STATEMENT >= telling
 
 
 def is_generic(evidence: Evidence) -> bool:
