@@ -66,8 +66,14 @@ _TO_A_READER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _OF_SOMEBODY = re.compile(
-    r"\b(?:patient(?: name)?|name|DOB|date of birth|MRN|accession|specimen id|collected|received|reported|date)\b[ #.]*:"
+    r"\b(?:patient(?: name)?|name|DOB|date of birth|MRN|accession|specimen id|collected|received|reported|date)\b[ #.]*:\s*[^\W_]"
     r"|\b\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b|\b\d{4}-\d{2}-\d{2}\b",
+    re.IGNORECASE,
+)
+#: A leaflet has a day as well, on which it was written.
+_EDITION = re.compile(
+    r"\b(?:(?:last|next|document|leaflet|page)\s(?:reviewed|revised|updated|review|revision)|revised|version|publi(?:shed|cation)"
+    r"|printed|issued?)\b(?!\sby\b)[^\n]{0,40}",
     re.IGNORECASE,
 )
 _IN_QUOTES = re.compile(r"[\"“]([^\"”]{15,600})[\"”]")
@@ -459,10 +465,10 @@ def _taught_as_report(answer: ClassificationOutput, bundle: DocumentBundle) -> I
         if kind not in REPORT_TYPES:
             continue
         pages = list(bundle.between(segment.start_page, segment.end_page))
-        if any(page.identifiers or _OF_SOMEBODY.search(page.text) for page in pages):
+        if any(page.identifiers for page in pages):
             continue
         found = [(page, words.group()) for page in pages for words in _TO_A_READER.finditer(page.text)]
-        if len(found) < TEACHING:
+        if len(found) < TEACHING or any(_OF_SOMEBODY.search(_EDITION.sub("", page.text)) for page in pages):
             continue
         page, quote = found[0]
         yield Finding(

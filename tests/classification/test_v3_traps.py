@@ -666,7 +666,16 @@ LEAFLETS = (
     "Preparing for your scan\nYou may be given contrast. You should not eat for four hours. A radiologist reads the images.",
     "What is a biopsy?\nA pathologist looks at tissue under a microscope.\nHow long does it take?\nAbout a week. Ask your surgeon.",
 )
+LEAFLETS += (
+    *(
+        f"{LEAFLETS[0]}\n{end}"
+        for end in ("Last reviewed: 12/05/2023", "Leaflet 7, version of 2023-05-12", "Next review date: 1/26")
+    ),
+    f"{LEAFLETS[1]}\nName: ____________  Date: ________",
+)
 NO_LEAFLETS = (
+    "Name:\nAda Brook\nWhat this means for you: your risk is raised. Ask your doctor.",
+    "Reviewed by Dr. Moss 03/04/2025\nYour doctor has your result. You may call us. Your variant is c.68_69del.",
     "Patient: Ada Brook  Accession: G25-11\nA pathogenic variant was found. What this means for you: your risk is raised. Ask your doctor.",
     "BRCA2 c.5946delT, pathogenic. Thank you for sending this specimen. Thank you for your trust. Thank you.",
     "Report of 03/04/2025\nYour doctor has your result. You may call us. Your variant is c.68_69del.",
