@@ -129,14 +129,15 @@ def _traps(path: str | None) -> list[Check]:
     try:
         traps = traps_of(path)
         own = read_traps(Path(path).read_text("utf-8"), path)
+        wrong, less = wrong_examples(traps), given_up(shipped_traps(), own)
     except EvalkitError as error:
         return [Check("own traps", False, error.message, error.remedy)]
-    if wrong := wrong_examples(traps):
+    if wrong:
         more = f" and {len(wrong) - 3} more" * (len(wrong) > 3)
         return [Check("own traps", False, f"{path}: {'; '.join(wrong[:3])}{more}", "Correct these rows or examples.")]
     examples = sum(len(row.fires) + len(row.silent) for row in own.rows)
     found = f"{path}: {len(own.rows)} rows, {examples} examples, version {own.version}"
-    return [Check("own traps", True, "; ".join([found, *given_up(shipped_traps(), own)]))]
+    return [Check("own traps", True, "; ".join([found, *less]))]
 
 
 def _output(folder: Path) -> Check:

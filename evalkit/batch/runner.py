@@ -622,7 +622,8 @@ def unexpected(source: Source, error: Exception) -> DocumentError:
 def _is_unanswered(result: DocumentResult, *, is_supplied: bool) -> bool:
     """Whether a model could not answer then, and may now; what was answered is in the journal."""
     codes = {issue.code for issue in result.open_issues}
-    return any(code.endswith("-AGENT-FAILED") for code in codes) or (not is_supplied and "V1-UNPARSEABLE" in codes)
+    is_open = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
+    return is_open or (not is_supplied and "V1-UNPARSEABLE" in codes)
 
 
 def as_text(path: Path | str) -> str:

@@ -43,6 +43,8 @@ class Sign:
     weight: float
     in_small: re.Pattern[str] | None
     """The same for small letters, where the case does not matter: searched several times as fast. None: it matters."""
+    in_reports: bool
+    """Of a note's sign: reports begin or end with it as well, so that around a report it shows no note."""
 
     def count(self, text: str, lowered: str) -> int:
         """How often it is in the text, at most ``CAP`` times; ``lowered``: the text in small letters."""
@@ -53,12 +55,19 @@ class Sign:
 
 
 def _sign(
-    kind: DocumentType, name: str, needs: str, pattern: str, weight: float = 1.0, flags: int = re.IGNORECASE
+    kind: DocumentType,
+    name: str,
+    needs: str,
+    pattern: str,
+    weight: float = 1.0,
+    flags: int = re.IGNORECASE,
+    *,
+    in_reports: bool = False,
 ) -> Sign:
     exact = re.compile(pattern, flags | re.MULTILINE)
     small = re.sub(r"\\.|[A-Z]", lambda match: match[0] if match[0][0] == "\\" else match[0].lower(), pattern)
     in_small = re.compile(small, re.MULTILINE) if flags else None
-    return Sign(kind, name, tuple(filter(None, needs.split(", "))), exact, weight, in_small)
+    return Sign(kind, name, tuple(filter(None, needs.split(", "))), exact, weight, in_small, in_reports)
 
 
 def _lowered(text: str) -> str:
@@ -107,7 +116,7 @@ SIGNS = (
     _sign(NOTE, "vital signs", "bp, blood pressure, pulse, heart rate, temperature, respirations", r"\b(?:BP|blood pressure)\b\W{0,4}(?:is |of |was )?\d{2,3}/\d{2,3}|\b(?:pulse|heart rate|temperature|respirations)\b\W{0,3}(?:is |of |was )?\d{2,3}", 1.5),
     _sign(NOTE, "doses", "mg, mcg, unit", rf"\b{_NUMBER}\s*(?:mg|mcg|units?)\b[^.\n]{{0,25}}\b(?:daily|bid|tid|qid|q\.?d\.?|b\.i\.d|p\.?o\.?|qhs|nightly|twice|every|once|as needed|prn)\b", 1.2),
     _sign(NOTE, "a patient's story", "denies, report, state, present, complain, notes, was seen, returns, admits, comes, came, spoke, is here", r"\b(?:patient|he|she|mother|father)\s+(?:\w+\s+)?(?:denies|reports?|states?|presents?|presented|complains?|notes|was seen|returns|admits|comes|came|spoke|is here)\b", 1.2),
-    _sign(NOTE, "ages in words", "old", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7),
+    _sign(NOTE, "ages in words", "old", r"\b\d{1,3}[- ](?:year|month|week|day)s?[- ]old\b", 0.7, in_reports=True),
     _sign(NOTE, "what the writer does next", "discussed, recommend, examined, reviewed, will, have, believe, advised, explained, think, saw, appreciate, ask, told, plan", r"\b(?:I|we)\s+(?:\w+\s+)?(?:discussed|recommend\w*|examined|reviewed|will|have|believe|advised|explained|think|saw|appreciate|ask|asked|told|plan)\b", 1.0),
     _sign(NOTE, "follow-up plans", "follow, plan, assessment", r"\bfollow[- ]?up\b[^.\n]{0,40}\b(?:in|with|week|month|day)|\b(?:plan|assessment)\s*:", 1.0),
     _sign(NOTE, "histories and examinations", "systems, history, physical, complaint", r"\b(?:review of systems|past (?:medical|surgical) history|social history|family history|physical exam\w*|chief complaint)\b", 1.0),
@@ -116,7 +125,7 @@ SIGNS = (
     _sign(NOTE, "words of a talk with a therapist", "session, affect, mood, coping, homework, anxi", r"\b(?:(?:therapy|counsel?ling|individual|group) session|session (?:number )?\d+|mood|affect|coping|homework|anxious|anxiety)\b", 1.0),
     _sign(NOTE, "titles of notes", "note, summary, report, letter", r"^[^\w\n]*(?:progress|discharge|(?:genetic )?counsel?ling|consult(?:ation)?|office visit|clinic|emergency (?:department|room)|tumou?r board|nursing|operative|admission|follow-?up|telephone) (?:note|summary|report|letter)\b", 1.5),
     _sign(NOTE, "parts of a progress note", "subjective, objective, assessment, plan, disposition, course", r"^[^\S\n]*(?:SUBJECTIVE|OBJECTIVE|ASSESSMENT|PLAN|DISPOSITION|HOSPITAL COURSE)\s*[:.]", 1.0),
-    _sign(NOTE, "letters", "dear, sincerely, thank you", r"^[^\S\n]*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5),
+    _sign(NOTE, "letters", "dear, sincerely, thank you", r"^[^\S\n]*(?:dear\b|sincerely\b|thank you for (?:referring|asking|seeing))", 1.5, in_reports=True),
     _sign(OTHER, "result rows with reference ranges", "", rf"(?<![\d.]){_NUMBER}\s*[HL*]?\s+(?:[A-Za-z%/^µμ0-9³]*\s+)?\(?(?:{_NUMBER}\s*[-–]\s*{_NUMBER}|[<>]\s*{_NUMBER})", 1.2),
     _sign(OTHER, "routine analytes with values", "wbc, rbc, emoglobin, ematocrit, plt, platelet, mcv, glucose, sodium, potassium, chloride, creatinine, bun, alt, ast, cholesterol, tsh, hba1c, calcium, albumin, bilirubin", rf"\b(?:WBC|RBC|h(?:a)?emoglobin|h(?:a)?ematocrit|PLT|platelets?|MCV|glucose|sodium|potassium|chloride|creatinine|BUN|ALT|AST|cholesterol|TSH|HbA1c|calcium|albumin|bilirubin)\b[^.\n]{{0,12}}\s{_NUMBER}", 1.5),
     _sign(OTHER, "lines to fill in", "____, ........, ☐, □, ❑, [], [ ], ( ), (  ), (   )", r"_{4,}|\.{8,}|☐|□|❑|\[ ?\]|\( {1,3}\)", 1.2),
@@ -203,6 +212,33 @@ def forms_of_text(text: str) -> Forms:
 def forms_of(pages: Iterable[Page]) -> Forms:
     """The forms of these pages together."""
     return Forms([_counts(page.text) for page in pages])
+
+
+class Frame(NamedTuple):
+    """What speaks of a note on both sides of a report."""
+
+    strength: float
+    quote: str
+    """The first words of a note behind the report."""
+
+
+def frame(text: str, kind: DocumentType) -> Frame | None:
+    """The note around the forms of a report, from the first of them to the last; None where not both sides have any."""
+    own = [found.span() for sign in SIGNS if sign.kind is kind for found in sign.pattern.finditer(text)]
+    if not own:
+        return None
+    begin, end = min(start for start, _ in own), max(stop for _, stop in own)
+    strength, before, after = 0.0, False, []
+    for sign in SIGNS:
+        if sign.kind is NOTE and not sign.in_reports:
+            places = [found for found in sign.pattern.finditer(text) if found.end() <= begin or found.start() >= end]
+            behind = [found for found in places if found.start() >= end]
+            strength += min(len(places), CAP) * sign.weight
+            before = before or len(behind) < len(places)
+            after += behind
+    if not (before and after):
+        return None
+    return Frame(strength, min(after, key=lambda found: found.start()).group().strip())
 
 
 def contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
@@ -328,6 +364,7 @@ def _weakness(evidence: Evidence, kind: DocumentType, bundle: DocumentBundle) ->
 _STATING = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|no|not|non|none|with|without|within|in|on|at|by|from|to|shows?|seen|found|noted"
     r"|negative|positive|normal|present|absent|clear|intact|unremarkable|consistent|free|benign|she|he|who|this|that|there|if"
+    r"|do|does|may|can|could|versus|reveals?|demonstrates?|extends?|abuts?|measures?|depends?|represents?|includes?|involves?|contains?|suggests?"
     r"|ist|sind|wird|wurde|kein\w*|mit|ohne|est|sont|avec|sans|pas|es|son|con|sin|se|jest|bez|nie|z)\b|\b\w{3,}(?:ed|ing|ly)\b",
     re.IGNORECASE,
 )
@@ -337,22 +374,42 @@ _VALUE = re.compile(
     r"(?<![A-Za-z\d])\d|\b[cgmnp]\.\S|\b[A-Z]\d{2,4}(?:[A-Z*]|fs)(?!\w)|\b[A-Z]\d+[-/][A-Z]?\d|[^\W\d_]\s*:\s*[^\W_]"
     r"|[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]{4,}"
 )
+#: A disease or a change that is said to be of some kind, size or place: a diagnosis needs no verb.
+_FINDING = re.compile(
+    r"\b(?:invasive|infiltrating|in situ|squamous|basal|small|large|clear|ductal|lobular|papillary|follicular|metastatic|malignant"
+    r"|acute|chronic|mild|moderate|severe|minimal|trace|focal|diffuse|multifocal|left|right|bilateral|complex|simple|degenerative"
+    r"|old|new|stable|complete|partial)\s(?:[^\W\d_]+\s){0,2}(?:\w{3,}(?:oma|itis|osis|plasia|trophy|ectasis|pathy|lithiasis)s?"
+    r"|effusions?|fractures?|tears?|mass(?:es)?|nodules?|lesions?|changes|hernia(?:tion)?|infarct(?:ion)?|h(?:a)?emorrhage|o?edema"
+    r"|cysts?|calcul(?:us|i)|leuk(?:a)?emia|pneumothorax|thrombus)\b",
+    re.IGNORECASE,
+)
+#: What a diagnosis is not called by: the names of tests, papers and places.
+_NAMED = re.compile(
+    r"\b(?:reports?|panels?|tests?|genes?|stud(?:y|ies)|clinics?|cent(?:er|re)s?|departments?|services?|programs?|forms?|history"
+    r"|diagnos[ei]s|guidelines?|therap\w+|society|foundation)\b",
+    re.IGNORECASE,
+)
+_GLUE = re.compile(r"\b(?:the|an?|of|and|or|its|into|along|which)\b", re.IGNORECASE)
 _WORDS_A_STATEMENT = 12
 #: Notes are written in phrases: "Cough and fever for four days." has no verb.
 _PHRASE = re.compile(r"\b(?:and|or|of|for|to|the|an?|as|since|after|before)\b.*[a-z]\.$", re.DOTALL)
 
 
 def states(quote: str) -> bool:
-    """Whether the quote says that something is so: a sentence, a value, or a label with what stands behind it.
+    """Whether the quote says that something is so: a sentence, a value, a label with what stands behind it, a diagnosis.
 
     >>> [states(quote) for quote in ("SURGICAL PATHOLOGY REPORT", "Margins are negative", "Diagnosis: melanoma", "2.3 cm")]
     [False, True, True, True]
     >>> [states(quote) for quote in ("Department of Pathology", "Cough and fever for some days.")]
     [False, True]
     """
+    words = len(quote.split())
     if _VALUE.search(quote) or _PHRASE.search(quote):
         return True
-    return len(_STATING.findall(quote)) * _WORDS_A_STATEMENT >= max(len(quote.split()), 1)
+    if words <= _WORDS_A_STATEMENT and _FINDING.search(quote) and not _NAMED.search(quote):
+        return True
+    telling = max(words - len(_GLUE.findall(quote)), 1)  # a list of words has nothing that joins them
+    return len(_STATING.findall(quote)) * _WORDS_A_STATEMENT >= telling
 
 
 def is_generic(evidence: Evidence) -> bool:

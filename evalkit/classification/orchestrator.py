@@ -194,7 +194,7 @@ class RetryOrchestrator:
         self, bundle: DocumentBundle, answer: ClassificationOutput, v4: list[Issue], asked: _Asked
     ) -> list[Issue]:
         """All issues of one round; whatever is computed is raised always, that of V4 was before."""
-        asked.unanswered = ()
+        asked.unanswered = frozenset()
         v1 = self._v1.validate(answer, bundle)
         v2 = self._v2.validate(answer, bundle)
         v3 = self._v3.validate(answer, bundle)
@@ -205,7 +205,9 @@ class RetryOrchestrator:
             for issue in (verifier.observed(questions) if self._observing else ())
         ]
         said = [] if _has_blocker(v1) else await self._said(bundle, answer, whole, asked, is_sound=not _has_blocker(v2))
-        return [*v1, *v2, *v3, *v4, *observed, *added(observed, said)]
+        computed = [*v1, *v2, *v3, *v4, *observed]
+        asked.unanswered |= {issue.agent for issue in computed if is_failure(issue)}
+        return [*computed, *added(computed, said)]
 
     async def _said(
         self,
@@ -239,7 +241,7 @@ class RetryOrchestrator:
 
     def _heeded(self, opinions: Sequence[Issue], asked: _Asked) -> list[Issue]:
         """The opinions that count: with ``on_agent_failure = "ignore"`` a verifier's failure does not, but is kept in mind."""
-        asked.unanswered = tuple(sorted({issue.agent for issue in opinions if is_failure(issue)}))
+        asked.unanswered |= {issue.agent for issue in opinions if is_failure(issue)}
         ignore = self._on_agent_failure == "ignore"
         return [issue for issue in opinions if not (ignore and is_failure(issue))]
 
@@ -262,7 +264,7 @@ class RetryOrchestrator:
             evidence_quality_score=None if unknown else quality_score(v4),
             grounded_ratio=grounded_ratio,
             usage=asked.usage(),
-            unanswered=asked.unanswered,
+            unanswered=tuple(sorted(asked.unanswered)),
         )
 
 
@@ -273,7 +275,7 @@ class _Asked:
         self._model = model
         self._answers: dict[tuple[str, str], Answer[Any]] = {}
         self._usage: dict[str, dict[str, Usage]] = defaultdict(dict)
-        self.unanswered: tuple[str, ...] = ()
+        self.unanswered: frozenset[str] = frozenset()
         """The verifiers that could not answer in the last round."""
 
     async def ask(self, question: Question[A]) -> Answer[A]:

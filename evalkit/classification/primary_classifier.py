@@ -32,7 +32,7 @@ from evalkit.classification.schema import (
     type_definitions,
 )
 from evalkit.classification.sequence import BEGINS, Join, course
-from evalkit.classification.v2_consistency import DOUBTS, nearly_largest, tie_winner
+from evalkit.classification.v2_consistency import DOUBTS, SUMMARY, nearly_largest, tie_winner
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import whole_words
 from evalkit.llm.model import DocumentQuestion
@@ -148,7 +148,7 @@ def classify(
         document_mixture=mixture,
         vendor_signals=tuple(dict.fromkeys(name for page in heard for name in page.reading.vendors)),
         self_evaluation={
-            "summary": _self_evaluation(documents),
+            SUMMARY: _self_evaluation(documents),
             DOUBTS: [
                 {"page": join.page_num, "begins": round(join.probability, 2)}
                 for join in found.joins

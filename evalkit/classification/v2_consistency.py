@@ -34,6 +34,8 @@ BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverit
 #: Where ``self_evaluation`` names joins that the classifier is unsure of: ``[{"page": 3, "begins": 0.46}]``, ``begins`` the
 #: probability that a document begins on the page.
 DOUBTS = "doubtful_joins"
+#: Where it says the rest in words.
+SUMMARY = "summary"
 
 #: How far the mixture may be from the page-weighted shares of the segments, per type, this distance included.
 MIXTURE_TOLERANCE = Decimal("0.05")
@@ -293,10 +295,7 @@ def _presence(answer: ClassificationOutput) -> Iterator[Issue]:
 
 def _doubts(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     """Joins of which the classifier itself says that it cannot tell whether a document begins there."""
-    told = answer.self_evaluation.get(DOUBTS) if isinstance(answer.self_evaluation, dict) else None
-    rows = [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
-    doubted: dict[int, Any] = {row["page"]: row.get("begins") for row in rows if type(row.get("page")) is int}
-    for page, chance in sorted(doubted.items(), key=lambda one: one[0]):
+    for page, chance in sorted(doubted_joins(answer).items()):
         if not 1 <= page <= total_pages:
             continue
         is_told = isinstance(chance, int | float) and 0 <= chance <= 1
@@ -313,6 +312,13 @@ def _doubts(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
             ),
             page=page,
         )
+
+
+def doubted_joins(answer: ClassificationOutput) -> dict[int, Any]:
+    """Page → what is told of its join, as ``DOUBTS`` says; whatever has another shape is no doubt."""
+    told = answer.self_evaluation.get(DOUBTS) if isinstance(answer.self_evaluation, dict) else None
+    rows = [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
+    return {row["page"]: row.get("begins") for row in rows if type(row.get("page")) is int}
 
 
 def _called_not_primary(

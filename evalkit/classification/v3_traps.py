@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from evalkit.classification.corroboration import forms_of, forms_of_text, stands_in_furniture
+from evalkit.classification.corroboration import forms_of, forms_of_text, frame, stands_in_furniture
 from evalkit.classification.findings import (
     Finding,
     Findings,
@@ -49,7 +49,8 @@ GENOMIC, NOTE = DocumentType.GENOMIC_REPORT, DocumentType.CLINICAL_NOTE
 RESULT = 2.0
 """From this strength of a report's forms on a page is no mere order."""
 QUOTING = 2.5
-"""From this strength of a note's forms on, if it is at least half of the report's, a quoted report makes no report."""
+"""From this strength of a note's forms on, around a report or at least half as strong as its, a quoted report makes no
+report."""
 
 _REPORTED = re.compile(
     r"\b(?:pathology|imaging|radiology|CT|MRI|sequencing|biopsy|x-?ray|ultrasound)\b[^.\n]{0,40}"
@@ -65,8 +66,14 @@ _TO_A_READER = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _OF_SOMEBODY = re.compile(
-    r"\b(?:patient(?: name)?|name|DOB|date of birth|MRN|accession|specimen id|collected|received|reported|date)\b[ #.]*:"
+    r"\b(?:patient(?: name)?|name|DOB|date of birth|MRN|accession|specimen id|collected|received|reported|date)\b[ #.]*:\s*[^\W_]"
     r"|\b\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}\b|\b\d{4}-\d{2}-\d{2}\b",
+    re.IGNORECASE,
+)
+#: A leaflet has a day as well, on which it was written.
+_EDITION = re.compile(
+    r"\b(?:(?:last|next|document|leaflet|page)\s(?:reviewed|revised|updated|review|revision)|revised|version|publi(?:shed|cation)"
+    r"|printed|issued?)\b(?!\sby\b)[^\n]{0,40}",
     re.IGNORECASE,
 )
 _IN_QUOTES = re.compile(r"[\"“]([^\"”]{15,600})[\"”]")
@@ -407,8 +414,23 @@ def _method_as_result(row: Boilerplate, answer: ClassificationOutput, bundle: Do
         )
 
 
+def _told(kind: DocumentType, pages: Sequence[Page]) -> tuple[Page, str] | None:
+    """Where it shows that somebody tells of a report: words of its forms are in quotation marks, or it is said what it
+    showed, in a text that is at least half as much a note; or a note stands on both sides of them.
+    """
+    forms = forms_of(pages)
+    if forms[NOTE] < QUOTING:
+        return None
+    if forms[NOTE] >= forms[kind] / 2 and (said := next(_reported(kind, pages), None)):
+        return said
+    around = frame("\n".join(page.text for page in pages), kind)
+    if around is None or around.strength < QUOTING:
+        return None
+    return next((page for page in reversed(pages) if around.quote in page.text), pages[-1]), around.quote
+
+
 def _reported(kind: DocumentType, pages: Iterable[Page]) -> Iterator[tuple[Page, str]]:
-    """Where a report is told: words of its form in quotation marks, or somebody who says what it showed."""
+    """Words of a report's form in quotation marks, and those of somebody who says what it showed."""
     for page in pages:
         for quoted in _IN_QUOTES.finditer(page.text):
             if forms_of_text(quoted[1])[kind]:
@@ -422,12 +444,8 @@ def _quoted_as_report(answer: ClassificationOutput, bundle: DocumentBundle) -> I
     for segment, kind in primary_types(answer):
         if kind not in REPORT_TYPES:
             continue
-        pages = list(bundle.between(segment.start_page, segment.end_page))
-        forms = forms_of(pages)
-        if forms[NOTE] < max(QUOTING, forms[kind] / 2):
-            continue
-        page, quote = next(_reported(kind, pages), (None, ""))
-        if page:
+        if told := _told(kind, list(bundle.between(segment.start_page, segment.end_page))):
+            page, quote = told
             yield Finding(
                 reasoning="Somebody tells a patient's story and quotes a report; the report itself is elsewhere.",
                 severity=MAJOR,
@@ -447,10 +465,10 @@ def _taught_as_report(answer: ClassificationOutput, bundle: DocumentBundle) -> I
         if kind not in REPORT_TYPES:
             continue
         pages = list(bundle.between(segment.start_page, segment.end_page))
-        if any(page.identifiers or _OF_SOMEBODY.search(page.text) for page in pages):
+        if any(page.identifiers for page in pages):
             continue
         found = [(page, words.group()) for page in pages for words in _TO_A_READER.finditer(page.text)]
-        if len(found) < TEACHING:
+        if len(found) < TEACHING or any(_OF_SOMEBODY.search(_EDITION.sub("", page.text)) for page in pages):
             continue
         page, quote = found[0]
         yield Finding(

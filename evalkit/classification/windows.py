@@ -7,6 +7,7 @@ answer, which has that page and the next in one segment, or not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from evalkit.classification.findings import Pages
 from evalkit.classification.primary_classifier import dominant_overall, mixture_of
@@ -18,7 +19,7 @@ from evalkit.classification.schema import (
     TypePresence,
 )
 from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.classification.v2_consistency import V2ConsistencyChecker
+from evalkit.classification.v2_consistency import DOUBTS, SUMMARY, V2ConsistencyChecker, doubted_joins
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue, IssueSeverity
 
@@ -56,7 +57,10 @@ def _own_faults(bundle: DocumentBundle, pages: Pages, answer: ClassificationOutp
     before = pages[0] - 1
     own = tuple(page.model_copy(update={"page_num": page.page_num - before}) for page in bundle.between(*pages))
     part = bundle.model_copy(update={"pages": own, "total_pages": len(own)})
-    moved = answer.model_copy(update={"segments": tuple(_moved(segment, -before) for segment in answer.segments)})
+    # What it doubts of itself is kept when the answers are joined, and said then.
+    moved = answer.model_copy(
+        update={"segments": tuple(_moved(segment, -before) for segment in answer.segments), "self_evaluation": None}
+    )
     for issue in (*V1SchemaValidator().validate(moved, part), *V2ConsistencyChecker().validate(moved, part)):
         if issue.severity is not IssueSeverity.MINOR:
             yield issue.model_copy(
@@ -114,8 +118,22 @@ def joined(answers: Sequence[tuple[Pages, ClassificationOutput]]) -> Classificat
         segments=numbered,
         document_mixture=mixture,
         vendor_signals=tuple(dict.fromkeys(name for _, answer in answers for name in answer.vendor_signals)),
-        self_evaluation=" ".join(str(answer.self_evaluation) for _, answer in answers if answer.self_evaluation),
+        self_evaluation=_of_themselves([answer for _, answer in answers]),
     )
+
+
+def _of_themselves(answers: Sequence[ClassificationOutput]) -> str | dict[str, Any]:
+    """What the answers say of themselves in words, and every join that one of them doubts."""
+    words = []
+    for told in (answer.self_evaluation for answer in answers):
+        said = {name: value for name, value in told.items() if name != DOUBTS} if isinstance(told, dict) else told
+        if said:
+            words.append(str(said[SUMMARY] if isinstance(said, dict) and said.keys() == {SUMMARY} else said))
+    summary = " ".join(words)
+    doubted = {page: chance for answer in answers for page, chance in doubted_joins(answer).items()}
+    if not doubted:
+        return summary
+    return {SUMMARY: summary, DOUBTS: [{"page": page, "begins": doubted[page]} for page in sorted(doubted)]}
 
 
 def _types(segment: Segment) -> set[DocumentType]:

@@ -47,6 +47,7 @@ _CONCERNS: dict[str, tuple[frozenset[Part], ...]] = {
     "V1-PAGE-COUNT": (_SEGMENTS,),
     "V2-PAGE-OVERLAP": (_SEGMENTS,),
     "V2-PAGE-GAP": (_SEGMENTS,),
+    "V2-BOUNDARY-DOUBT": (),  # a question to the expert, whose agreement is the answer
     "V2-DOMINANT-SEGMENT": (_SEGMENTS,),
     "V2-DOMINANT-OVERALL": (_TYPE | _SEGMENTS, _TYPE | _MIXTURE),
     "V2-MIXTURE": (_MIXTURE,),

@@ -268,6 +268,13 @@ STATED = (
     "BRAF V600E",
     "disc protrusion L4-L5",
     "kein Anhalt auf Tumor",
+    "Squamous cell carcinoma.",
+    "Block B, invasive ductal carcinoma, left breast core",
+    "Small left effusion.",
+    "Mild degenerative changes.",
+    "Complex tear of the posterior horn of the medial meniscus reaching the inferior surface.",
+    "The cut surface reveals a gray-black tissue.",
+    "The lesion extends into the left cavernous sinus along the inferior edge of the segment of the left cavernous artery",
     "The report is signed and the specimen of the patient was received in the department of pathology on the same day",
 )
 NOT_STATED = (
@@ -276,6 +283,9 @@ NOT_STATED = (
     "FINAL DIAGNOSIS:",
     "Specimen\nMargin\nCarcinoma",
     "BRCA1 TP53 KRAS EGFR gene panel",
+    "Small cell carcinoma panel",
+    "Center of acute leukemia and the chronic lymphoma",
+    "invasive ductal carcinoma specimen margin biopsy gross microscopic diagnosis lymph node stage grade tissue nuclear stain",
     "pathology specimen margin carcinoma biopsy gross microscopic diagnosis invasion lymph node stage grade tissue",
     "radiology ct mri findings impression technique contrast negative axial image opacity nodule effusion lung chest liver",
 )

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
+import re
 import tomllib
 from importlib.resources import files
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalkit.classification.lexicon import (
     Cue,
     lexicon,
     parse_lexicon,
+    quick,
     read_page,
     score,
 )
@@ -249,3 +253,15 @@ def test_an_empty_page_says_nothing() -> None:
     reading = read_page(make_page())
     assert (reading.cues, reading.start_signs, reading.vendors) == ((), (), ())
     assert not any(reading.scores.values())
+
+
+BEGUN = (r"\bpN(?:[0-3]|x)\b", r"\bp\.\(?[A-Z]\d", r"\bnuc ish\b", r"\b4[5-7],X", r"\ba\.?b", r"\brs\d+|chr")
+
+
+@pytest.mark.parametrize("pattern", [*BEGUN, r"\bcolou?r", r"\bab+c", r"\ba|b", r"\bab{2}", r"(?i)\brs\d"])
+@given(st.text(st.sampled_from("aábcnNpPrRsxXcho ur.(A1254,_-\n"), max_size=40))
+def test_a_quick_expression_finds_the_same(pattern: str, text: str) -> None:
+    assert (quick(pattern) != pattern) is (pattern in BEGUN)
+    for said in (text, f"{text} pN1 p.(A1 xpN2 nuc ish ishnuc ish 46,X colour abbc rs12 ars12 chr ab"):
+        found, wanted = (list(re.finditer(one, said, re.MULTILINE)) for one in (quick(pattern), pattern))
+        assert [one.span() for one in found] == [one.span() for one in wanted]

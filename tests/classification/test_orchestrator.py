@@ -352,6 +352,26 @@ def test_one_question_that_is_not_answered_leaves_three_verifiers_unanswered() -
     assert evaluate(model, doc2_6_answer(), on_agent_failure="ignore", profile="lean").unanswered == ("V2", "V3", "V4")
 
 
+@pytest.mark.parametrize("on_agent_failure", ["escalate", "ignore"])
+@pytest.mark.parametrize("profile", ["full", "lean"])
+@pytest.mark.parametrize("name", ["model", "embedded"])
+def test_what_cannot_be_computed_is_unanswered_too(
+    name: str, profile: str, on_agent_failure: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, whoever else is asked, and also where what models leave out is ignored."""
+
+    def broken(*_: object) -> Iterable[Finding]:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("evalkit.classification.v3_traps._taught_as_report", broken)
+    asked = Silent() if name == "model" else None
+    outcome = evaluate(asked, doc2_6_answer(), profile=profile, on_agent_failure=on_agent_failure)
+    assert decided(outcome) == ("ESCALATE_TO_SME", "1")
+    assert {"V3-AGENT-FAILED"} <= set(codes(outcome.issues))
+    assert codes(outcome.issues).count("V3-AGENT-FAILED") == 1
+    assert "V3" in outcome.unanswered
+
+
 def test_ignoring_failures_ignores_no_computed_issue() -> None:
     claimed = edited(doc2_6_answer(), {"segments.0.segment_composition.0.top_evidence": [evidence("never said so", 2)]})
     outcome = evaluate(CountingModel(failing=ALL), claimed, on_agent_failure="ignore")

@@ -619,6 +619,39 @@ def test_offline_quoted_reports_and_boilerplate_are_seen_with_their_words(
     assert all((one.severity, one.page, one.segment_index) == ("MAJOR", 1, 1) and quote in text for one in found)
 
 
+SCAN = (
+    "EXAM: CT of the chest with contrast.\nTECHNIQUE: Axial images of 5 mm.\nFINDINGS: A nodule of 9 mm, unchanged from 2023. "
+    "No effusion. Atelectasis at the left base.\nIMPRESSION: Stable nodule."
+)
+FRAMED = (
+    f"She comes in with her daughter. She denies fever.\n{SCAN}\nShe was told of it. We will see her in May.",
+    f"Therapy session, mood low, affect flat.\n{SCAN}\nHomework: a diary. She agreed to come again.",
+    f"Metoprolol 50 mg twice daily, BP 130/80.\n{SCAN}\nPlan: follow up in 6 weeks.",
+)
+NOT_FRAMED = (
+    SCAN,
+    f"HISTORY: A 54-year-old woman. Patient presents with cough.\n{SCAN}\nI discussed this with the ward.",
+    f"A 54-year-old woman, an 80-year-old mother.\n{SCAN}\nRecommendation: follow-up CT in 6 months.",
+    f"Dear Dr. Reed,\nThank you for referring this lady.\n{SCAN}\nSincerely,\nThank you for seeing her.",
+    f"She comes in with her daughter. She denies fever. She was told of it. We will see her in May.\n{SCAN}",
+    f"{SCAN}\nShe comes in with her daughter. She denies fever. She was told of it. We will see her in May.",
+)
+
+
+@pytest.mark.parametrize("as_pages", [False, True])
+@pytest.mark.parametrize(("text", "is_note"), [*((one, True) for one in FRAMED), *((one, False) for one in NOT_FRAMED)])
+def test_a_report_with_a_note_on_both_sides_is_quoted_there(text: str, is_note: bool, as_pages: bool) -> None:
+    pages = text.split(f"\n{SCAN}\n") if as_pages else []
+    bundle = document(pages[0], SCAN, pages[1]) if len(pages) == 2 else document(text)
+    claimed = read(one_segment(RADIOLOGY, bundle.total_pages))
+    (question,) = V3TrapDetector().questions(claimed, bundle)
+    found = [one for one in question.offline().findings if "a note that quotes" in one.message]
+    assert [(one.severity, one.page) for one in found] == [("MAJOR", bundle.total_pages)] * is_note
+    assert all(one.quote in text.rpartition(SCAN)[2] for one in found)
+    (question,) = V3TrapDetector().questions(read(one_segment(NOTE, bundle.total_pages)), bundle)
+    assert question.offline().findings == ()
+
+
 def test_empty_lines_cost_no_time() -> None:
     text = "\n" * 12_000 + "begin assistant: the end of it"
     began = time.process_time()
@@ -633,7 +666,16 @@ LEAFLETS = (
     "Preparing for your scan\nYou may be given contrast. You should not eat for four hours. A radiologist reads the images.",
     "What is a biopsy?\nA pathologist looks at tissue under a microscope.\nHow long does it take?\nAbout a week. Ask your surgeon.",
 )
+LEAFLETS += (
+    *(
+        f"{LEAFLETS[0]}\n{end}"
+        for end in ("Last reviewed: 12/05/2023", "Leaflet 7, version of 2023-05-12", "Next review date: 1/26")
+    ),
+    f"{LEAFLETS[1]}\nName: ____________  Date: ________",
+)
 NO_LEAFLETS = (
+    "Name:\nAda Brook\nWhat this means for you: your risk is raised. Ask your doctor.",
+    "Reviewed by Dr. Moss 03/04/2025\nYour doctor has your result. You may call us. Your variant is c.68_69del.",
     "Patient: Ada Brook  Accession: G25-11\nA pathogenic variant was found. What this means for you: your risk is raised. Ask your doctor.",
     "BRCA2 c.5946delT, pathogenic. Thank you for sending this specimen. Thank you for your trust. Thank you.",
     "Report of 03/04/2025\nYour doctor has your result. You may call us. Your variant is c.68_69del.",

@@ -200,6 +200,35 @@ def test_faults_of_a_window_reach_the_arbiter() -> None:
     assert "V1-SEGMENT-COUNT" in {issue.code for issue in outcome.issues if not issue.auto_fixable}
 
 
+def doubting(*pages: int, **words: object) -> dict[str, object]:
+    return {"doubtful_joins": [{"page": page, "begins": 0.4} for page in pages], **words}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pages", "summary"),
+    [
+        (doubting(3, summary="so"), doubting(6, summary="and so"), [3, 6], "so and so"),
+        ("sure", doubting(6), [6], "sure"),
+        (doubting(), {"certain": True}, [], "{'certain': True}"),
+        ("sure", None, [], "sure"),
+        (None, {"doubtful_joins": "page 6"}, [], ""),
+    ],
+)
+def test_a_doubted_join_of_any_window_is_said_once_with_its_own_page(
+    first: object, second: object, pages: list[int], summary: str
+) -> None:
+    told = [
+        ((1, 4), said((1, 4, NOTE), self_evaluation=first)),
+        ((4, 8), said((4, 8, NOTE), self_evaluation=second)),
+    ]
+    bundle = document(*["page"] * 8)
+    whole = joined(told)
+    found = [*faults(bundle, told), *V2ConsistencyChecker().validate(whole, bundle)]
+    assert [(one.code, one.page) for one in found] == [("V2-BOUNDARY-DOUBT", page) for page in pages]
+    opinion = whole.self_evaluation
+    assert (opinion["summary"] if isinstance(opinion, dict) else opinion) == summary
+
+
 def test_questions_of_a_window_have_its_pages_and_its_segments_alone() -> None:
     bundle = document("first page", "second page", "third page")
     answer = said((1, 1, NOTE), (2, 3, GENOMIC))

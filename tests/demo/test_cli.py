@@ -13,6 +13,7 @@ import pytest
 import evalkit
 from evalkit.batch import RunSummary
 from evalkit.doctor import examine
+from evalkit.errors import UsageError
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
 
@@ -249,6 +250,17 @@ def test_doctor_says_what_a_replaced_row_gives_up_and_what_takes_too_long(tmp_pa
     assert "slow.toml: courier-slip: " in check.found
     assert "takes more than 2 s" in check.found
     assert check.remedy
+
+
+def test_doctor_says_so_where_an_example_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(*_: object) -> None:
+        raise UsageError("'x+' takes more than 2 s on a page", code="TRAP-SLOW", remedy="Bound its repeats")
+
+    own = tmp_path / "own.toml"
+    own.write_text(OWN_TRAPS)
+    monkeypatch.setattr("evalkit.doctor.wrong_examples", busy)
+    (check,) = [one for one in examine(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name]
+    assert (check.is_fine, check.remedy) == (False, "Bound its repeats")
 
 
 def test_a_sites_own_traps_are_part_of_every_result(samples: Path, tmp_path: Path) -> None:

@@ -94,6 +94,15 @@ def test_a_fault_counts_where_its_part_is_vouched_for(
         assert (code in found) is any(parts <= vouched for parts in needed), vouched
 
 
+def test_who_agrees_has_answered_what_the_classifier_doubted(build: Any, five: Any) -> None:
+    doubted = build.single("Other", pages=5).model_copy(
+        update={"self_evaluation": {"doubtful_joins": [{"page": 3, "begins": 0.4}]}}
+    )
+    issues = V2ConsistencyChecker().validate(doubted, five)
+    assert [one.code for one in issues] == ["V2-BOUNDARY-DOUBT"]
+    assert validated(doubted, issues, five, PARTS)[0].segments == doubted.segments
+
+
 # --- type only -------------------------------------------------------------------------------------------------------
 
 _types = st.sampled_from(DocumentType)
