@@ -107,6 +107,18 @@ def test_a_server_that_stops_in_the_middle_of_a_run_is_asked_again_when_it_is_ba
         assert paid_twice(server, output) <= 8
 
 
+def test_a_verifier_whose_silence_was_ignored_is_asked_by_the_next_run(tmp_path: Path) -> None:
+    folder, output = notes(tmp_path / "notes", 1), tmp_path / "output"
+    command = gemini_run(folder, output)
+    with served(output, lambda call: "no JSON" if call.role == "V3" else None) as server:
+        environment = server.environment | {"EVALKIT_ON_AGENT_FAILURE": "ignore"}
+        first = resumed(command, output, environment)["results/note_001.json"]
+    with served(output) as server:
+        second = resumed(command, output, server.environment | {"EVALKIT_ON_AGENT_FAILURE": "ignore"})
+        assert {call.role for call in server.calls} == {"V3"}, "what was answered is in the journal"
+    assert (first["unanswered"], second["results/note_001.json"]["unanswered"]) == (["V3"], [])
+
+
 def but_for_usage(contents: dict[str, Any]) -> dict[str, Any]:
     """The calls that nobody answered are counted: a run that met them tells of more."""
     return {name: {key: value for key, value in of.items() if key != "usage"} for name, of in contents.items()}
