@@ -21,7 +21,9 @@ function render({ model, el: root }) {
     type: "text", class: "ek-value-input", autocomplete: "off", spellcheck: false,
     oninput: () => { tellCheck(); clearTimeout(typing); typing = setTimeout(check, TYPING); },
     onkeydown: (event) => {
-      if (event.key === "Enter") { event.preventDefault(); event.stopPropagation(); keep(); }
+      if (event.isComposing) return; // the key belongs to the sign that is being put together
+      // Held since it opened the line, it says nothing about what stands there.
+      if (event.key === "Enter") { event.preventDefault(); event.stopPropagation(); if (!event.repeat) keep(); }
       if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); leave(); }
     },
   });

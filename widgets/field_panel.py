@@ -108,7 +108,7 @@ def ribbon(case: FieldCase) -> list[dict[str, Any]]:
     """All pages as runs, by the report or form that they belong to; of several on one page the first."""
     types: dict[int, tuple[int, str]] = {}
     for at, one in enumerate(case.packet.extractions):
-        for page in range(one.start_page, one.end_page + 1):
+        for page in range(one.start_page, min(one.end_page, case.packet.total_pages) + 1):
             types.setdefault(page, (at, one.document_type))
     runs: list[dict[str, Any]] = []
     last: tuple[int, str] | None = None

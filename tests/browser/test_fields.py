@@ -26,7 +26,7 @@ TAX = "1.ss_tax_withheld"
 ALTERED = "9,999.99"
 HOSTILE = "<img src=x onerror=window.__xss=1>"
 MEDICARE = "1.medicare_tax_withheld"
-NAMES = ("a_altered", "c_typed", "d_looked", "e_twice", "f_access")
+NAMES = ("a_altered", "c_typed", "d_looked", "e_twice", "f_access", "g_held")
 
 
 def true_tax(name: str) -> str:
@@ -217,6 +217,21 @@ def test_each_grave_issue_must_be_seen_before_one_key_validates(form: Callable[[
     one.page.wait_for_selector(".ek-primary[data-key=v]:enabled")
     one.press("v")
     one.decided("validated")
+
+
+def test_a_held_enter_keeps_nothing(form: Callable[[str], Form]) -> None:
+    one = form("g_held")
+    one.press("a")
+    until(one.screen, lambda: one.draft()["fields"].get(TAX, {}).get("status") == "ambiguous", "ambiguous")
+    one.page.keyboard.down("Enter")
+    one.page.wait_for_selector(".ek-value-input:focus")
+    for _ in range(3):
+        one.page.keyboard.down("Enter")
+        one.page.wait_for_timeout(150)
+    one.page.keyboard.up("Enter")
+    assert one.draft()["fields"][TAX]["status"] == "ambiguous", "nobody has said that the value is right"
+    one.press("Enter")
+    until(one.screen, lambda: one.draft()["fields"] == {}, "kept as found")
 
 
 def test_everybody_can_use_it(form: Callable[[str], Form], shots: Path | None) -> None:
