@@ -151,6 +151,8 @@ def marker(text: str) -> str | None:
     ('positive, 95%', 'negative, 1+', 'negative, 0%')
     >>> marker("over 75% of neoplastic nuclei"), marker("3+"), marker("equivocal (2+)"), marker("see comment")
     ('>75%', '3+', 'equivocal, 2+', None)
+    >>> marker("Score 0"), marker("negative, score 0")
+    ('score 0', 'negative, score 0')
     """
     polarity = _POLARITY.search(text)
     score, percent = _SCORE.search(text), _PERCENT.search(text)
@@ -159,7 +161,9 @@ def marker(text: str) -> str | None:
     if percent:
         sign = " ".join((percent["sign"] or "").lower().split())
         share = f"{_SIGNS.get(sign, sign)}{_squeezed(percent['number']).replace('–', '-')}%"
-    return ", ".join(filter(None, (said, _squeezed(score["score"]) if score else None, share))) or None
+    # A bare digit would not be known for a score when it is read again.
+    points = score and (_squeezed(score["score"]) if "+" in score["score"] else f"score {score['score']}")
+    return ", ".join(filter(None, (said, points, share))) or None
 
 
 def stage(text: str) -> str | None:

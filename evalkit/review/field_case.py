@@ -110,6 +110,9 @@ class FieldCase(Case):
         """The draft in which the expert says that of the field; as the agent says it, it is no change. ReviewRefused."""
         agents = self.agents_value(key)
         at, name = parted(key)
+        # What the agent read may not be written as such a value is, and can be agreed with all the same.
+        if given == {"status": agents.status, "value": agents.value}:
+            return draft.with_field(key, None)
         said = answer(field_of(self.agents[at], name), given)
         return draft.with_field(key, None if is_same(said, agents) else said)
 
