@@ -101,6 +101,8 @@ def where(case: FieldCase, name: str, draft: Draft) -> str:
     said = case.answered(draft, name)
     if name in draft.fields and said.value:
         return "The place of your value is looked for when you submit; nothing is lit."
+    if said.value:
+        return f"The agent read it on page {place.page}, but not where; nothing is lit."
     return f"It was found nowhere on {_pages(case.packet.extractions[item.form])}; nothing is lit."
 
 

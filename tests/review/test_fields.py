@@ -18,9 +18,10 @@ from evalkit.errors import CaseTaken, NotFound, ReviewConflict, ReviewRefused, S
 from evalkit.extraction.formats import is_valid
 from evalkit.extraction.schema import Extraction, Extractions, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.template import template
-from evalkit.issue import Issue, IssueSeverity
+from evalkit.issue import Issue, IssueSeverity, QuoteVerdict
 from evalkit.review import Desk as Tab
 from evalkit.review import FieldAnswer, FieldCase, QueueView, SMEPacket, packet_digest
+from evalkit.review.field_case import FieldPlace
 from evalkit.review.fields import answer, checked, corrected, differing, forms, keyed
 from evalkit.review.ground_truth import accept_silver, withdraw_silver
 from evalkit.review.packet import SMEPacketGenerator, is_for_a_person, publish, read_packet
@@ -276,6 +277,13 @@ def test_the_index_is_made_again_from_the_files(office: Office) -> None:
     assert office.index.cases() == before
 
 
+def test_nothing_that_a_document_says_steers_the_terminal(office: Office) -> None:
+    office.extracted(w2(issue(), fields={"ss_tax_withheld": found("9\x1b[2J9", "9"), "ihc.\x1b[31m": found("1", "1")}))
+    shown = CliRunner().invoke(app, ["show", CASE, "--output", str(office.desk.root)])
+    assert shown.exit_code == 0
+    assert "\x1b" not in shown.output
+
+
 def test_queue_and_show_print_it(office: Office) -> None:
     office.extracted(w2(issue()))
     words = ["--output", str(office.desk.root)]
@@ -457,6 +465,20 @@ def test_what_stands_nowhere_is_never_lit(office: Office, tab: Any) -> None:
         assert (case.place(name).page, case.place(name).boxes) == (1, ())
     assert case.place(TAX).boxes == ((1, 0.1, 0.1, 0.9, 0.2),)
     assert case.place(TAX).style == "found"
+
+
+def test_a_place_outside_the_document_is_never_said_to_be_lit(office: Office, tab: Any) -> None:
+    lost = found("9999.99", "9,999.99", 7)
+    near = issue(quote="9,999.99", verdict=QuoteVerdict.ALTERED, boxes=((2, 0.1, 0.1, 0.2, 0.2),))
+    office.extracted(w2(issue(), fields={"ss_tax_withheld": lost}))
+    lee = tab()
+    case = lee.open(CASE)
+    assert isinstance(case, FieldCase)
+    assert case.place(TAX) == FieldPlace(2, (), "near")
+    lee.release(CASE)
+    office.extracted(w2(near, fields={"ss_tax_withheld": lost}), nec())
+    case = opened(tab, "dr_ito")
+    assert case.place(TAX) == FieldPlace(2, near.boxes, "near")
 
 
 def test_a_passage_that_is_only_near_is_never_lit_as_the_value(office: Office, tab: Any) -> None:
