@@ -277,10 +277,13 @@ function render({ model, el: root }) {
     if (below > 0) root.scrollTop += Math.min(below, -above);
     else if (above > 0) root.scrollTop -= above;
   };
+  // What is typed and not kept would be gone with the page: the browser asks first.
+  const leaving = (event) => { if (editing && input.value !== values()[editing].value) event.preventDefault(); };
+  window.addEventListener("beforeunload", leaving);
   const resized = new ResizeObserver(reveal);
   resized.observe(root);
   const stop = drawnOnChange(model, root, draw);
-  return () => { clearTimeout(typing); resized.disconnect(); stop(); };
+  return () => { clearTimeout(typing); resized.disconnect(); window.removeEventListener("beforeunload", leaving); stop(); };
 }
 
 export default { render };
