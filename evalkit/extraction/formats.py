@@ -25,6 +25,8 @@ Format = Literal[
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
 #: Letters' own in some scripts, though nothing is to be seen of them.
 _JOINERS = "\u200c\u200d"
+#: The exponent of a unit, which would become part of its ten.
+_POWER = re.compile(r"(?<=10)[⁰¹²³⁴-⁹]+")
 _SSN = re.compile(r"\d{3}-?\d{2}-?\d{4}")
 _MASKED_SSN = re.compile(r"[*xX•#]{3}-?[*xX•#]{2}-?\d{4}")
 _EIN = re.compile(r"\d{2}-?\d{7}")
@@ -168,10 +170,12 @@ def normalise(text: str, form: Format, pattern: str | None = None) -> str | None
     ('74-6552769', '***-**-0876', '4 x 3 cm')
     >>> normalise(" NORTH   312 ", "text"), normalise("  ", "text")
     ('NORTH 312', None)
+    >>> normalise("5.2 x10⁹/L", "lab")
+    '5.2 x10^9/L'
     >>> normalise("\u202e50.5", "number"), normalise("\x1b[2Kab\u00adc", "text"), normalise("\u200b", "text")
     ('50.5', '[2Kabc', None)
     """
-    plain = _plain(text)
+    plain = _plain(_POWER.sub(r"^\g<0>", text) if form == "lab" else text)
     if form == "pattern":
         return plain if plain and re.fullmatch(pattern or ".*", plain) else None
     return _NORMAL[form](plain)
