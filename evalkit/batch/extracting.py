@@ -26,7 +26,7 @@ from evalkit.review.ground_truth import accept_silver_fields, is_backed, withdra
 from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_for_a_person, publish, withdraw
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
-from evalkit.store import Files, Index, digest, extraction_name
+from evalkit.store import Files, Index, digest, extraction_name, packet_name
 
 AUTO = "auto"
 #: Raise it with every change that alters what is extracted from the same words.
@@ -201,7 +201,9 @@ def settle(files: Files, index: Index, made: Extractions, bundle: DocumentBundle
         publish(files, index, SMEPacketGenerator().fields_packet(made, bundle, created_at=at))
         return
     withdraw(files, index, case_id)
-    if made.extractions and is_backed(files, made.doc_id, made.extractions):
+    # A case that somebody has open stays, and what they are asked about is not true meanwhile.
+    is_asked = files.exists(packet_name(case_id))
+    if made.extractions and not is_asked and is_backed(files, made.doc_id, made.extractions):
         accept_silver_fields(files, made, accepted_at=at)
     else:
         withdraw_silver(files, case_id)

@@ -201,6 +201,7 @@ def test_a_new_run_rewrites_or_withdraws_a_case_until_somebody_has_it(office: Of
         patch.setattr("evalkit.review.packet.is_frozen", lambda *_: True)
         office.extracted(w2())
     assert office.has_case
+    assert office.truth() is None, "somebody is asked about it"
 
 
 def test_accepted_fields_are_silver_and_never_supersede_an_expert(office: Office) -> None:
