@@ -685,7 +685,7 @@ def main() -> NoReturn:
 
 def _complain(line: str) -> None:
     """One line on standard error; a file's name cannot send control sequences to the terminal."""
-    typer.echo("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line), err=True)
+    typer.echo(_visible(line), err=True)
 
 
 def _existing(output: Path | None) -> Path:
@@ -921,11 +921,16 @@ def _print_table(rows: list[list[str]], columns: tuple[str, ...]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # as text: file names are not markup
+        table.add_row(*(Text(_visible(cell)) for cell in row))  # as text: file names are not markup
     console = Console()
     if not console.is_terminal:
         console.width = 160  # a pipe has no width of its own
     console.print(table)
+
+
+def _visible(text: str) -> str:
+    """Words of a document or a model must not reach a terminal as control sequences."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
 def _print_json(value: Any) -> None:

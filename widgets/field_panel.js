@@ -21,7 +21,9 @@ function render({ model, el: root }) {
     type: "text", class: "ek-value-input", autocomplete: "off", spellcheck: false,
     oninput: () => { tellCheck(); clearTimeout(typing); typing = setTimeout(check, TYPING); },
     onkeydown: (event) => {
-      if (event.key === "Enter") { event.preventDefault(); event.stopPropagation(); keep(); }
+      if (event.isComposing) return; // the key belongs to the sign that is being put together
+      // Held since it opened the line, it says nothing about what stands there.
+      if (event.key === "Enter") { event.preventDefault(); event.stopPropagation(); if (!event.repeat) keep(); }
       if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); leave(); }
     },
   });
@@ -275,10 +277,13 @@ function render({ model, el: root }) {
     if (below > 0) root.scrollTop += Math.min(below, -above);
     else if (above > 0) root.scrollTop -= above;
   };
+  // What is typed and not kept would be gone with the page: the browser asks first.
+  const leaving = (event) => { if (editing && input.value !== values()[editing].value) event.preventDefault(); };
+  window.addEventListener("beforeunload", leaving);
   const resized = new ResizeObserver(reveal);
   resized.observe(root);
   const stop = drawnOnChange(model, root, draw);
-  return () => { clearTimeout(typing); resized.disconnect(); stop(); };
+  return () => { clearTimeout(typing); resized.disconnect(); window.removeEventListener("beforeunload", leaving); stop(); };
 }
 
 export default { render };

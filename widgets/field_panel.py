@@ -101,6 +101,8 @@ def where(case: FieldCase, name: str, draft: Draft) -> str:
     said = case.answered(draft, name)
     if name in draft.fields and said.value:
         return "The place of your value is looked for when you submit; nothing is lit."
+    if said.value:
+        return f"The agent read it on page {place.page}, but not where; nothing is lit."
     return f"It was found nowhere on {_pages(case.packet.extractions[item.form])}; nothing is lit."
 
 
@@ -108,7 +110,7 @@ def ribbon(case: FieldCase) -> list[dict[str, Any]]:
     """All pages as runs, by the report or form that they belong to; of several on one page the first."""
     types: dict[int, tuple[int, str]] = {}
     for at, one in enumerate(case.packet.extractions):
-        for page in range(one.start_page, one.end_page + 1):
+        for page in range(one.start_page, min(one.end_page, case.packet.total_pages) + 1):
             types.setdefault(page, (at, one.document_type))
     runs: list[dict[str, Any]] = []
     last: tuple[int, str] | None = None

@@ -226,6 +226,7 @@ class Workbench:
 
     def show_queue(self, _: Message) -> None:
         """Leave the case; its draft stays, the claim is given back."""
+        self._require_finished()
         if self._case is not None and not self._case.is_completed:
             self.desk.release(self._case.packet.case_id)
         self._show_queue()
@@ -530,8 +531,8 @@ class Workbench:
         self.draft_is(case.with_answer(self.draft, key, {"status": status, "value": value}))
 
     def _require_finished(self) -> None:
-        """UsageError while a value is being typed: nobody may take for submitted what is not."""
-        if self._unfinished and isinstance(self.case, FieldCase):
+        """UsageError while a value is being typed: nobody may take for submitted or kept what is not."""
+        if self._unfinished and isinstance(self._case, FieldCase):
             raise UsageError(
                 "a value that you have typed is not kept yet",
                 code="FIELD-UNFINISHED",
@@ -706,6 +707,7 @@ class Workbench:
 
     def defer(self, message: Message) -> None:
         """Not now, for a reason: the case waits behind all others."""
+        self._require_finished()
         name = self.case.packet.pdf_filename
         self.desk.defer(self.case.packet.case_id, self.draft, str(message["reason"]))
         self._bar.notice = f"Deferred: {name}"

@@ -9,7 +9,6 @@ from evalkit.batch.asking import Asking
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import DocumentResult, UsageReport, UsageTotal
 from evalkit.classification.schema import ClassificationOutput
-from evalkit.classification.v5_arbiter import Decision
 from evalkit.classification.windows import joined, windows
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError, UsageError
@@ -19,19 +18,19 @@ from evalkit.extraction.extractor import ClinicalExtractor
 from evalkit.extraction.form_filling import FormFilling, form_pages
 from evalkit.extraction.optimizer import configured
 from evalkit.extraction.reliability_loop import ReliabilityLoop
-from evalkit.extraction.schema import Extraction, Extractions
+from evalkit.extraction.schema import SCHEMA_VERSION, Extraction, Extractions
 from evalkit.extraction.template import template, templates_version
 from evalkit.issue import Issue
 from evalkit.llm.model import A, Answer, Model, Question, Usage
-from evalkit.review.ground_truth import accept_silver_fields, withdraw_silver
+from evalkit.review.ground_truth import accept_silver_fields, is_backed, withdraw_silver
 from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_for_a_person, publish, withdraw
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
-from evalkit.store import Files, Index, digest, extraction_name
+from evalkit.store import Files, Index, digest, extraction_name, packet_name
 
 AUTO = "auto"
 #: Raise it with every change that alters what is extracted from the same words.
-_RULES_VERSION = 1
+_RULES_VERSION = 2
 
 
 class FieldExtraction:
@@ -136,10 +135,17 @@ class FieldExtraction:
 
 
 def stored(files: Files, doc_id: str, fingerprint: str) -> Extractions | None:
-    """What an earlier run extracted, if all that made it is the same and everybody answered."""
+    """What an earlier run extracted, if all that made it is the same and everybody answered.
+
+    StoreError where a newer evalkit wrote it.
+    """
     try:
-        found = Extractions.model_validate(files.read(extraction_name(doc_id)))
-    except (StoreError, ValueError):
+        found = Extractions.model_validate(files.read(extraction_name(doc_id), schema_version=SCHEMA_VERSION))
+    except StoreError as error:
+        if error.code == "STORE-NEWER":  # nobody's newer work is written over
+            raise
+        return None
+    except ValueError:
         return None
     unanswered = any(issue.code.endswith("-AGENT-FAILED") for one in found.extractions for issue in one.issues)
     return found if found.fingerprint == fingerprint and not unanswered else None
@@ -186,7 +192,7 @@ async def ensure_of(
 def settle(files: Files, index: Index, made: Extractions, bundle: DocumentBundle) -> None:
     """Put a document's fields into the queue where a person has to look at one of its reports or forms.
 
-    Otherwise they are silver ground truth, unless they rest on a classification that itself waits for a person. A case or
+    Otherwise they are silver ground truth, if the document's own ground truth has reports of these types. A case or
     record of an earlier run that does not hold any more is withdrawn.
     """
     case_id, at = made.doc_id + EXTRACTION, str(made.times.get("started_at", ""))
@@ -195,21 +201,12 @@ def settle(files: Files, index: Index, made: Extractions, bundle: DocumentBundle
         publish(files, index, SMEPacketGenerator().fields_packet(made, bundle, created_at=at))
         return
     withdraw(files, index, case_id)
-    if made.extractions and not _rests_on_doubt(files, made):
+    # A case that somebody has open stays, and what they are asked about is not true meanwhile.
+    is_asked = files.exists(packet_name(case_id))
+    if made.extractions and not is_asked and is_backed(files, made.doc_id, made.extractions):
         accept_silver_fields(files, made, accepted_at=at)
     else:
         withdraw_silver(files, case_id)
-
-
-def _rests_on_doubt(files: Files, made: Extractions) -> bool:
-    """Whether a report's fields are those of a type that was not accepted; a form names its type itself."""
-    if all(template(one.template).kind == "tax" for one in made.extractions):
-        return False
-    try:
-        result = read_result(files, made.doc_id)
-    except StoreError:
-        return False
-    return isinstance(result, DocumentResult) and result.decision is not Decision.AUTO_ACCEPT
 
 
 class _Counting:

@@ -43,7 +43,8 @@ from evalkit.grounding import grounding_version
 from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
-from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver
+from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver, withdraw_unbacked
+from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_frozen, publish, withdraw
 from evalkit.review.seeded import seeded_cases
 from evalkit.review.stored import read_bundle, read_result
@@ -563,6 +564,8 @@ class _Batch:
         else:
             withdraw_silver(self._files, result.doc_id)
             publish(self._files, self._index, packet(review_reason="escalated", inclusion_probability=1.0))
+        with writing(self._files):
+            withdraw_unbacked(self._files, result.doc_id)
 
     def _failed(self, source: Source, error: DocumentError) -> DocumentSummary:
         """A document that cannot be read leaves a result that says so.

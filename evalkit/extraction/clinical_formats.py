@@ -94,11 +94,12 @@ _RANGE = re.compile(
     r"(?i)(?P<low>\d+(?:\.\d+)?)\s*(?:-|–|to)\s*(?P<high>\d+(?:\.\d+)?)|(?P<open>(?:[<>≤≥]=?|below|above|under|over|up to)\s*\d+(?:\.\d+)?|\d+(?:\.\d+)? or (?:above|below|more|less))"
 )
 _UNIT = re.compile(
-    r"(?<![\w/])(?:(?:x\s*)?10\s*(?:\^|\*\*|E)?\s*\d{1,2}\s*/\s*[µumnd]?L|(?:thousand|million|cells?|k|m|th|mil)\s*/\s*(?:[µu]l|mcl|mm3|cumm)|"
+    r"(?<![\w/])(?:(?:x\s*)?10\s*(?:\^|\*{1,2}|E)?\s*\d{1,2}\s*/\s*[µumnd]?L|(?:thousand|million|cells?|k|m|th|mil)\s*/\s*(?:[µu]l|mcl|mm3|cumm)|"
     r"(?:[mµunpfk]?g|mcg|[mµnp]?mol|[mµu]?IU|U|mEq|mOsm|cells|copies|ng|pg)\s*/\s*(?:d?L|m?L|[µu]L|kg|g|mmol|h|hr|24\s?h)|mL/min(?:/1\.73\s*m2)?|"
     r"mm/h(?:r|our)?|mmHg|fL|pg|%|ratio|seconds?|sec|g%)(?![\w])",
     re.I,
 )
+_POWER = re.compile(r"^(x?10)(?:\^|\*{1,2}|E)?(\d{1,2})(?=/)", re.I)
 
 
 def stripped_grade(text: str) -> str:
@@ -151,6 +152,8 @@ def marker(text: str) -> str | None:
     ('positive, 95%', 'negative, 1+', 'negative, 0%')
     >>> marker("over 75% of neoplastic nuclei"), marker("3+"), marker("equivocal (2+)"), marker("see comment")
     ('>75%', '3+', 'equivocal, 2+', None)
+    >>> marker("Score 0"), marker("negative, score 0")
+    ('score 0', 'negative, score 0')
     """
     polarity = _POLARITY.search(text)
     score, percent = _SCORE.search(text), _PERCENT.search(text)
@@ -159,7 +162,9 @@ def marker(text: str) -> str | None:
     if percent:
         sign = " ".join((percent["sign"] or "").lower().split())
         share = f"{_SIGNS.get(sign, sign)}{_squeezed(percent['number']).replace('–', '-')}%"
-    return ", ".join(filter(None, (said, _squeezed(score["score"]) if score else None, share))) or None
+    # A bare digit would not be known for a score when it is read again.
+    points = score and (_squeezed(score["score"]) if "+" in score["score"] else f"score {score['score']}")
+    return ", ".join(filter(None, (said, points, share))) or None
 
 
 def stage(text: str) -> str | None:
@@ -316,6 +321,8 @@ def lab(text: str) -> str | None:
     ('14.9 g/dL (13.2-17.1)', '104 H mg/dL (65-99)', '7.2 x10^9/L (4.5-11.0)')
     >>> lab("188\t\tbelow 200\tmg/dL"), lab("<0.5 mg/L"), lab("not done"), lab("251")
     ('188 mg/dL (below 200)', '<0.5 mg/L', None, '251')
+    >>> lab("5.2 x 10 9/L"), lab("5.2 10*9/L"), lab("5.2 x10E9/L")
+    ('5.2 x10^9/L', '5.2 10^9/L', '5.2 x10^9/L')
     """
     units = _UNIT.search(text)
     bare = text[: units.start()] + " " * len(units.group()) + text[units.end() :] if units else text
@@ -327,7 +334,9 @@ def lab(text: str) -> str | None:
     if between:
         said = f"({between['low']}-{between['high']})" if between["low"] else f"({' '.join(between['open'].split())})"
     sign, flag = (number["sign"] or "").strip(), (number["flag"] or "").upper()
-    return " ".join(filter(None, (f"{sign}{number['number']}", flag, _squeezed(units.group()) if units else "", said)))
+    # An exponent that a page sets small is one all the same: 109 would be another number.
+    unit = _POWER.sub(r"\1^\2", _squeezed(units.group())) if units else ""
+    return " ".join(filter(None, (f"{sign}{number['number']}", flag, unit, said)))
 
 
 def _squeezed(text: str) -> str:

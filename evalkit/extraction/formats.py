@@ -23,6 +23,10 @@ Format = Literal[
 """``pattern`` is the field's own regular expression; ``tin`` an SSN or an EIN."""
 
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−"), "-")
+#: Letters' own in some scripts, though nothing is to be seen of them.
+_JOINERS = "\u200c\u200d"
+#: The exponent of a unit, which would become part of its ten.
+_POWER = re.compile(r"(?<=10)[⁰¹²³⁴-⁹]+")
 _SSN = re.compile(r"\d{3}-?\d{2}-?\d{4}")
 _MASKED_SSN = re.compile(r"[*xX•#]{3}-?[*xX•#]{2}-?\d{4}")
 _EIN = re.compile(r"\d{2}-?\d{7}")
@@ -158,7 +162,7 @@ def is_valid(text: str, form: Format, pattern: str | None = None) -> bool:
 
 
 def normalise(text: str, form: Format, pattern: str | None = None) -> str | None:
-    """The one way in which a value of that format is kept; None where it is not written in the format.
+    r"""The one way in which a value of that format is kept; None where it is not written in the format.
 
     >>> normalise("$1,234.5", "currency"), normalise("(32)", "currency"), normalise("Feb 1, 2025", "date")
     ('1234.50', '-32.00', '2025-02-01')
@@ -166,8 +170,12 @@ def normalise(text: str, form: Format, pattern: str | None = None) -> str | None
     ('74-6552769', '***-**-0876', '4 x 3 cm')
     >>> normalise(" NORTH   312 ", "text"), normalise("  ", "text")
     ('NORTH 312', None)
+    >>> normalise("5.2 x10⁹/L", "lab")
+    '5.2 x10^9/L'
+    >>> normalise("\u202e50.5", "number"), normalise("\x1b[2Kab\u00adc", "text"), normalise("\u200b", "text")
+    ('50.5', '[2Kabc', None)
     """
-    plain = _plain(text)
+    plain = _plain(_POWER.sub(r"^\g<0>", text) if form == "lab" else text)
     if form == "pattern":
         return plain if plain and re.fullmatch(pattern or ".*", plain) else None
     return _NORMAL[form](plain)
@@ -224,7 +232,12 @@ def example(form: Format) -> str:
 
 @lru_cache(maxsize=4096)
 def _plain(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).translate(_DASHES).split())
+    words = " ".join(unicodedata.normalize("NFKC", text).translate(_DASHES).split())
+    if words.isprintable():
+        return words
+    # What no page shows would turn around digits beside it, steer a terminal, or pass for a value of its own.
+    unseen = (sign for sign in words if unicodedata.category(sign) in ("Cc", "Cf") and sign not in _JOINERS)
+    return " ".join(words.translate(dict.fromkeys(map(ord, unseen))).split())
 
 
 def _text(text: str) -> str | None:

@@ -83,12 +83,11 @@ class FieldCase(Case):
         item = self.item(name)
         form = self.packet.extractions[item.form]
         value = form.fields.get(item.field)
-        if value and value.boxes:
-            return FieldPlace(self._within(value.page or form.start_page), value.boxes, "found")
-        told = next((issue for issue in item.issues if issue.boxes), None)
-        if told:
-            style: Style = "found" if told.verdict in STANDS else "near"
-            return FieldPlace(self._within(told.boxes[0][0]), told.boxes, style)
+        if value and (boxes := self._on_its_pages(value.boxes)):
+            return FieldPlace(boxes[0][0], boxes, "found")
+        for told in item.issues:
+            if boxes := self._on_its_pages(told.boxes):
+                return FieldPlace(boxes[0][0], boxes, "found" if told.verdict in STANDS else "near")
         page = (value.page if value else None) or next((one.page for one in item.issues if one.page), None)
         return FieldPlace(self._within(page or form.start_page), (), "near")
 
@@ -110,6 +109,9 @@ class FieldCase(Case):
         """The draft in which the expert says that of the field; as the agent says it, it is no change. ReviewRefused."""
         agents = self.agents_value(key)
         at, name = parted(key)
+        # What the agent read may not be written as such a value is, and can be agreed with all the same.
+        if given == {"status": agents.status, "value": agents.value}:
+            return draft.with_field(key, None)
         said = answer(field_of(self.agents[at], name), given)
         return draft.with_field(key, None if is_same(said, agents) else said)
 
@@ -195,6 +197,10 @@ class FieldCase(Case):
 
     def _must_see_item(self, item: Item) -> bool:
         return bool(_grave(item)) and is_for_a_person(self.packet.extractions[item.form])
+
+    def _on_its_pages(self, boxes: tuple[PageBox, ...]) -> tuple[PageBox, ...]:
+        """Those that can be lit at all: nobody is told that something is which is not."""
+        return tuple(box for box in boxes if self._within(box[0]) == box[0])
 
     def _within(self, page: int) -> int:
         return min(max(page, 1), self.packet.total_pages)

@@ -18,7 +18,7 @@ from evalkit.extraction.clinical_rules import base
 from evalkit.extraction.formats import complaint, example
 from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.template import Field, FieldTemplate, template
-from evalkit.extraction.values import Claim, proven
+from evalkit.extraction.values import Claim, proven, written
 from evalkit.grounding import Locator
 from evalkit.review.packet import SMEPacket
 
@@ -199,13 +199,22 @@ def _placed(
         return agents
     if said.value is None:
         return FieldValue(status=said.status, confidence=1.0)
-    pages = [page for page in range(form.start_page, form.end_page + 1) if 1 <= page <= bundle.total_pages]
+    if said.value == agents.value:  # where the agent read it
+        return agents.model_copy(update={"status": said.status, "confidence": 1.0})
+    field, pages = field_of(form, name), range(max(form.start_page, 1), min(form.end_page, bundle.total_pages) + 1)
     claim = Claim(said.value, page=agents.page, is_ambiguous=said.status is FieldStatus.AMBIGUOUS)
-    made = proven(claim, field_of(form, name), bundle, locator, pages, "extractor")
-    if made.issue is None and made.field.value == said.value:
+    made = proven(claim, field, bundle, locator, pages, "extractor")
+    if made.issue is None and made.field.value == said.value and _stands_once(said.value, field, bundle, pages):
         return made.field
-    # The expert has read it where the reader could not: it is true all the same, and no place is made up for it.
+    # The expert has read it where the reader could not, or it stands in several boxes: it is true all the same, and no
+    # place is made up for it.
     return FieldValue(status=said.status, value=said.value, confidence=1.0)
+
+
+def _stands_once(value: str, field: Field, bundle: DocumentBundle, pages: Iterable[int]) -> bool:
+    """Whether no other place on the pages could be meant; a sign of currency more or less makes no other place."""
+    own = ((number, bundle.page(number).text) for number in pages)
+    return len({(number, end) for number, text in own for _, end in written(value, field, text, 0, len(text))}) <= 1
 
 
 def is_same(said: FieldAnswer, agents: FieldValue) -> bool:

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from evalkit.classification.autofix import Repair
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import ReviewConflict, ReviewRefused, StoreError
-from evalkit.extraction.schema import Extractions
+from evalkit.extraction.schema import Extraction, Extractions
 from evalkit.review.corrections import Part
-from evalkit.review.fields import FormFields, Key
+from evalkit.review.fields import FormFields, Key, form_template
 from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION, ReviewStatus, SMEPacket, is_for_a_person
 from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name, shaped
@@ -355,6 +355,45 @@ def withdraw_silver(files: Files, case_id: str) -> bool:
     with writing(files):
         stored = if_readable(files, name)
         return stored is not None and stored["ground_truth_source"] == "AUTO_ACCEPTED" and files.remove(name)
+
+
+def is_backed(files: Files, doc_id: str, forms: Iterable[FormFields | Extraction]) -> bool:
+    """Whether the reports are of the types that the document's own ground truth has on their pages.
+
+    Fields of a type that waits for a person, or that an expert has corrected since, are those of another document. A form
+    names its type itself.
+    """
+    reports = [one for one in forms if (known := form_template(one)) is None or known.kind != "tax"]
+    if not reports:
+        return True
+    stored = if_readable(files, ground_truth_name(doc_id))
+    try:
+        segments = GroundTruth.model_validate(stored).ground_truth_classification.segments
+    except ValidationError:  # there is none, or it is torn
+        return False
+    return all(
+        any(
+            segment.start_page <= one.start_page
+            and one.end_page <= segment.end_page
+            and segment.dominant_type == one.document_type
+            for segment in segments
+        )
+        for one in reports
+    )
+
+
+def withdraw_unbacked(files: Files, doc_id: str) -> None:
+    """Remove the silver record of a document's fields that is not ``is_backed`` any more; the caller holds the lock."""
+    name = ground_truth_name(doc_id + EXTRACTION)
+    stored = if_readable(files, name)
+    if stored is None or stored["ground_truth_source"] != "AUTO_ACCEPTED":
+        return
+    try:
+        forms = FieldsGroundTruth.model_validate(stored).ground_truth_fields
+    except ValidationError:
+        forms = ()
+    if not forms or not is_backed(files, doc_id, forms):
+        files.remove(name)
 
 
 def ground_truth_records(files: Files, *, silver: bool = False) -> Iterator[dict[str, Any]]:

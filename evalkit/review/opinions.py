@@ -28,6 +28,7 @@ from evalkit.review.ground_truth import (
     numbered,
     project,
     status_after,
+    withdraw_unbacked,
 )
 from evalkit.review.lock import writing
 from evalkit.review.packet import (
@@ -355,6 +356,8 @@ def _settle_record(files: Files, opinions: Opinions) -> None:
         files.remove(name)
     elif if_readable(files, name) != (value := record.model_dump(mode="json")):
         files.write(name, value)
+    if opinions.base.kind == "classification":
+        withdraw_unbacked(files, opinions.base.doc_id)
 
 
 def _settle_packet(files: Files, case_id: str, wanted: SMEPacket | None, *, is_begun: bool) -> None:

@@ -15,7 +15,7 @@ from browser.screen import Screen, lit
 from browser.server import Served, serving
 from browser.small_cases import Waiting, until
 from browser.test_access import grave, missed_by_tab
-from playwright.sync_api import Locator
+from playwright.sync_api import Dialog, Locator
 
 from evalkit.batch.extract import extract
 from evalkit.settings import Settings
@@ -26,7 +26,7 @@ TAX = "1.ss_tax_withheld"
 ALTERED = "9,999.99"
 HOSTILE = "<img src=x onerror=window.__xss=1>"
 MEDICARE = "1.medicare_tax_withheld"
-NAMES = ("a_altered", "c_typed", "d_looked", "e_twice", "f_access")
+NAMES = ("a_altered", "c_typed", "d_looked", "e_twice", "f_access", "g_held", "h_gone")
 
 
 def true_tax(name: str) -> str:
@@ -217,6 +217,41 @@ def test_each_grave_issue_must_be_seen_before_one_key_validates(form: Callable[[
     one.page.wait_for_selector(".ek-primary[data-key=v]:enabled")
     one.press("v")
     one.decided("validated")
+
+
+def test_a_held_enter_keeps_nothing(form: Callable[[str], Form]) -> None:
+    one = form("g_held")
+    one.press("a")
+    until(one.screen, lambda: one.draft()["fields"].get(TAX, {}).get("status") == "ambiguous", "ambiguous")
+    one.page.keyboard.down("Enter")
+    one.page.wait_for_selector(".ek-value-input:focus")
+    for _ in range(3):
+        one.page.keyboard.down("Enter")
+        one.page.wait_for_timeout(150)
+    one.page.keyboard.up("Enter")
+    assert one.draft()["fields"][TAX]["status"] == "ambiguous", "nobody has said that the value is right"
+    one.press("Enter")
+    until(one.screen, lambda: one.draft()["fields"] == {}, "kept as found")
+
+
+def test_the_browser_asks_before_what_was_typed_is_gone(form: Callable[[str], Form]) -> None:
+    one = form("h_gone")
+    asked: list[str] = []
+
+    def accept(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    one.page.on("dialog", accept)
+    one.type("12")
+    one.page.reload()
+    one.screen.wait_for_case()
+    assert asked == ["beforeunload"]
+    one.press("Enter")
+    one.page.wait_for_selector(".ek-value-input:focus")
+    one.page.reload()
+    one.screen.wait_for_case()
+    assert asked == ["beforeunload"], "nothing was typed"
 
 
 def test_everybody_can_use_it(form: Callable[[str], Form], shots: Path | None) -> None:

@@ -11,18 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from evalkit.batch.extracting import settle
+from evalkit.batch.extracting import settle, stored
 from evalkit.batch.reindex import reindex
 from evalkit.cli import app
-from evalkit.errors import CaseTaken, NotFound, ReviewConflict, ReviewRefused
+from evalkit.errors import CaseTaken, NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.extraction.formats import is_valid
 from evalkit.extraction.schema import Extraction, Extractions, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.template import template
-from evalkit.issue import Issue, IssueSeverity
+from evalkit.issue import Issue, IssueSeverity, QuoteVerdict
 from evalkit.review import Desk as Tab
 from evalkit.review import FieldAnswer, FieldCase, QueueView, SMEPacket, packet_digest
-from evalkit.review.fields import answer, corrected, differing, forms, keyed
-from evalkit.review.packet import is_for_a_person, read_packet
+from evalkit.review.field_case import FieldPlace
+from evalkit.review.fields import answer, checked, corrected, differing, forms, keyed
+from evalkit.review.ground_truth import accept_silver, withdraw_silver
+from evalkit.review.packet import SMEPacketGenerator, is_for_a_person, publish, read_packet
 from evalkit.store import bundle_name
 
 CASE = "doc2_6.extraction"
@@ -199,6 +201,7 @@ def test_a_new_run_rewrites_or_withdraws_a_case_until_somebody_has_it(office: Of
         patch.setattr("evalkit.review.packet.is_frozen", lambda *_: True)
         office.extracted(w2())
     assert office.has_case
+    assert office.truth() is None, "somebody is asked about it"
 
 
 def test_accepted_fields_are_silver_and_never_supersede_an_expert(office: Office) -> None:
@@ -215,15 +218,50 @@ def test_accepted_fields_are_silver_and_never_supersede_an_expert(office: Office
     assert (office.truth() or {})["ground_truth_source"] == "SME_CORRECTED"
 
 
-def test_fields_of_a_type_that_is_in_doubt_are_not_silver(office: Office, build: Any) -> None:
-    report = w2(template="pathology", document_type="Pathology Report", fields={"grade": found("2", "2")})
-    for issues, is_silver in (((), True), ((build.issue(),), False)):
-        result = build.result(build.single("Pathology Report"), issues)
-        office.files.write("results/doc2_6.json", result.model_dump(mode="json"))
-        office.extracted(report)
+REPORT = w2(template="pathology", document_type="Pathology Report", fields={"grade": found("2", "2")})
+
+
+def test_fields_are_silver_only_of_a_type_that_the_documents_own_ground_truth_has(office: Office, build: Any) -> None:
+    office.extracted(REPORT)
+    assert office.truth() is None, "nobody has accepted what the document is"
+    for kind, is_silver in (("Pathology Report", True), ("Radiology Report", False)):
+        accept_silver(office.files, build.result(build.single(kind, 2), ()), accepted_at="2026-07-01T10:00:00+00:00")
+        office.extracted(REPORT)
         assert (office.truth() is not None) is is_silver
+    withdraw_silver(office.files, "doc2_6")
     office.extracted(w2())
     assert office.truth() is not None, "a form names its type itself"
+
+
+def test_silver_fields_go_when_an_expert_says_that_the_document_is_another(office: Office, build: Any) -> None:
+    result = build.result(build.single("Pathology Report", 2), ())
+    office.files.write("results/doc2_6.json", result.model_dump(mode="json"))
+    accept_silver(office.files, result, accepted_at="2026-07-01T10:00:00+00:00")
+    packet = SMEPacketGenerator().packet(
+        result,
+        office.bundle,
+        review_reason="audit",
+        inclusion_probability=0.1,
+        production=None,
+        created_at="2026-07-01T10:00:00+00:00",
+    )
+    publish(office.files, office.index, packet)
+    office.extracted(REPORT)
+    helper = office.desk.helper()
+    helper.save_review("doc2_6", agrees=True)
+    assert office.truth() is not None
+    helper.save_review(
+        "doc2_6", corrected_segments=[{"start_page": 1, "end_page": 2, "dominant_type": "Radiology Report"}]
+    )
+    assert office.truth() is None
+    office.extracted(REPORT)
+    assert office.truth() is None
+
+
+def test_what_a_newer_evalkit_extracted_is_not_written_over(office: Office) -> None:
+    office.files.write("extractions/doc2_6.json", {"schema_version": 99})
+    with pytest.raises(StoreError, match="schema version 99"):
+        stored(office.files, "doc2_6", "")
 
 
 def test_a_document_without_forms_has_neither_case_nor_truth(office: Office) -> None:
@@ -238,6 +276,13 @@ def test_the_index_is_made_again_from_the_files(office: Office) -> None:
     office.index.drop_case(CASE)
     reindex(office.desk.root)
     assert office.index.cases() == before
+
+
+def test_nothing_that_a_document_says_steers_the_terminal(office: Office) -> None:
+    office.extracted(w2(issue(), fields={"ss_tax_withheld": found("9\x1b[2J9", "9"), "ihc.\x1b[31m": found("1", "1")}))
+    shown = CliRunner().invoke(app, ["show", CASE, "--output", str(office.desk.root)])
+    assert shown.exit_code == 0
+    assert "\x1b" not in shown.output
 
 
 def test_queue_and_show_print_it(office: Office) -> None:
@@ -273,6 +318,28 @@ def test_corrected_fields_are_normalised_located_and_true(office: Office) -> Non
     assert stored["after"][0]["fields"]["wages_tips"] == stored["before"][0]["fields"]["wages_tips"]
     assert stored["after"][1] == stored["before"][1]
     assert (truth or {})["vouched"] == [TAX, NUMBER, TIPS]
+
+
+def test_a_place_is_kept_where_it_was_read_and_never_guessed_among_several(office: Office) -> None:
+    twice = (found("78819.40", "78,819.40", boxed=False), found("9999.99", "9,999.99"))
+    elsewhere = FieldValue(
+        **twice[1].model_dump() | {"status": "ambiguous", "page": 2, "boxes": ((2, 0, 0, 0.1, 0.1),)}
+    )
+    absent = FieldValue(status=FieldStatus.NOT_PRESENT)
+    fields = {"wages_tips": twice[0], "ss_tax_withheld": elsewhere, "box_7": absent, "box_8": absent}
+    office.extracted(w2(issue(), fields=fields, end_page=2))
+    said = {"ss_tax_withheld": "9,999.99", "box_7": "512", "box_8": "4886.80"}
+    page = office.bundle.pages[1]
+    again = page.model_copy(update={"text": page.text + " $ 4,886.80"})
+    office.files.write(
+        bundle_name("doc2_6"),
+        office.bundle.model_copy(update={"pages": (office.bundle.pages[0], again)}).model_dump(mode="json"),
+    )
+    office.desk.helper().save_review(CASE, corrected_fields=said)
+    tax, once, two = (value_of(office.truth(), name) for name in ("ss_tax_withheld", "box_7", "box_8"))
+    assert (tax["status"], tax["page"], tax["boxes"]) == ("found", 2, [[2, 0, 0, 0.1, 0.1]]), "where the agent read it"
+    assert (once["value"], once["page"]) == ("512.00", 2)
+    assert (two["value"], two["page"], two["boxes"]) == ("4886.80", None, []), "it stands in two boxes"
 
 
 def test_agreeing_vouches_for_all_or_for_what_is_named(office: Office) -> None:
@@ -401,6 +468,20 @@ def test_what_stands_nowhere_is_never_lit(office: Office, tab: Any) -> None:
     assert case.place(TAX).style == "found"
 
 
+def test_a_place_outside_the_document_is_never_said_to_be_lit(office: Office, tab: Any) -> None:
+    lost = found("9999.99", "9,999.99", 7)
+    near = issue(quote="9,999.99", verdict=QuoteVerdict.ALTERED, boxes=((2, 0.1, 0.1, 0.2, 0.2),))
+    office.extracted(w2(issue(), fields={"ss_tax_withheld": lost}))
+    lee = tab()
+    case = lee.open(CASE)
+    assert isinstance(case, FieldCase)
+    assert case.place(TAX) == FieldPlace(2, (), "near")
+    lee.release(CASE)
+    office.extracted(w2(near, fields={"ss_tax_withheld": lost}), nec())
+    case = opened(tab, "dr_ito")
+    assert case.place(TAX) == FieldPlace(2, near.boxes, "near")
+
+
 def test_a_passage_that_is_only_near_is_never_lit_as_the_value(office: Office, tab: Any) -> None:
     near = issue(
         location="control_number", code="EXTRACTION-NOT-ON-PAGE", verdict="ALTERED", boxes=((1, 0, 0, 1, 0.1),)
@@ -433,6 +514,17 @@ def test_saying_what_the_agent_said_is_no_change(office: Office, tab: Any) -> No
     draft = case.with_answer(case.draft, TAX, None)
     assert draft.fields == {TAX: FieldAnswer(status=FieldStatus.NOT_PRESENT)}
     assert case.with_answer(draft, TAX, "$ 9,999.99").fields == {}
+
+
+def test_what_the_agent_read_is_agreed_with_however_it_is_written(office: Office, tab: Any) -> None:
+    odd = found("$-", "$-").model_copy(update={"status": FieldStatus.AMBIGUOUS})
+    office.extracted(w2(issue(), fields={"wages_tips": found("1.00", "1.00"), "ss_tax_withheld": odd}))
+    case = opened(tab)
+    draft = case.with_answer(case.draft, TAX, None)
+    assert draft.fields
+    assert case.with_answer(draft, TAX, {"status": "ambiguous", "value": "$-"}).fields == {}
+    with pytest.raises(ReviewRefused, match="not a valid currency amount"):
+        case.with_answer(draft, TAX, {"status": "found", "value": "$-"})
 
 
 def test_a_draft_survives_a_reload_and_a_new_run_keeps_its_words(office: Office, tab: Any, clock: Any) -> None:
@@ -510,6 +602,7 @@ def test_a_third_expert_decides_between_two_answers(office: Office, tab: Any) ->
 # --- properties ---------------------------------------------------------------------------------------------------
 
 FORM = template("W-2")
+MARKERS = [one for one in template("pathology").fields if one.format == "marker"]
 texts = st.one_of(
     st.text(max_size=12), st.from_regex(r"\(?\$?-?\d{1,3}(,\d{3})?(\.\d{0,2})?\)?", fullmatch=True), st.just("x")
 )
@@ -526,6 +619,15 @@ def test_a_value_is_taken_if_and_only_if_it_is_in_the_format_and_stays_what_it_i
         assert is_good
         assert said.status is FieldStatus.FOUND
         assert answer(field, said.value) == said
+
+
+@given(
+    st.lists(st.sampled_from(["score", "1", "2+", "negative", "(", ")", "95 %", "strong"]), max_size=5).map(" ".join)
+)
+def test_a_stain_that_is_taken_while_it_is_typed_is_taken_when_it_is_submitted(text: str) -> None:
+    for field in MARKERS:
+        kept = checked(field, text).value
+        assert kept is None or checked(field, kept).value == kept
 
 
 @given(

@@ -99,9 +99,10 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench)
     press(screen, "painted", page=1, issue=TAX)
     press(screen, "field_edit", field=TAX, is_open=True)
     press(screen, "field_value", field=TAX, text="4,88x")
-    for action in ("validate", "correct"):
-        press(screen, action)
+    for action in ("validate", "correct", "defer", "second", "queue"):
+        press(screen, action, reason="later")
         assert "not kept yet" in screen._editor.problem
+        assert screen._case is not None, "what was typed would be lost"
     press(screen, "field_value", field=TAX, text="4,886.80")
     assert screen._fields.checked["is_kept"]
     assert screen._fields.values[TAX]["is_yours"]
