@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from itertools import accumulate, islice
+from itertools import accumulate, islice, pairwise
 from typing import Any, Literal, TypeVar, get_args
 
 from evalkit.classification.schema import DocumentType
@@ -411,9 +411,8 @@ def _heading_edges(page: Page, spans: Iterable[tuple[int, Span]]) -> tuple[set[i
 
 def _parts(text: str, start: int, end: int) -> Iterator[Span]:
     """The label and its parts, each from its first word's start to its last word's end."""
-    cuts = [start, *(match.end() for match in _LABEL_PARTS.finditer(text, start, end))]
-    stops = [*(match.start() for match in _LABEL_PARTS.finditer(text, start, end)), end]
-    for part_start, part_end in zip(cuts, stops, strict=True):
+    cuts = [(start, start), *(match.span() for match in _LABEL_PARTS.finditer(text, start, end)), (end, end)]
+    for (_, part_start), (part_end, _) in pairwise(cuts):
         words = [match.span() for match in _TOKEN.finditer(text, part_start, part_end)]
         if words:
             yield words[0][0], words[-1][1]
@@ -425,7 +424,7 @@ def _parts(text: str, start: int, end: int) -> Iterator[Span]:
 def _phrases_at(
     tokens: Sequence[Token], index: Mapping[str, Sequence[tuple[tuple[str, ...], V]]]
 ) -> Iterator[tuple[str, Span, V]]:
-    words = tuple(word for word, _, _ in tokens)
+    words = tuple([word for word, _, _ in tokens])
     for position, begun in enumerate(map(index.get, words)):
         for phrase, value in begun or ():
             last = position + len(phrase)

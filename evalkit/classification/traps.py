@@ -222,7 +222,7 @@ class AddressedToModel(_Named):
 
     def may_be_in(self, lowered: str) -> bool:
         """Whether it is worth looking for it in a text of which these are the small letters."""
-        return not self.needs or any(one in lowered for one in self.needs)
+        return not self.needs or any(map(lowered.__contains__, self.needs))
 
 
 def _check_reachable(at_least: int, most: int, what: str) -> None:
