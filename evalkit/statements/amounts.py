@@ -27,6 +27,9 @@ _AMOUNT = re.compile(
 #: What engines take digits for.
 _MISREAD = str.maketrans("OoQIl|SBZ", "000111582")
 _DIGITS_AT_LEAST = 0.5
+_NUMBER = re.compile(
+    r"(?P<before>[^\w.,]*)(?P<digits>[\dOoQIl|SBZ][\dOoQIl|SBZ.,\s]*[\dOoQIl|SBZ])(?P<behind>[-+)]?(?:\s?(?:CR|DR))?)"
+)
 
 
 class Amount(NamedTuple):
@@ -36,32 +39,51 @@ class Amount(NamedTuple):
     """Never below zero."""
     mark: Mark | None
     has_cents: bool
+    is_mended: bool = False
+    """A sign that an engine misread was taken for another."""
+
+    def held(self, *, is_owed: bool) -> Decimal:
+        """The amount as a balance, debts below zero; ``is_owed``: without a mark it is a debt."""
+        is_negative = self.mark in ("minus", "trailing_minus", "parentheses", "dr")
+        return -self.magnitude if is_negative != is_owed else self.magnitude
 
 
 def read_amount(
-    text: str, decimal: DecimalSign, *, is_whole: bool = False, is_recognised: bool = False
+    text: str,
+    decimal: DecimalSign,
+    *,
+    is_whole: bool = False,
+    is_recognised: bool = False,
+    is_in_column: bool = False,
 ) -> Amount | None:
     """The amount that is the whole of ``text``; None where it is not one.
 
     ``is_whole``: also without cents. ``is_recognised``: letters that engines take digits for are digits, and the last
-    separator may be misread.
+    separator may be misread, and where amounts stand below one another (``is_in_column``) lost; the amount says so.
 
-    >>> read_amount("$1,234.56", "."), read_amount("(500.00)", ".")
-    (Amount(magnitude=Decimal('1234.56'), mark=None, has_cents=True), Amount(magnitude=Decimal('500.00'), mark='parentheses', has_cents=True))
+    >>> read_amount("$1,234.56", ".")
+    Amount(magnitude=Decimal('1234.56'), mark=None, has_cents=True, is_mended=False)
+    >>> read_amount("(500.00)", ".")[:2], read_amount("27l97", ".", is_recognised=True, is_in_column=True)[::3]
+    ((Decimal('500.00'), 'parentheses'), (Decimal('271.97'), True))
     >>> read_amount("1.234,56-", ",").mark, read_amount("1 234,56 CR", ",").mark, read_amount("-171", ".", is_whole=True).mark
     ('trailing_minus', 'cr', 'minus')
     >>> read_amount("1.234,56", "."), read_amount("12.5", "."), read_amount("171", "."), read_amount("1,23", ".")
     (None, None, None, None)
     """
     cleaned = text.translate(_DASHES).replace("\u00a0", " ").strip()
-    found = _AMOUNT.fullmatch(cleaned) or (_AMOUNT.fullmatch(_mended(cleaned)) if is_recognised else None)
+    if amount := _read(cleaned, decimal, is_whole=is_whole):
+        return amount
+    if not is_recognised or is_whole or not (mended := _mended(cleaned, decimal, is_in_column=is_in_column)):
+        return None
+    amount = _read(mended, decimal, is_whole=False)
+    return amount and amount._replace(is_mended=True)
+
+
+def _read(text: str, decimal: DecimalSign, *, is_whole: bool) -> Amount | None:
+    found = _AMOUNT.fullmatch(text)
     if not found or bool(found["open"]) != bool(found["close"]):
         return None
-    digits = "".join(found["digits"].split()) if is_recognised else found["digits"]
-    shape = _shape(decimal).fullmatch(digits)
-    if shape is None and is_recognised:
-        digits = re.sub(r"[.,](?=\d\d$)", decimal, digits)
-        shape = _shape(decimal).fullmatch(digits)
+    shape = _shape(decimal).fullmatch(found["digits"])
     if not shape or not (shape["cents"] or (is_whole and shape["whole"])):
         return None
     whole = re.sub(r"\D", "", shape["whole"]) or "0"
@@ -74,11 +96,17 @@ def _shape(decimal: DecimalSign) -> re.Pattern[str]:
     return re.compile(rf"(?P<whole>\d{{1,3}}(?:{groups}\d{{3}})+|\d*)(?:{re.escape(decimal)}(?P<cents>\d\d))?")
 
 
-def _mended(text: str) -> str:
-    signs = [sign for sign in text if not sign.isspace()]
-    if sum(sign.isdigit() for sign in signs) < _DIGITS_AT_LEAST * len(signs):
-        return text
-    return text.translate(_MISREAD)
+def _mended(text: str, decimal: DecimalSign, *, is_in_column: bool) -> str | None:
+    """The text with misread letters as digits, without blanks, and its last separator as it should be."""
+    found = _NUMBER.fullmatch(text)
+    if not found:
+        return None
+    digits = re.sub(r"\s", "", found["digits"]).translate(_MISREAD)
+    if sum(sign.isdigit() for sign in found["digits"]) < _DIGITS_AT_LEAST * len(digits):
+        return None
+    has_cents = re.fullmatch(r".*[.,]\d\d", digits) or (is_in_column and re.fullmatch(r"\d{3,}", digits))
+    whole = re.sub(r"\D", "", digits[:-2])
+    return f"{found['before']}{whole}{decimal}{digits[-2:]}{found['behind']}" if has_cents and whole else None
 
 
 def _mark(found: re.Match[str]) -> Mark | None:

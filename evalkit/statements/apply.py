@@ -16,11 +16,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from evalkit.documents.bundle import Box, DocumentBundle
-from evalkit.statements.amounts import Amount
-from evalkit.statements.dates import Day, Period, dated, days_in, read_day
+from evalkit.statements.dates import Day, Period, dated, days_in
 from evalkit.statements.lines import Line, Word, around, lines_of
 from evalkit.statements.printed import Value, tail_amount, values_on
-from evalkit.statements.template import ColumnName, StatementTemplate
+from evalkit.statements.row import Row
+from evalkit.statements.template import Direction, StatementTemplate
 from evalkit.statements.wording import matches
 
 Reason = Literal[
@@ -37,7 +37,6 @@ _EVERYWHERE = 4
 #: Of a table of transactions, in the order that other programs rely on.
 CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
 SumKind = Literal["opening", "closing", "deposits", "withdrawals", "carried"]
-_SUMS: tuple[ColumnName, ...] = ("debit", "credit", "amount")
 #: What a header says on the pages after the first of an account.
 _CONTINUED = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
@@ -64,6 +63,8 @@ class Transaction(_Frozen):
     """The heading of its account; empty where the statement is of one account."""
     section: str = ""
     """The heading above it."""
+    is_mended: bool = False
+    """A sign of an amount that the engine misread was taken for another."""
 
 
 class LeftOver(_Frozen):
@@ -170,8 +171,15 @@ class _Open:
     amount: Decimal | None = None
     balance: Decimal | None = None
     check_number: str = ""
+    is_mended: bool = False
     boxes: list[Box] = field(default_factory=list)
     y: float = 0.0
+
+    def extend(self, line: Line, words: Sequence[Word]) -> None:
+        """A further line, and its words that say what it was."""
+        self.text += [word.text for word in words]
+        self.boxes.append(line.box)
+        self.y = line.y
 
 
 class _Walk:
@@ -182,12 +190,11 @@ class _Walk:
         self._period = period
         self._account = ""
         self._section = ""
-        self._direction: str | None = None
+        self._direction: Direction | None = None
         self._open: _Open | None = None
         self._day: Day | None = None
         self._is_inside = False
         self._below: Sequence[Line] = ()
-        self._recognised = False
         self._transactions: list[Transaction] = []
         self._sums: list[Sum] = []
         self._left: list[LeftOver] = []
@@ -200,7 +207,7 @@ class _Walk:
         }
         self._titles = {column.name: set(column.title.casefold().split()) for column in template.columns}
         #: The first that takes a line is its meaning.
-        self._rules: tuple[Callable[[Line], bool], ...] = (
+        self._rules: tuple[Callable[[Row], bool], ...] = (
             self._is_header,
             self._is_account,
             self._is_section,
@@ -213,10 +220,11 @@ class _Walk:
     def take(self, line: Line, inside: Line | None, below: Sequence[Line]) -> None:
         """One line, the words of it that stand in a region, and the lines below it."""
         self._is_inside, self._below = inside is not None, below
+        row = Row(self._template, inside or line)
         if inside is not None:
-            if not any(rule(inside) for rule in self._rules):
+            if not any(rule(row) for rule in self._rules):
                 self._leave(inside, "it belongs to no transaction")
-        elif not any(rule(line) for rule in self._rules[:_EVERYWHERE]) and self._looks_like_one(line):
+        elif not any(rule(row) for rule in self._rules[:_EVERYWHERE]) and self._looks_like_one(row):
             self._outside.append(_left(line, "it belongs to no transaction"))
 
     def done(self) -> Statement:
@@ -236,173 +244,98 @@ class _Walk:
 
     # What a line may be
 
-    def _is_header(self, line: Line) -> bool:
-        cells = self._cells(line)
+    def _is_header(self, row: Row) -> bool:
         return all(
             name is not None and self._titles[name].issuperset(word.text.casefold() for word in words)
-            for name, words in cells.items()
+            for name, words in row.cells.items()
         )
 
-    def _is_account(self, line: Line) -> bool:
-        if not any(matches(one, line.text) for one in self._template.rows.accounts) or self._has_sum(line):
+    def _is_account(self, row: Row) -> bool:
+        text = row.line.text
+        if not any(matches(one, text) for one in self._template.rows.accounts) or self._has_sum(row.line):
             return False
         self._close()
-        account = _without_continued(line.text)
+        account = _without_continued(text)
         if account != self._account:
             self._account, self._section, self._direction, self._day = account, "", None, None
         return True
 
-    def _is_section(self, line: Line) -> bool:
-        if self._day_of(line) or self._has_sum(line):
+    def _is_section(self, row: Row) -> bool:
+        if row.day or self._has_sum(row.line):
             return False
         for section in self._template.rows.section:
-            if matches(section.heading, line.text):
+            if matches(section.heading, row.line.text):
                 self._close()
-                self._section, self._direction = _without_continued(line.text), section.direction
+                self._section, self._direction = _without_continued(row.line.text), section.direction
                 return True
         return False
 
-    def _is_sum(self, line: Line) -> bool:
-        if self._day_of(line):
-            return self._is_balance_row(line)
+    def _is_sum(self, row: Row) -> bool:
+        if row.day:
+            return self._is_balance_row(row)
         amounts = self._template.amounts
-        found = list(values_on(line, self._below, self._patterns, amounts.decimal, is_whole=amounts.whole))
+        found = list(values_on(row.line, self._below, self._patterns, amounts.decimal, is_whole=amounts.whole))
         for value in found:
-            self._add_sum(value, line)
+            self._add_sum(value, row.line)
         return bool(found)
 
-    def _is_balance_row(self, line: Line) -> bool:
+    def _is_balance_row(self, row: Row) -> bool:
         """Whether a row with a date only tells a balance: "1 May Opening balance 1,200.00"."""
-        cells = self._cells(line)
-        text = " ".join(word.text for word in cells.get("description", ()))
-        kind = next(
-            (kind for kind in ("opening", "closing") if any(matches(one, text) for one in self._patterns[kind])), None
-        )
-        amount = next((found for name in ("balance", *_SUMS) if (found := self._amount(cells, name)[0])), None)
+        text = " ".join(word.text for word in row.description)
+        kinds = (kind for kind in ("opening", "closing") if any(matches(one, text) for one in self._patterns[kind]))
+        kind, amount = next(kinds, None), row.amounts.get("balance") or next(iter(row.amounts.values()), None)
         if kind is None or amount is None:
             return False
-        self._add_sum(Value(kind, text, amount, line.box), line)
+        self._add_sum(Value(kind, text, amount, row.line.box), row.line)
         return True
 
-    def _is_furniture(self, line: Line) -> bool:
-        if self._day_of(line) or not any(matches(one, line.text) for one in self._template.rows.furniture):
+    def _is_furniture(self, row: Row) -> bool:
+        if row.day or not any(matches(one, row.line.text) for one in self._template.rows.furniture):
             return False
-        if balance := self._amount(self._cells(line), "balance")[0]:
-            self._add_sum(Value("carried", line.text, balance, line.box), line)
+        if balance := row.amounts.get("balance"):
+            self._add_sum(Value("carried", row.line.text, balance, row.line.box), row.line)
         return True
 
-    def _is_transaction(self, line: Line) -> bool:
-        cells = self._cells(line)
-        written = bool(cells.get("date"))
-        day, rest = self._date(cells)
-        amount, direction_known, spilled = self._signed(cells)
-        if day is None and amount is None:
+    def _is_transaction(self, row: Row) -> bool:
+        if row.day is None and not row.has_amount:
             return False
-        if day is None and written:
-            return self._leave(line, "its date cannot be read")
-        if not direction_known:
-            return self._leave(line, "no heading says which way the money went")
-        if day is None and self._open and self._open.amount is None:
+        if row.day is None and "date" in row.cells:
+            return self._leave(row.line, "its date cannot be read")
+        moved = row.moved(self._direction)
+        if row.has_amount and moved is None:
+            return self._leave(row.line, "no heading says which way the money went")
+        if row.day is None and self._open and self._open.amount is None:
             one = self._open
-        elif day is None and not (self._template.rows.date_once and self._day):
-            return self._leave(line, "it has an amount and no date")
         else:
+            if row.day is None and not (self._template.rows.date_once and self._day):
+                return self._leave(row.line, "it has an amount and no date")
             self._close()
-            self._day = day or self._day
+            self._day = row.day or self._day
             assert self._day is not None  # noqa: S101 - one of the two is
-            one = self._open = _Open(self._day, line, self._section)
-        balance, more = self._amount(cells, "balance")
-        one.amount = amount
-        one.balance = self._balance(balance) if balance else None
-        one.check_number = " ".join(word.text for word in cells.get("check_number", ()))
-        described = sorted((*rest, *cells.get("description", ()), *spilled, *more), key=lambda word: word.box[0])
-        self._extend(one, line, described)
-        if lost := cells.get(None):
-            self._leave(Line(line.page, lost, line.is_recognised), "it stands in no column")
+            one = self._open = _Open(self._day, row.line, self._section)
+        one.amount, one.balance = moved, row.balance()
+        one.check_number, one.is_mended = row.text("check_number") or one.check_number, row.is_mended
+        one.extend(row.line, row.description)
+        if lost := row.cells.get(None):
+            self._leave(Line(row.line.page, lost, row.line.is_recognised), "it stands in no column")
         return True
 
-    def _is_continuation(self, line: Line) -> bool:
+    def _is_continuation(self, row: Row) -> bool:
         one, rows = self._open, self._template.rows
-        if one is None or rows.continuation == "none" or line.page != one.first.page:
+        if one is None or rows.continuation == "none" or row.line.page != one.first.page:
             return False
-        cells = self._cells(line)
-        if line.y - one.y > rows.gap * one.first.height or not set(cells) <= {"description", "other"}:
+        if row.line.y - one.y > rows.gap * one.first.height or not set(row.cells) <= {"description", "other"}:
             return False
-        self._extend(one, line, cells.get("description", ()))
+        one.extend(row.line, row.description)
         return True
 
-    def _looks_like_one(self, line: Line) -> bool:
-        cells = self._cells(line)
-        return self._date(cells)[0] is not None and any(self._amount(cells, name)[0] for name in _SUMS)
-
-    # What stands in a line
-
-    def _cells(self, line: Line) -> dict[ColumnName | None, tuple[Word, ...]]:
-        """The line's words by the columns that their middles are in; None: in none."""
-        found: dict[ColumnName | None, tuple[Word, ...]] = {}
-        for word in line.words:
-            name = next((one.name for one in self._template.columns if one.x[0] <= word.x < one.x[1]), None)
-            found[name] = (*found.get(name, ()), word)
-        self._recognised = line.is_recognised
-        return found
-
-    def _day_of(self, line: Line) -> Day | None:
-        return self._date(self._cells(line))[0]
-
-    def _date(self, cells: dict[ColumnName | None, tuple[Word, ...]]) -> tuple[Day | None, tuple[Word, ...]]:
-        """The date at the beginning of its cell, and the words behind it."""
-        words = cells.get("date", ())
-        for end in range(len(words), 0, -1):
-            text = " ".join(word.text for word in words[:end])
-            if day := read_day(text.strip(" |*"), self._template.dates.formats):
-                return day, words[end:]
-        return None, ()
+    def _looks_like_one(self, row: Row) -> bool:
+        return row.day is not None and row.has_amount
 
     def _has_sum(self, line: Line) -> bool:
         return any(tail_amount(cell, self._template.amounts.decimal, is_whole=False) for cell in line.cells)
 
-    def _amount(
-        self, cells: dict[ColumnName | None, tuple[Word, ...]], name: ColumnName
-    ) -> tuple[Amount | None, tuple[Word, ...]]:
-        """The amount at the end of the column's cell, and the words before it: text that reaches over from the left."""
-        words = cells.get(name, ())
-        amounts = self._template.amounts
-        tail = tail_amount(Line(0, words, self._recognised), amounts.decimal, is_whole=amounts.whole) if words else None
-        return (tail[0], words[: tail[1]]) if tail else (None, words)
-
-    def _signed(
-        self, cells: dict[ColumnName | None, tuple[Word, ...]]
-    ) -> tuple[Decimal | None, bool, tuple[Word, ...]]:
-        """The row's amount, whether its direction is known, and the words that stand before it in its cells."""
-        debit, credit, amount = (self._amount(cells, name) for name in _SUMS)
-        spilled = (*debit[1], *credit[1], *amount[1])
-        if debit[0] or credit[0]:
-            value = (credit[0].magnitude if credit[0] else Decimal(0)) - (
-                debit[0].magnitude if debit[0] else Decimal(0)
-            )
-            return value, True, spilled
-        if amount[0] is None:
-            return None, True, spilled
-        direction = self._meaning(amount[0])
-        return amount[0].magnitude * (-1 if direction == "withdrawal" else 1), direction is not None, spilled
-
-    def _meaning(self, amount: Amount) -> str | None:
-        amounts = self._template.amounts
-        if amount.mark in amounts.deposit:
-            return "deposit"
-        if amount.mark in amounts.withdrawal:
-            return "withdrawal"
-        return self._direction if amounts.unmarked == "section" else amounts.unmarked
-
-    def _balance(self, amount: Amount) -> Decimal:
-        return Value("", "", amount, (0, 0, 0, 0)).signed(is_owed=self._template.amounts.balance == "owed")
-
     # What becomes of it
-
-    def _extend(self, one: _Open, line: Line, words: Sequence[Word]) -> None:
-        one.text += [word.text for word in words]
-        one.boxes.append(line.box)
-        one.y = line.y
 
     def _close(self) -> None:
         one, self._open = self._open, None
@@ -425,6 +358,7 @@ class _Walk:
                 boxes=tuple(one.boxes),
                 account=self._account,
                 section=one.section,
+                is_mended=one.is_mended,
             )
         )
 
@@ -445,7 +379,9 @@ class _Walk:
         self._sums.append(
             Sum(
                 kind=kind,
-                value=value.amount.magnitude if kind in ("deposits", "withdrawals") else value.signed(is_owed=is_owed),
+                value=value.amount.magnitude
+                if kind in ("deposits", "withdrawals")
+                else value.amount.held(is_owed=is_owed),
                 label=value.label,
                 page=line.page,
                 box=value.box,

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise, product
+from itertools import pairwise, product, takewhile
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,7 +22,7 @@ from evalkit.statements.apply import Statement, apply_to_lines, find_period
 from evalkit.statements.dates import FORMATS, dated, read_day
 from evalkit.statements.lines import Line, lines_of
 from evalkit.statements.reconcile import Reconciliation, reconcile
-from evalkit.statements.survey import Pages, Stack, Survey, literal, period_labels, survey
+from evalkit.statements.survey import Stack, Survey, literal, period_labels, survey
 from evalkit.statements.template import (
     Amounts,
     Column,
@@ -252,9 +252,9 @@ def _date_meanings(
 
     Days and months that could be taken for one another are told apart by the order of the rows and by the period.
     """
-    texts = [placed.text.strip("|*") for placed in seen.dates.placed]
+    texts = [placed.text for placed in seen.dates.placed]
     labels, forms = period_labels(seen.pages)
-    counts = {form: sum(read_day(text, (form,)) is not None for text in texts) for form in FORMATS}
+    counts = {form: sum(read_day(text, (form,), is_recognised=True) is not None for text in texts) for form in FORMATS}
     most = max(counts.values())
     fitting = [form for form in FORMATS if counts[form] == most]
     period = find_period(_only_dates(labels, forms, tuple(fitting)), seen.pages)
@@ -262,7 +262,11 @@ def _date_meanings(
     judged = []
     for form in fitting:
         rest = tuple(other for other in FORMATS if other != form and counts[other] and most < len(texts))
-        days = [found for text in texts if (day := read_day(text, (form,))) and (found := dated(day, period))]
+        days = [
+            found
+            for text in texts
+            if (day := read_day(text, (form,), is_recognised=True)) and (found := dated(day, period))
+        ]
         lost = float(most - len(days))
         falls = sum(a > b for a, b in pairwise(days))
         rises = sum(a < b for a, b in pairwise(days))
@@ -329,7 +333,7 @@ class _Draft:
         self._seen = seen
         self._prior = read_template(retry.prior_template, "prior_template") if retry else None
         self._complaints = {issue.category for issue in retry.consolidated_issues} if retry else set()
-        bank = _bank(seen.pages)
+        bank = _bank(seen)
         self._id = template_id or (self._prior.template_id if self._prior else f"{_slug(bank)}_draft_v1")
         self._identity = Identity(bank=bank, signs=(bank,))
         self._labels, self._forms = period_labels(seen.pages)
@@ -600,15 +604,13 @@ def _beside(tops: Mapping[int, Box], columns: Sequence[Column]) -> tuple[Region,
     return (*region("first", [1]), *region("middle", range(2, pages)), *region("last", [pages]))
 
 
-def _bank(pages: Pages) -> str:
-    """The first line that names a bank, else the first line."""
-    first = (
-        [cell.text for line in pages[0] for cell in line.cells if re.search(r"[^\W\d_]{3}", cell.text)] if pages else []
-    )
+def _bank(seen: Survey) -> str:
+    """The first line above the rows that names a bank, else the first line."""
+    above = takewhile(lambda line: not seen.is_dated(line), seen.pages[0])
+    said = [cell.text for line in above for cell in line.cells if re.search(r"[^\W\d_]{3}", cell.text)]
     pattern = re.compile(wording().bank, re.IGNORECASE)
-    named = [text for text in first if pattern.match(text) and len(text.split()) <= 6]
-    counted = Counter(named)
-    return next(iter(counted), None) or next(iter(first), "Unknown bank")
+    named = (text for text in said if pattern.match(text) and len(text.split()) <= _HEADING_WORDS)
+    return next(named, None) or next(iter(said), "Unknown bank")
 
 
 def _slug(text: str) -> str:

@@ -36,6 +36,7 @@ _PARTS = {
     "%y": r"(?P<y>\d{2})",
 }
 _CENTURY = 2000
+_DIRT = " .,:;'|_*"
 #: A date may lie so many days beside the period: booked later, or a weekend.
 _BESIDE = timedelta(days=7)
 _YEAR = timedelta(days=366)
@@ -78,18 +79,21 @@ def check_format(form: str) -> str:
     return form
 
 
-def read_day(text: str, forms: Iterable[str]) -> Day | None:
+def read_day(text: str, forms: Iterable[str], *, is_recognised: bool = False) -> Day | None:
     """The day that is the whole of ``text``, in the first of the formats that fits.
+
+    ``is_recognised``: dots and lines behind it, which engines see in dirt and rules, do not count.
 
     >>> read_day("2/6/2020", ["%m/%d/%Y"]), read_day("31.12.", ["%d.%m."]), read_day("5 Mär 24", ["%d %b %y"])
     (Day(year=2020, month=2, day=6), Day(year=None, month=12, day=31), Day(year=2024, month=3, day=5))
     >>> read_day("13/13/2020", ["%m/%d/%Y", "%d/%m/%Y"]), read_day("30 Feb", ["%d %b"]), read_day("4 Foo", ["%d %b"])
     (None, None, None)
     """
-    for form in forms:
-        found = _compiled(form).fullmatch(text.strip())
-        if found and (day := _day(found.groupdict())):
-            return day
+    for said in (text.strip(), text.strip(_DIRT)) if is_recognised else (text.strip(),):
+        for form in forms:
+            found = _compiled(form).fullmatch(said)
+            if found and (day := _day(found.groupdict())):
+                return day
     return None
 
 

@@ -80,7 +80,7 @@ class Line:
         """The line, parted where gaps are wider than blanks."""
         runs = [[self.words[0]]]
         for before, word in pairwise(self.words):
-            if word.box[0] - before.box[2] > _NEW_CELL * self.height * _ASPECT:
+            if word.box[0] - before.box[2] > _NEW_CELL * _ASPECT * (before.height + word.height) / 2:
                 runs.append([])
             runs[-1].append(word)
         return tuple(Line(self.page, tuple(run), self.is_recognised) for run in runs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import Amount, DecimalSign, read_amount
@@ -14,6 +13,8 @@ from evalkit.statements.wording import matches
 
 #: A value may stand so many lines below its label, where labels are a row of titles.
 _BELOW = 2
+#: An amount is written in at most so many words: "$ 1 234,56 CR".
+_MOST_WORDS = 4
 _COUNT = re.compile(r"[\d#%=+-]*")
 
 
@@ -28,11 +29,6 @@ class Value:
     amount: Amount
     box: Box
     """Around label and value."""
-
-    def signed(self, *, is_owed: bool = False) -> Decimal:
-        """The value as a balance: debts below zero."""
-        is_negative = self.amount.mark in ("minus", "trailing_minus", "parentheses", "dr")
-        return self.amount.magnitude * (-1 if is_negative != is_owed else 1)
 
 
 def values_on(
@@ -89,11 +85,19 @@ def _under(label: Line, below: Sequence[Line], decimal: DecimalSign, *, is_whole
     return None
 
 
-def tail_amount(cell: Line, decimal: DecimalSign, *, is_whole: bool) -> tuple[Amount, int] | None:
+def tail_amount(
+    cell: Line, decimal: DecimalSign, *, is_whole: bool, is_in_column: bool = False
+) -> tuple[Amount, int] | None:
     """The longest amount at the cell's end, and how many words stand before it; None where it ends otherwise."""
     texts = [word.text for word in cell.words]
-    for start in range(max(len(texts) - 4, 0), len(texts)):
-        amount = read_amount(" ".join(texts[start:]), decimal, is_whole=is_whole, is_recognised=cell.is_recognised)
+    for start in range(max(len(texts) - _MOST_WORDS, 0), len(texts)):
+        amount = read_amount(
+            " ".join(texts[start:]),
+            decimal,
+            is_whole=is_whole,
+            is_recognised=cell.is_recognised,
+            is_in_column=is_in_column,
+        )
         if amount:
             return amount, start
     return None

@@ -43,7 +43,7 @@ class Placed:
     @property
     def text(self) -> str:
         """As it is written."""
-        return " ".join(word.text for word in self.words)
+        return _text(self.words)
 
     @property
     def x0(self) -> float:
@@ -143,7 +143,7 @@ def dates_in(line: Line) -> Iterator[Placed]:
                 (
                     cell.words[at : at + size]
                     for size in range(min(_DATE_WORDS, len(cell.words) - at), 0, -1)
-                    if read_day(" ".join(word.text for word in cell.words[at : at + size]).strip("|*"), FORMATS)
+                    if read_day(_text(cell.words[at : at + size]), FORMATS, is_recognised=line.is_recognised)
                 ),
                 None,
             )
@@ -151,6 +151,10 @@ def dates_in(line: Line) -> Iterator[Placed]:
                 break
             yield Placed(line, run)
             at += len(run)  # two dates may stand close together
+
+
+def _text(words: Sequence[Word]) -> str:
+    return " ".join(word.text for word in words)
 
 
 def amounts_in(line: Line, decimal: DecimalSign, *, is_whole: bool) -> Iterator[Placed]:
@@ -161,8 +165,7 @@ def amounts_in(line: Line, decimal: DecimalSign, *, is_whole: bool) -> Iterator[
         while end:
             for start in range(max(end - _AMOUNT_WORDS, 0), end):
                 words = cell.words[start:end]
-                text = " ".join(word.text for word in words)
-                amount = read_amount(text, decimal, is_whole=is_whole, is_recognised=line.is_recognised)
+                amount = read_amount(_text(words), decimal, is_whole=is_whole, is_recognised=line.is_recognised)
                 if amount:
                     found.append(Placed(line, words, amount))
                     end = start

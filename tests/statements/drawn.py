@@ -418,10 +418,10 @@ def _full(shape: Shape, day: date) -> str:
 
 
 def _scanned(pdf: bytes, rng: random.Random) -> bytes:
-    """Printed and put on a scanner, a little askew, with 200 dpi."""
+    """Printed and put on a scanner, a little askew, with 300 dpi."""
     source, made = pymupdf.open("pdf", pdf), pymupdf.open()
     for page in source:
-        pixels = page.get_pixmap(dpi=200, colorspace=pymupdf.csGRAY)
+        pixels = page.get_pixmap(dpi=300, colorspace=pymupdf.csGRAY)
         image = Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
         image = image.rotate(rng.uniform(-0.5, 0.5), resample=Image.Resampling.BICUBIC, fillcolor=255)
         kept = io.BytesIO()
