@@ -31,12 +31,15 @@ Reason = Literal[
     "it has a date and no amount",
     "no heading says which way the money went",
     "it stands in no column",
+    "it has dates behind its amounts",
+    "it does not say what it was",
 ]
 #: The first so many rules hold outside of regions too: headings and sums stand above the table, or on another page.
 _EVERYWHERE = 4
 #: Of a table of transactions, in the order that other programs rely on.
 CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
 SumKind = Literal["opening", "closing", "deposits", "withdrawals", "carried"]
+_KINDS: dict[str, SumKind] = {"opening": "opening", "closing": "closing"}
 #: What a header says on the pages after the first of an account.
 _CONTINUED = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
@@ -130,9 +133,18 @@ def find_period(template: StatementTemplate, pages: Sequence[Sequence[Line]]) ->
     """What the statement says it is about; None where no page does."""
     forms = template.dates.period_formats or template.dates.formats
     if not template.dates.period:
-        ends = [day for line in (pages[0] if pages else ()) for day in days_in(line.text, forms)]
-        known = [found for day in ends if (found := dated(day, None))]
-        return Period(None, max(known)) if known else None
+        first = pages[0] if pages else ()
+        closing = [
+            line
+            for lines in pages
+            for line in lines
+            if any(matches(one, cell.text) for one in template.reconciliation.closing for cell in line.cells)
+        ]
+        for some in (closing, first):
+            known = [found for line in some for day in days_in(line.text, forms) if (found := dated(day, None))]
+            if known:
+                return Period(None, max(known))
+        return None
     for lines in pages:
         for line, below in zip(lines, [*lines[1:], None], strict=True):
             for text in period_texts(line, below, template.dates.period):
@@ -193,7 +205,8 @@ class _Walk:
         self._direction: Direction | None = None
         self._open: _Open | None = None
         self._day: Day | None = None
-        self._is_inside = False
+        self._is_inside = self._has_ended = False
+        self._page = 0
         self._below: Sequence[Line] = ()
         self._transactions: list[Transaction] = []
         self._sums: list[Sum] = []
@@ -219,11 +232,18 @@ class _Walk:
 
     def take(self, line: Line, inside: Line | None, below: Sequence[Line]) -> None:
         """One line, the words of it that stand in a region, and the lines below it."""
-        self._is_inside, self._below = inside is not None, below
+        if line.page != self._page:
+            self._page, self._has_ended = line.page, False
+        self._below = below
         row = Row(self._template, inside or line)
-        if inside is not None:
+        if inside and (self._is_header(row) or self._is_account(row) or self._is_section(row)):
+            self._has_ended = False
+            return
+        self._has_ended = self._has_ended or any(matches(one, line.text) for one in self._template.rows.ends)
+        self._is_inside = inside is not None and not self._has_ended
+        if self._is_inside:
             if not any(rule(row) for rule in self._rules):
-                self._leave(inside, "it belongs to no transaction")
+                self._leave(row.line, "it belongs to no transaction")
         elif not any(rule(row) for rule in self._rules[:_EVERYWHERE]) and self._looks_like_one(row):
             self._outside.append(_left(line, "it belongs to no transaction"))
 
@@ -290,7 +310,9 @@ class _Walk:
         return True
 
     def _is_furniture(self, row: Row) -> bool:
-        if row.day or not any(matches(one, row.line.text) for one in self._template.rows.furniture):
+        # A row with a date only tells a balance: "1 May Balance brought forward 1,200.00".
+        text = " ".join(word.text for word in row.description) if row.day else row.line.text
+        if (row.day and row.has_amount) or not any(matches(one, text) for one in self._template.rows.furniture):
             return False
         if balance := row.amounts.get("balance"):
             self._add_sum(Value("carried", row.line.text, balance, row.line.box), row.line)
@@ -301,6 +323,8 @@ class _Walk:
             return False
         if row.day is None and "date" in row.cells:
             return self._leave(row.line, "its date cannot be read")
+        if row.has_dates_behind:
+            return self._leave(row.line, "it has dates behind its amounts")
         moved = row.moved(self._direction)
         if row.has_amount and moved is None:
             return self._leave(row.line, "no heading says which way the money went")
@@ -342,10 +366,15 @@ class _Walk:
         if one is None:
             return
         when: date | None = dated(one.day, self._period)
-        if one.amount is None or when is None:
-            words = tuple(one.first.words)
-            reason: Reason = "its year is not known" if one.amount is not None else "it has a date and no amount"
-            self._left.append(_left(Line(one.first.page, words), reason))
+        reason: Reason | None = None
+        if one.amount is None:
+            reason = "it has a date and no amount"
+        elif not one.text and self._template.column("description"):
+            reason = "it does not say what it was"
+        elif when is None:
+            reason = "its year is not known"
+        if reason or one.amount is None or when is None:
+            self._left.append(_left(one.first, reason or "its year is not known"))
             return
         self._transactions.append(
             Transaction(
@@ -375,7 +404,11 @@ class _Walk:
             total = self._template.reconciliation.total[int(value.kind.split()[1])]
             kind, is_part = total.of, total.part
         else:
-            kind = {"opening": "opening", "closing": "closing"}.get(value.kind, "carried")  # type: ignore[assignment]
+            kind = _KINDS.get(value.kind, "carried")
+            # Where both are called "Balance on …", the first is the opening one.
+            is_both = kind == "opening" and any(matches(one, value.label) for one in self._patterns["closing"])
+            if is_both and any(one.kind == "opening" and one.account == self._account for one in self._sums):
+                kind = "closing"
         self._sums.append(
             Sum(
                 kind=kind,

@@ -112,6 +112,8 @@ _ROOM = 0.03
 _CLOSE = 0.004
 _LATER_SPACE = 0.03
 _HEADING_WORDS = 8
+#: Pages are read from here to there where nothing says otherwise; lines below the foot repeat on every page.
+_TOP, _FOOT, _BOTTOM = 0.06, 0.9, 0.96
 #: What each kind of complaint is about: the part of a template that is to be another.
 _ASPECTS: dict[Category, Callable[[StatementTemplate], Any]] = {
     "bbox_accuracy": lambda template: template.regions,
@@ -314,7 +316,7 @@ def _has_undated(seen: Survey) -> bool:
     """Whether amounts stand in lines between rows that have no date of their own."""
     known = {id(line) for line, _ in seen.values}
     for lines in seen.pages:
-        at = [number for number, line in enumerate(lines) if seen.is_dated(line)]
+        at = _rows_of(seen, lines)
         for line in lines[at[0] : at[-1]] if at else ():
             if not seen.is_dated(line) and id(line) not in known:
                 ends = [word.box[2] for word in line.words[-1:]]
@@ -341,6 +343,7 @@ class _Draft:
         self._sections = _sections(seen)
         self._accounts = _accounts(seen)
         self._tops = {is_wide: _regions(seen, is_wide=is_wide) for is_wide in (False, True)}
+        self._ends = _ends(seen)
         self._furniture = (*wording().furniture, *_repeated(seen))
 
     def template(self, meaning: _Meaning) -> StatementTemplate:
@@ -362,6 +365,7 @@ class _Draft:
                 furniture=self._furniture,
                 section=self._sections,
                 accounts=self._accounts,
+                ends=self._ends,
             ),
             reconciliation=self._printed,
         )
@@ -480,7 +484,7 @@ def _label(kind: str, text: str) -> str:
 
 def _between_rows(seen: Survey, lines: Sequence[Line]) -> Sequence[Line]:
     """The lines from the page's first row to the one below its last; none where it has no rows."""
-    at = [number for number, line in enumerate(lines) if seen.is_dated(line)]
+    at = _rows_of(seen, lines)
     return lines[at[0] : at[-1] + 2] if at else ()
 
 
@@ -493,7 +497,7 @@ def _sections(seen: Survey) -> tuple[Section, ...]:
         (wording().deposits_heading, "deposit"), (wording().withdrawals_heading, "withdrawal"),
     )  # fmt: skip
     for lines in seen.pages:
-        at = [number for number, line in enumerate(lines) if seen.is_dated(line)]
+        at = _rows_of(seen, lines)
         for line in lines[max(at[0] - 4, 0) : at[-1]] if at else ():
             if id(line) in titles or id(line) in known or seen.is_dated(line) or len(line.cells) > 1:
                 continue
@@ -530,26 +534,62 @@ def _names_account(line: Line) -> bool:
 
 
 def _regions(seen: Survey, *, is_wide: bool) -> dict[int, Box]:
-    """For each page with rows from where to where they stand, over the whole width."""
+    """For each page with rows from the first of them to the foot of the page, over the whole width.
+
+    The next month's statement has more rows or fewer: what ends the table is its ``ends``, not the region.
+    """
     found: dict[int, Box] = {}
     titles = {id(line) for line in seen.headers}
     for number, lines in enumerate(seen.pages, 1):
-        at = [place for place, line in enumerate(lines) if seen.is_dated(line)]
+        at = _rows_of(seen, lines)
         if not at:
             continue
         first = at[0]
         above = next((line for line in reversed(lines[:first]) if id(line) in titles), None)
         top = _between(above, lines[first]) if above else max(lines[first].box[1] - lines[first].height / 2, 0.0)
-        last = _last(seen, lines, at[-1])
-        below = lines[last + 1] if last + 1 < len(lines) else None
-        bottom = _between(lines[last], below) if below else min(lines[last].box[3] + _LATER_SPACE, 1.0)
-        if below and not is_wide:
-            bottom = max(bottom, below.box[1] - _CLOSE)
+        foot = next((line for line in lines[_last(seen, lines, at[-1]) + 1 :] if line.box[1] > _FOOT), None)
+        bottom = foot.box[1] - _CLOSE if foot else max(_BOTTOM, lines[at[-1]].box[3] + _CLOSE)
         if is_wide:
-            top = max(top - _LATER_SPACE, 0.0)
-            bottom = min(bottom + _LATER_SPACE, 1.0)
-        found[number] = (0.0, top, 1.0, bottom)
+            top, bottom = max(top - _LATER_SPACE, 0.0), min(bottom + _LATER_SPACE, 1.0)
+        found[number] = (0.0, top, 1.0, min(bottom, 1.0))
     return found
+
+
+def _rows_of(seen: Survey, lines: Sequence[Line]) -> list[int]:
+    """The places of the lines that begin a row."""
+    return [place for place, line in enumerate(lines) if seen.is_dated(line)]
+
+
+def _ends(seen: Survey) -> tuple[str, ...]:
+    """The lines that follow a table: behind the last row of a page, before a further header, and on pages without rows."""
+    titles = {id(line) for line in seen.headers}
+    found: dict[str, None] = {}
+    has_begun = False
+    for lines in seen.pages:
+        at = _rows_of(seen, lines)
+        if not at and has_begun and lines:
+            found[literal(lines[0].text)] = None
+        has_begun = has_begun or bool(at)
+        for here, following in pairwise((*at, len(lines))):
+            between = lines[here + 1 : following]
+            if following < len(lines) and not any(id(line) in titles for line in between):
+                continue
+            behind = lines[_last(seen, lines[:following], here) + 1 : following]
+            foreign = next((line for line in behind if id(line) not in titles), None)
+            if foreign and foreign.box[1] <= _FOOT and not _is_known(seen, foreign):
+                found[literal(foreign.text)] = None
+    return tuple(pattern for pattern in found if re.search(r"[^\W\d_]{2}", pattern))
+
+
+def _is_known(seen: Survey, line: Line) -> bool:
+    """Whether the line is a sum, a heading or furniture, which have rules of their own."""
+    said = wording()
+    patterns = (*said.furniture, said.deposits_heading, said.withdrawals_heading)
+    return (
+        any(line is other for other, _ in seen.values)
+        or any(matches(one, line.text) for one in patterns)
+        or _names_account(line)
+    )
 
 
 def _between(above: Line, below: Line) -> float:
@@ -597,11 +637,9 @@ def _beside(tops: Mapping[int, Box], columns: Sequence[Column]) -> tuple[Region,
             top, bottom = min(box[1] for box in boxes), max(box[3] for box in boxes)
             yield Region(pages=kind, box=(x0, round(top, 4), x1, round(bottom, 4)))
 
-    if pages == 1:
-        return tuple(region("any", [1]))
-    if pages == 2:
-        return (*region("first", [1]), *region("later", [2]))
-    return (*region("first", [1]), *region("middle", range(2, pages)), *region("last", [pages]))
+    if pages == 1:  # where a longer statement goes on, nobody has seen yet
+        return (*region("first", [1]), Region(pages="later", box=(x0, _TOP, x1, round(tops[1][3], 4))))
+    return (*region("first", [1]), *region("later", range(2, pages + 1)))
 
 
 def _bank(seen: Survey) -> str:

@@ -85,21 +85,30 @@ def reconcile(template: StatementTemplate, statement: Statement) -> Reconciliati
 
 def _closing(account: _Account) -> Iterator[Check]:
     """Opening and all amounts are each closing balance that is printed."""
-    opening = next((one.value for one in account.sums if one.kind == "opening"), None)
-    if opening is None:
+    if (opening := _opening(account)) is None:
         return
     made = opening + sum((row.amount for row in account.rows), Decimal(0))
     # A closing balance that is printed again, in the summary and below the table, is one check.
-    closings = {one.value: one for one in reversed(account.sums) if one.kind == "closing"}
+    closings = {one.value: one for one in reversed(_of(account, "closing"))}
     for value, one in closings.items():
         sentence = "the opening balance and all transactions make {found}, printed is {expected}"
         yield _check("closing_balance", one, value, made, sentence)
 
 
+def _opening(account: _Account) -> Decimal | None:
+    """The balance before the first row: as it is printed, else as it was brought forward from the last statement."""
+    before = [one for one in account.sums if one.kind == "carried" and one.after == 0]
+    return next((one.value for one in (*_of(account, "opening"), *before)), None)
+
+
+def _of(account: _Account, kind: str) -> list[Sum]:
+    return [one for one in account.sums if one.kind == kind]
+
+
 def _running(account: _Account) -> Iterator[Check]:
     """Each printed balance is the one before it and the amounts since; a row that breaks it is a check of its own."""
     in_order = account.rows[::-1] if account.is_newest_first else account.rows
-    balance = next((one.value for one in account.sums if one.kind == "opening"), None)
+    balance = _opening(account)
     steps, broken = 0, []
     last: Transaction | None = None
     for row in in_order:

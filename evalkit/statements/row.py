@@ -62,6 +62,14 @@ class Row:
         return any(name in self.amounts for name in _SUMS)
 
     @property
+    def has_dates_behind(self) -> bool:
+        """Whether a date stands right of an amount: a list of daily balances or of checks, several to a line."""
+        amounts = [self.cells[name] for name in (*_SUMS, "balance") if name in self.cells]
+        first = min((words[0].box[0] for words in amounts), default=1.0)
+        forms = self.template.dates.formats
+        return any(read_day(word.text, forms) for word in self.line.words if word.box[0] >= first)
+
+    @property
     def is_mended(self) -> bool:
         """Whether a misread sign of an amount was taken for another."""
         return any(amount.is_mended for amount in self.amounts.values())

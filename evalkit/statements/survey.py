@@ -19,6 +19,8 @@ from evalkit.statements.wording import matches, wording
 #: A date is written in at most so many words: "Jan 5, 2024".
 _DATE_WORDS = 3
 _AMOUNT_WORDS = 3
+#: A column of dates has so many of them alone in their cells.
+_ALONE = 0.7
 #: A row's amount stands in its first line, or in one of so many.
 _ROW_LINES = 4
 #: A header's line stands at most so many lines above the first row.
@@ -101,15 +103,15 @@ def survey(pages: Pages) -> Survey | None:
         placed
         for lines in pages
         for line in lines
-        if list(amounts_in(line, decimal, is_whole=is_whole))
-        for placed in dates_in(line)
+        for placed in _dates_before_amounts(line, decimal, is_whole=is_whole)
     ]
     stacks = _stacks(beside)
     if not stacks:
         return None
     fullest = max(len(stack.placed) for stack in stacks)
-    dates, *others = sorted((one for one in stacks if len(one.placed) >= _MANY * fullest), key=lambda one: one.x0)
+    dates, *more = sorted((one for one in stacks if len(one.placed) >= _MANY * fullest), key=lambda one: one.x0)
     headers = tuple(line for lines in pages for line in _headers(lines, dates.placed))
+    others = [stack for stack in more if _is_column(stack, headers)]
     amounts = _amount_stacks(dates, others, headers, decimal, is_whole=is_whole)
     if not amounts:
         return None
@@ -246,6 +248,21 @@ def _stacks(placed: Iterable[Placed]) -> list[Stack]:
             stacks.append([one])
             reached = one.x1
     return [Stack(min(one.x0 for one in some), max(one.x1 for one in some), tuple(some)) for some in stacks]
+
+
+def _dates_before_amounts(line: Line, decimal: DecimalSign, *, is_whole: bool) -> list[Placed]:
+    """The dates of a row; none where dates stand behind amounts, as in lists of daily balances."""
+    amounts, dates = list(amounts_in(line, decimal, is_whole=is_whole)), list(dates_in(line))
+    first = min((one.x0 for one in amounts), default=0.0)
+    return dates if amounts and all(one.x1 < first for one in dates) else []
+
+
+def _is_column(stack: Stack, headers: Sequence[Line]) -> bool:
+    """Whether further dates are a column, and not the beginnings of descriptions: titled, or alone in their cells."""
+    pattern = f"{wording().columns['value_date']}|{wording().columns['date']}"
+    cells = [cell for line in headers for cell in line.cells if stack.overlaps(cell.box[0], cell.box[2])]
+    alone = sum(any(cell.words == placed.words for cell in placed.line.cells) for placed in stack.placed)
+    return any(matches(pattern, cell.text) for cell in cells) or alone > _ALONE * len(stack.placed)
 
 
 def _ends_in(amounts: Sequence[Stack], lines: Sequence[Line], decimal: DecimalSign, *, is_whole: bool) -> bool:

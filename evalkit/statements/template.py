@@ -132,7 +132,8 @@ class Dates(_Data):
     formats: tuple[Annotated[str, AfterValidator(check_format)], ...] = Field(min_length=1)
     """Of ``%d``, ``%m`` or ``%b`` (a month's name), ``%Y`` or ``%y``; the first that fits counts."""
     period: tuple[Pattern, ...] = ()
-    """The lines that print the statement's period, or its end; without any, the latest date of the first page is its end."""
+    """The lines that print the statement's period, or its end; without any, the latest date beside a
+    closing balance is its end, or that of the first page."""
     period_formats: tuple[Annotated[str, AfterValidator(check_format)], ...] = ()
     """How the period's dates are written."""
 
@@ -179,6 +180,8 @@ class Rows(_Data):
     section: tuple[Section, ...] = ()
     accounts: tuple[Pattern, ...] = ()
     """Headings from which on another account's transactions follow."""
+    ends: tuple[Pattern, ...] = ()
+    """Lines from which on the page has no more of them, until a header or a heading follows."""
 
 
 class Total(_Data):

@@ -204,15 +204,18 @@ SHAPES: dict[str, Shape] = {
 }  # fmt: skip
 
 
-def draw(name: str, seed: int) -> Drawn:
-    """One statement of that shape. The same seed draws the same."""
+def draw(name: str, seed: int, month: int = 0) -> Drawn:
+    """One statement of that shape. The same seed draws the same bank; another month other rows."""
     rng = random.Random(f"{name} {seed}")
     shape = _moved(SHAPES[name], rng)
     pen = _Pen(shape, rng)
+    bank = rng.randrange(10)
+    rng = random.Random(f"{name} {seed} {month}")
     first = date(2023, 12, 8) if shape.over_new_year else date(2024, rng.randint(1, 10), rng.randint(1, 20))
     end = first + timedelta(days=30)
     is_european = bool(shape.words) and "Konto" in shape.words.get("period", "")
-    pen.text(50, 50, rng.choice(_GERMAN_BANKS if is_european else _BANKS), 15)
+    banks = _GERMAN_BANKS if is_european else _BANKS
+    pen.text(50, 50, banks[bank % len(banks)], 15)
     pen.text(50, 66, f"{rng.randint(2, 99)} Mill Road, Salem OR 97301", 8)
     pen.text(
         330,
@@ -273,7 +276,12 @@ def _account(pen: _Pen, shape: Shape, rng: random.Random, entries: list[Entry], 
         return 5
     pen.table(entries[::-1] if shape.is_newest_first else entries, number, opening)
     pen.y += 10
-    pen.text(50, pen.y, "Please report errors within 60 days. Member FDIC." if not shape.words else "—", 7)
+    pen.text(
+        50,
+        pen.y,
+        "Please report errors within 60 days. Member FDIC." if not shape.words else "Alle Angaben ohne Gewähr.",
+        7,
+    )
     pen.y += 26
     return 3
 
@@ -391,7 +399,7 @@ class _Pen:
         self._page = self._document.new_page(width=_WIDTH, height=_HEIGHT)
         self.y = 90.0
         if len(self._document) > 1:
-            self.text(50, 50, "Account statement" if not self._shape.words else "—", 9)
+            self.text(50, 50, "Account statement" if not self._shape.words else "Seite folgt", 9)
 
 
 def _moved(shape: Shape, rng: random.Random) -> Shape:

@@ -40,6 +40,20 @@ def test_rows_are_read_and_sums_are_met(name: str, tmp_path: Path) -> None:
     assert right >= ENOUGH * there
 
 
+@pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if not shape.is_scanned])
+def test_the_template_reads_the_next_months_statement(name: str, tmp_path: Path) -> None:
+    there = right = 0
+    for seed in SEEDS:
+        template = build(bundle_of(draw(name, seed), tmp_path)).template
+        drawn = draw(name, seed, month=1)
+        statement = apply(template, bundle_of(drawn, tmp_path))
+        rows = rows_of(drawn, statement)
+        there, right = there + max(rows.there, rows.read), right + rows.right
+        report = reconcile(template, statement)
+        assert report.is_met, [one.message for one in report.checks if not one.is_met]
+    assert right >= ENOUGH * there
+
+
 def test_the_template_reads_alone_what_it_was_built_from(tmp_path: Path) -> None:
     bundle = bundle_of(draw("over several pages", 5), tmp_path)
     made = build(bundle)
