@@ -20,7 +20,7 @@ from evalkit.statements.dates import Day, Period, dated, days_in
 from evalkit.statements.lines import Line, Word, around, lines_of
 from evalkit.statements.printed import Value, tail_amount, values_on
 from evalkit.statements.row import Row
-from evalkit.statements.template import Direction, StatementTemplate
+from evalkit.statements.template import ColumnName, Direction, StatementTemplate
 from evalkit.statements.wording import matches
 
 Reason = Literal[
@@ -36,10 +36,14 @@ Reason = Literal[
 ]
 #: The first so many rules hold outside of regions too: headings and sums stand above the table, or on another page.
 _EVERYWHERE = 4
+#: Two dates that are so many days apart are a statement's period.
+_PERIOD_DAYS = range(5, 100)
 #: Of a table of transactions, in the order that other programs rely on.
 CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
 SumKind = Literal["opening", "closing", "deposits", "withdrawals", "carried"]
-_KINDS: dict[str, SumKind] = {"opening": "opening", "closing": "closing"}
+_KINDS: dict[str, SumKind] = {
+    "opening": "opening", "closing": "closing", "deposits": "deposits", "withdrawals": "withdrawals",
+}  # fmt: skip
 #: What a header says on the pages after the first of an account.
 _CONTINUED = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
@@ -133,23 +137,32 @@ def find_period(template: StatementTemplate, pages: Sequence[Sequence[Line]]) ->
     """What the statement says it is about; None where no page does."""
     forms = template.dates.period_formats or template.dates.formats
     if not template.dates.period:
-        first = pages[0] if pages else ()
-        closing = [
-            line
-            for lines in pages
-            for line in lines
-            if any(matches(one, cell.text) for one in template.reconciliation.closing for cell in line.cells)
-        ]
-        for some in (closing, first):
-            known = [found for line in some for day in days_in(line.text, forms) if (found := dated(day, None))]
-            if known:
-                return Period(None, max(known))
-        return None
+        return _unlabelled(template, pages, forms)
     for lines in pages:
         for line, below in zip(lines, [*lines[1:], None], strict=True):
             for text in period_texts(line, below, template.dates.period):
                 if period := period_of(list(days_in(text, forms))):
                     return period
+    return None
+
+
+def _unlabelled(template: StatementTemplate, pages: Sequence[Sequence[Line]], forms: Sequence[str]) -> Period | None:
+    """The first line of the first page with two dates, else the latest date beside a closing balance, or of the page."""
+    first = pages[0] if pages else ()
+    for line in first:
+        period = period_of(list(days_in(line.text, forms)))
+        if period and period.start and (period.end - period.start).days in _PERIOD_DAYS:
+            return period
+    closing = (
+        line
+        for lines in pages
+        for line in lines
+        if any(matches(one, cell.text) for one in template.reconciliation.closing for cell in line.cells)
+    )
+    for some in (closing, first):
+        known = [found for line in some for day in days_in(line.text, forms) if (found := dated(day, None))]
+        if known:
+            return Period(None, max(known))
     return None
 
 
@@ -216,7 +229,7 @@ class _Walk:
         self._patterns = {
             "opening": made.opening,
             "closing": made.closing,
-            **{f"total {at}": (total.label,) for at, total in enumerate(made.total)},
+            **{f"total {at}": (total.label,) for at, total in enumerate(made.total) if total.of != "columns"},
         }
         self._titles = {column.name: set(column.title.casefold().split()) for column in template.columns}
         #: The first that takes a line is its meaning.
@@ -293,8 +306,22 @@ class _Walk:
     def _is_sum(self, row: Row) -> bool:
         if row.day:
             return self._is_balance_row(row)
+        if self._is_column_total(row):
+            return True
         amounts = self._template.amounts
         found = list(values_on(row.line, self._below, self._patterns, amounts.decimal, is_whole=amounts.whole))
+        for value in found:
+            self._add_sum(value, row.line)
+        return bool(found)
+
+    def _is_column_total(self, row: Row) -> bool:
+        """Whether the totals of the debits and of the credits stand below them."""
+        labels = (one.label for one in self._template.reconciliation.total if one.of == "columns")
+        if not any(matches(label, row.line.text) for label in labels):
+            return False
+        sides: tuple[tuple[ColumnName, str], ...] = (("debit", "withdrawals"), ("credit", "deposits"))
+        label = " ".join(word.text for word in row.description)
+        found = [Value(kind, label, row.amounts[name], row.line.box) for name, kind in sides if name in row.amounts]
         for value in found:
             self._add_sum(value, row.line)
         return bool(found)
@@ -402,7 +429,7 @@ class _Walk:
         is_owed = self._template.amounts.balance == "owed"
         if value.kind.startswith("total "):
             total = self._template.reconciliation.total[int(value.kind.split()[1])]
-            kind, is_part = total.of, total.part
+            kind, is_part = _KINDS[total.of], total.part
         else:
             kind = _KINDS.get(value.kind, "carried")
             # Where both are called "Balance on …", the first is the opening one.

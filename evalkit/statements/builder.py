@@ -22,7 +22,7 @@ from evalkit.statements.apply import Statement, apply_to_lines, find_period
 from evalkit.statements.dates import FORMATS, dated, read_day
 from evalkit.statements.lines import Line, lines_of
 from evalkit.statements.reconcile import Reconciliation, reconcile
-from evalkit.statements.survey import Stack, Survey, literal, period_labels, survey
+from evalkit.statements.survey import Stack, Survey, amounts_in, literal, period_labels, survey
 from evalkit.statements.template import (
     Amounts,
     Column,
@@ -112,6 +112,8 @@ _ROOM = 0.03
 _CLOSE = 0.004
 _LATER_SPACE = 0.03
 _HEADING_WORDS = 8
+#: In a column of check numbers so many of the words are numbers.
+_MOSTLY = 0.8
 #: Pages are read from here to there where nothing says otherwise; lines below the foot repeat on every page.
 _TOP, _FOOT, _BOTTOM = 0.06, 0.9, 0.96
 #: What each kind of complaint is about: the part of a template that is to be another.
@@ -432,12 +434,15 @@ def _checks(seen: Survey) -> Stack | None:
             if not matches(pattern, cell.text):
                 continue
             x0, _, x1, _ = cell.box
-            words = [
+            below = [
                 word
                 for placed in seen.dates.placed
                 for word in placed.line.words
-                if word.box[0] < x1 and x0 < word.box[2] and re.fullmatch(r"\W?\d{2,8}\W?", word.text)
+                if word.box[0] < x1 and x0 < word.box[2]
             ]
+            words = [word for word in below if re.fullmatch(r"\W?\d{2,8}\W?", word.text)]
+            if len(words) < _MOSTLY * len(below):
+                continue  # a title of one table, where others have texts
             if words and not any(seen_stack.overlaps(x0, x1) for seen_stack in seen.amounts):
                 return Stack(
                     min([x0, *(word.box[0] for word in words)]), max([x1, *(word.box[2] for word in words)]), ()
@@ -459,7 +464,12 @@ def _printed(seen: Survey) -> Printed:
         if value.kind in ("deposits", "withdrawals") and is_inside and not matches(wording().subtotal, value.label):
             continue  # a row that begins so, not a sum
         by_kind.setdefault(value.kind, {})[_label(value.kind, value.label)] = is_inside
-    totals = []
+    # Where both balances are called "Balance on …", the same label is of both.
+    labels_of = Counter(_label(value.kind, value.label) for _, value in seen.values if value.kind == "opening")
+    for label, count in labels_of.items():
+        if count > 1 and not by_kind.get("closing") and matches(wording().closing, label.replace("\\", "")):
+            by_kind.setdefault("closing", {})[label] = False
+    totals = [Total(label=label, of="columns") for label in _column_totals(seen)]
     kinds: tuple[Literal["deposits", "withdrawals"], ...] = ("deposits", "withdrawals")
     for kind in kinds:
         labels = by_kind.get(kind, {})
@@ -472,6 +482,18 @@ def _printed(seen: Survey) -> Printed:
     return Printed(
         opening=tuple(by_kind.get("opening", ())), closing=tuple(by_kind.get("closing", ())), total=tuple(totals)
     )
+
+
+def _column_totals(seen: Survey) -> Iterator[str]:
+    """The labels of lines with a total below each column."""
+    known = {id(line) for line, _ in seen.values}
+    for lines in seen.pages:
+        for line in lines:
+            if id(line) in known or seen.is_dated(line) or not matches(wording().subtotal, line.text):
+                continue
+            amounts = list(amounts_in(line, seen.decimal, is_whole=seen.is_whole))
+            if len(amounts) > 1 and all(any(one.overlaps(it.x0, it.x1) for one in seen.amounts) for it in amounts):
+                yield literal(" ".join(word.text for word in line.words if word.box[2] <= amounts[0].x0))
 
 
 def _label(kind: str, text: str) -> str:

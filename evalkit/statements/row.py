@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Literal
 
-from evalkit.statements.amounts import Amount
+from evalkit.statements.amounts import Amount, read_amount
 from evalkit.statements.dates import Day, read_day
 from evalkit.statements.lines import Line, Word
 from evalkit.statements.printed import tail_amount
@@ -64,10 +64,10 @@ class Row:
     @property
     def has_dates_behind(self) -> bool:
         """Whether a date stands right of an amount: a list of daily balances or of checks, several to a line."""
-        amounts = [self.cells[name] for name in (*_SUMS, "balance") if name in self.cells]
-        first = min((words[0].box[0] for words in amounts), default=1.0)
-        forms = self.template.dates.formats
-        return any(read_day(word.text, forms) for word in self.line.words if word.box[0] >= first)
+        forms, decimal = self.template.dates.formats, self.template.amounts.decimal
+        texts = [word.text for word in self.line.words]
+        first = next((at for at, text in enumerate(texts) if read_amount(text, decimal)), len(texts))
+        return any(read_day(text, forms) for text in texts[first + 1 :])
 
     @property
     def is_mended(self) -> bool:

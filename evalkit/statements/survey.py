@@ -120,7 +120,8 @@ def survey(pages: Pages) -> Survey | None:
         for lines in pages
         for at, line in enumerate(lines)
         for placed in dates_in(line)
-        if dates.overlaps(placed.x0, placed.x1)
+        if not _has_dates_behind(line, decimal, is_whole=is_whole)
+        and dates.overlaps(placed.x0, placed.x1)
         and _ends_in(amounts, lines[at : at + _ROW_LINES], decimal, is_whole=is_whole)
     )
     return Survey(
@@ -193,7 +194,7 @@ def period_labels(pages: Pages) -> tuple[tuple[str, ...], tuple[str, ...]]:
                     if count and (best is None or min(count, 2) > best[0]):
                         best = min(count, 2), label.group(), text
     if best is None:
-        return (), ()
+        return (), _forms_of("\n".join(line.text for lines in pages for line in lines))
     _, label_text, text = best
     forms = _forms_of(text)
     return (literal(label_text),), forms
@@ -250,11 +251,19 @@ def _stacks(placed: Iterable[Placed]) -> list[Stack]:
     return [Stack(min(one.x0 for one in some), max(one.x1 for one in some), tuple(some)) for some in stacks]
 
 
+def _has_dates_behind(line: Line, decimal: DecimalSign, *, is_whole: bool) -> bool:
+    """Whether a date stands right of an amount: a list of daily balances or of checks, several to a line."""
+    first = min((one.x0 for one in amounts_in(line, decimal, is_whole=is_whole)), default=1.0)
+    return any(one.x0 > first for one in dates_in(line))
+
+
 def _dates_before_amounts(line: Line, decimal: DecimalSign, *, is_whole: bool) -> list[Placed]:
     """The dates of a row; none where dates stand behind amounts, as in lists of daily balances."""
-    amounts, dates = list(amounts_in(line, decimal, is_whole=is_whole)), list(dates_in(line))
-    first = min((one.x0 for one in amounts), default=0.0)
-    return dates if amounts and all(one.x1 < first for one in dates) else []
+    if _has_dates_behind(line, decimal, is_whole=is_whole) or not next(
+        amounts_in(line, decimal, is_whole=is_whole), None
+    ):
+        return []
+    return list(dates_in(line))
 
 
 def _is_column(stack: Stack, headers: Sequence[Line]) -> bool:
@@ -268,7 +277,8 @@ def _is_column(stack: Stack, headers: Sequence[Line]) -> bool:
 def _ends_in(amounts: Sequence[Stack], lines: Sequence[Line], decimal: DecimalSign, *, is_whole: bool) -> bool:
     """Whether the first line has an amount where the others have theirs, or a line below it that has no date."""
     for line in lines:
-        if line is not lines[0] and next(dates_in(line), None):
+        is_below = line is not lines[0]
+        if is_below and (line.box[0] < lines[0].words[0].box[2] or next(dates_in(line), None)):
             return False
         found = amounts_in(line, decimal, is_whole=is_whole)
         if any(stack.overlaps(one.x0, one.x1) for one in found for stack in amounts):

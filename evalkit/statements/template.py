@@ -188,7 +188,8 @@ class Total(_Data):
     """A sum that the statement prints."""
 
     label: Pattern
-    of: Literal["deposits", "withdrawals"]
+    of: Literal["deposits", "withdrawals", "columns"]
+    """``columns``: the total of debits stands below the debits, that of credits below the credits."""
     part: bool = False
     """It is a part of them: all parts together are the sum."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from functools import cache
 from importlib.resources import files
 from typing import Annotated
@@ -61,5 +62,17 @@ def wording() -> Wording:
 
 
 def matches(pattern: str, text: str) -> re.Match[str] | None:
-    """Where the pattern is at the beginning of the text, behind signs that are no letters."""
-    return re.compile(rf"\W*(?:{pattern})", re.IGNORECASE).match(text)
+    """Where the pattern is at the beginning of the text, behind signs that are no letters; accents do not count."""
+    return _compiled(pattern).match(_plain(text))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"\W*(?:{_plain(pattern)})", re.IGNORECASE)
+
+
+def _plain(text: str) -> str:
+    """Without accents, which capitals mostly are printed without; as long as before."""
+    if text.isascii():
+        return text
+    return "".join(unicodedata.normalize("NFD", sign)[0] for sign in text)
