@@ -7,7 +7,7 @@ sum), or is left over with the reason; rows that look like transactions outside 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.statements.dates import Day, Period, dated, days_in
 from evalkit.statements.lines import Line, Word, around, lines_of
-from evalkit.statements.printed import Value, tail_amount, values_on
+from evalkit.statements.printed import Value, labelled_texts, tail_amount, values_on
 from evalkit.statements.row import Row
 from evalkit.statements.template import ColumnName, Direction, StatementTemplate
 from evalkit.statements.wording import matches
@@ -140,7 +140,7 @@ def find_period(template: StatementTemplate, pages: Sequence[Sequence[Line]]) ->
         return _unlabelled(template, pages, forms)
     for lines in pages:
         for line, below in zip(lines, [*lines[1:], None], strict=True):
-            for text in period_texts(line, below, template.dates.period):
+            for _, text in labelled_texts(line, below, template.dates.period):
                 if period := period_of(list(days_in(text, forms))):
                     return period
     return None
@@ -164,14 +164,6 @@ def _unlabelled(template: StatementTemplate, pages: Sequence[Sequence[Line]], fo
         if known:
             return Period(None, max(known))
     return None
-
-
-def period_texts(line: Line, below: Line | None, labels: Sequence[str]) -> Iterator[str]:
-    """What stands behind each cell of the line that begins with a label, the cell included, then the line below."""
-    for at, cell in enumerate(line.cells):
-        if any(matches(one, cell.text) for one in labels):
-            yield " ".join(other.text for other in line.cells[at:])
-            yield below.text if below else ""
 
 
 def period_of(days: Sequence[Day]) -> Period | None:

@@ -15,6 +15,8 @@ from evalkit.statements.wording import matches
 _BELOW = 2
 #: An amount is written in at most so many words: "$ 1 234,56 CR".
 _MOST_WORDS = 4
+#: Begins with a number, or with a word and a number: "5 Jan", "Jan 5", not "Balance of 5 Jan".
+_DATE_FIRST = re.compile(r"\W*(?:[^\W\d_]{3,9}\.? )?\d")
 _COUNT = re.compile(r"[\d#%=+-]*")
 
 
@@ -51,6 +53,14 @@ def values_on(
                 text = label.text if cell is not label else _label(label, decimal, is_whole=whole)
                 yield Value(kind, text, amount, around((label.box, cell.box)))
                 break
+
+
+def labelled_texts(line: Line, below: Line | None, labels: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each label that begins a cell of the line, with what stands behind it, then with the dates in the line below."""
+    for at, cell in enumerate(line.cells):
+        if label := next((found.group() for one in labels if (found := matches(one, cell.text))), None):
+            yield label, " ".join(other.text for other in line.cells[at:])
+            yield label, " ".join(other.text for other in below.cells if _DATE_FIRST.match(other.text)) if below else ""
 
 
 def _kind(text: str, patterns: Mapping[str, Sequence[str]]) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from evalkit.statements.amounts import Amount, DecimalSign, Mark, read_amount
 from evalkit.statements.dates import FORMATS, days_in, has_year, read_day
 from evalkit.statements.lines import Line, Word
-from evalkit.statements.printed import Value, values_on
+from evalkit.statements.printed import Value, labelled_texts, values_on
 from evalkit.statements.wording import matches, wording
 
 #: A date is written in at most so many words: "Jan 5, 2024".
@@ -186,13 +186,10 @@ def period_labels(pages: Pages) -> tuple[tuple[str, ...], tuple[str, ...]]:
     best: tuple[int, str, str] | None = None
     for lines in pages:
         for line, below in zip(lines, [*lines[1:], None], strict=True):
-            for at, cell in enumerate(line.cells):
-                if not (label := matches(wording().period, cell.text)):
-                    continue
-                for text in (" ".join(one.text for one in line.cells[at:]), below.text if below else ""):
-                    count = len(list(days_in(text, full)))
-                    if count and (best is None or min(count, 2) > best[0]):
-                        best = min(count, 2), label.group(), text
+            for label, text in labelled_texts(line, below, (wording().period,)):
+                count = len(list(days_in(text, full)))
+                if count and (best is None or min(count, 2) > best[0]):
+                    best = min(count, 2), label, text
     if best is None:
         return (), _forms_of("\n".join(line.text for lines in pages for line in lines))
     _, label_text, text = best
