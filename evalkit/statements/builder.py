@@ -22,6 +22,7 @@ from evalkit.statements.apply import Statement, apply_to_lines, find_period
 from evalkit.statements.dates import FORMATS, dated, read_day
 from evalkit.statements.lines import Line, lines_of
 from evalkit.statements.reconcile import Reconciliation, reconcile
+from evalkit.statements.report import Category, Severity
 from evalkit.statements.survey import Stack, Survey, amounts_in, literal, period_labels, survey
 from evalkit.statements.template import (
     Amounts,
@@ -40,10 +41,6 @@ from evalkit.statements.template import (
 from evalkit.statements.template import Reconciliation as Printed
 from evalkit.statements.wording import matches, wording
 
-Category = Literal[
-    "bbox_accuracy", "column_mapping", "sign_logic", "date_format", "multiline_handling", "reconciliation_strategy", "provenance", "other",
-]  # fmt: skip
-
 
 class _Given(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
@@ -53,7 +50,7 @@ class ConsolidatedIssue(_Given):
     """An issue of either reviewer or of both."""
 
     issue_id: str
-    severity: Literal["low", "medium", "high", "critical"]
+    severity: Severity
     category: Category
     message: str
     suggested_fix: str = ""

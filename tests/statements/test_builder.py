@@ -13,8 +13,9 @@ from evalkit.documents.ocr import engine
 from evalkit.documents.scanned import Recogniser
 from evalkit.errors import DocumentError
 from evalkit.statements.apply import apply
-from evalkit.statements.builder import Category, ConsolidatedIssue, RetryInput, build
+from evalkit.statements.builder import ConsolidatedIssue, RetryInput, build
 from evalkit.statements.reconcile import reconcile
+from evalkit.statements.report import Category
 from evalkit.statements.template import Status, read_template, write_template
 
 ENOUGH = 0.98
