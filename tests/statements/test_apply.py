@@ -123,6 +123,8 @@ def test_one_date_for_several_rows() -> None:
         (row("99/99/2024", "SHOP", "-1.00"), "its date cannot be read"),
         (row("01/02/2024", "SHOP"), "it has a date and no amount"),
         (row("", "Thank you for banking"), "it belongs to no transaction"),
+        (row("01/02/2024", "9.00 01/03/2024", "-1.00"), "it has dates behind its amounts"),
+        (row("01/02/2024", "", "-1.00"), "it does not say what it was"),
         (row("01/02/2024", "SHOP", "-1.00", "1.00") + "        NOTE", "it stands in no column"),
     ],
 )
@@ -137,6 +139,25 @@ def test_a_row_outside_of_the_regions_is_told() -> None:
     made = read(page, region=[{"box": [0, 0, 1, 0.075]}])
     assert amounts(made) == ["-1.00"]
     assert [one.text for one in made.outside] == ["01/03/2024 B -2.00"]
+
+
+def test_what_ends_the_table_ends_it_until_a_header_or_the_next_page() -> None:
+    head = "Date       Details                          Amount           Balance"
+    page = "\n".join(
+        [
+            row("01/02/2024", "A", "-1.00"),
+            "Thank you",
+            row("", "NOTE"),
+            head,
+            row("01/03/2024", "B", "-2.00"),
+            "Thank you",
+        ]
+    )
+    made = read(page, row("01/04/2024", "C", "-3.00"), rows={"ends": ["thank you"]})
+    assert amounts(made) == ["-1.00", "-2.00", "-3.00"]
+    assert made.left_over == made.outside == ()
+    late = read("\n".join(["Thank you", row("01/02/2024", "A", "-1.00")]), rows={"ends": ["thank you"]})
+    assert (amounts(late), [one.text for one in late.outside]) == ([], ["01/02/2024 A -1.00"])
 
 
 def test_sections_say_which_way_the_money_went() -> None:

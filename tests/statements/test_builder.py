@@ -82,6 +82,7 @@ def test_the_shared_statement_is_read_and_its_faults_are_told(tmp_path: Path) ->
     assert not checks["repeated_rows"].is_met
     assert "52 rows on pages 4, 5" in checks["repeated_rows"].message
     assert len(made.statement.transactions) == rows.there  # they are told, not dropped
+    assert made.statement.left_over == made.statement.outside == ()
 
 
 def test_a_letter_has_no_table() -> None:
