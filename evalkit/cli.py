@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evalkit.batch.round import Summary
     from evalkit.batch.runner import DocumentSummary, RunSummary
     from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
+    from evalkit.documents.bundle import DocumentBundle
     from evalkit.evaluation.challenge import Challenge
     from evalkit.evaluation.comparison import Comparison
     from evalkit.evaluation.contrast import Overall, Paired
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
     from evalkit.review.packet import SMEPacket
+    from evalkit.statements.apply import Statement
+    from evalkit.statements.reconcile import Reconciliation
     from evalkit.store import Files
 
 app = typer.Typer(
@@ -181,6 +184,94 @@ def extract(
     else:
         _print_extracted(summary)
     _end(summary)
+
+
+@app.command("build-template")
+def build_template(
+    pdf: Annotated[Path, typer.Argument(metavar="PDF", exists=True, dir_okay=False, help="A bank statement.")],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to", metavar="T.toml", help="Where to write it.", show_default="templates/ in the output folder"
+        ),
+    ] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a draft of the template that reads a bank's statements, and tell which of the statement's sums it meets.
+
+    Example: evalkit build-template statement.pdf --to bank.toml
+    """
+    from evalkit.evaluation.export import replacing, write_private
+    from evalkit.statements.builder import build
+    from evalkit.statements.template import write_template
+
+    made = build(_read_alone(pdf))
+    target = to or _output(output) / "templates" / f"{made.template.template_id}.toml"
+    try:
+        if to is None:
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with replacing(target) as temporary:
+            write_private(temporary, write_template(made.template))
+    except OSError as error:
+        raise UsageError(
+            f"{target} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
+        ) from error
+    if as_json:
+        _print_json({"template": str(target), **_statement_json(made.statement, made.reconciliation)})
+    else:
+        _print_statement(made.statement, made.reconciliation)
+        typer.echo(f"Draft of {made.template.identity.bank}'s template written to {target}")
+
+
+@app.command("apply-template")
+def apply_template(
+    template: Annotated[
+        Path, typer.Argument(metavar="T.toml", help="A template's file, or its name in the output folder.")
+    ],
+    pdf: Annotated[Path, typer.Argument(metavar="PDF", exists=True, dir_okay=False, help="A bank statement.")],
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="OUT.csv", help="Write the transactions as a table (CSV).")
+    ] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Read a bank statement with a template: its transactions, what was left over, and which printed sums they meet.
+
+    Example: evalkit apply-template bank.toml statement.pdf --to transactions.csv
+    """
+    import pandas as pd
+
+    from evalkit.evaluation.export import save_table
+    from evalkit.statements.apply import CSV_COLUMNS, apply
+    from evalkit.statements.reconcile import reconcile
+    from evalkit.statements.template import Status, read_template
+
+    file = (
+        template
+        if template.is_file()
+        else _output(output) / "templates" / f"{template.name.removesuffix('.toml')}.toml"
+    )
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"there is no template {template}",
+            code="TEMPLATE",
+            remedy="Name a file that `evalkit build-template` wrote.",
+        ) from error
+    given = read_template(text, file.name)
+    statement = apply(given, _read_alone(pdf))
+    report = reconcile(given, statement)
+    if to is not None:
+        rows = [one.model_dump(include=set(CSV_COLUMNS)) for one in statement.transactions]
+        save_table(pd.DataFrame(rows, columns=list(CSV_COLUMNS), dtype=object), to)
+    if given.status is Status.DRAFT:
+        _complain(f"{given.template_id} is a draft: nobody has vouched for it yet")
+    if as_json:
+        _print_json({"status": given.status.value, **_statement_json(statement, report)})
+    else:
+        _print_statement(statement, report)
 
 
 @app.command()
@@ -688,10 +779,14 @@ def _complain(line: str) -> None:
     typer.echo(_visible(line), err=True)
 
 
-def _existing(output: Path | None) -> Path:
+def _output(output: Path | None) -> Path:
     from evalkit.settings import Settings
 
-    folder = Path(Settings.load(output=None if output is None else str(output)).output)
+    return Path(Settings.load(output=None if output is None else str(output)).output)
+
+
+def _existing(output: Path | None) -> Path:
+    folder = _output(output)
     if not folder.is_dir():
         raise UsageError(
             f"there is no output folder {folder}", code="OUTPUT-FOLDER", remedy="Run `evalkit run` first, or name it."
@@ -710,6 +805,70 @@ def _end(summary: Summary[Any]) -> NoReturn:
     for line in (*summary.problems, *summary.copies):
         _complain(line)
     raise typer.Exit(summary.exit_status)
+=======
+def _read_alone(pdf: Path) -> DocumentBundle:
+    """One PDF, in a process of its own. DocumentError where it cannot be read."""
+    from evalkit.batch.identity import stem_of
+    from evalkit.batch.reading import Readers
+    from evalkit.batch.runner import how_of, in_a_thread, now
+    from evalkit.settings import Settings
+
+    with Readers(1, how_of(Settings.load())) as readers:
+        return in_a_thread(readers.read(pdf.absolute(), doc_id=stem_of(pdf), timestamp=now()))
+
+
+def _statement_json(statement: Statement, report: Reconciliation) -> dict[str, Any]:
+    return {
+        "statement": statement.model_dump(mode="json"),
+        "reconciliation": {"is_met": report.is_met, **report.model_dump(mode="json")},
+    }
+
+
+def _print_statement(statement: Statement, report: Reconciliation) -> None:
+    from evalkit.statements.apply import CSV_COLUMNS
+
+    rows = [
+        ["" if (cell := getattr(one, name)) is None else str(cell) for name in CSV_COLUMNS]
+        for one in statement.transactions
+    ]
+    if rows and len(rows) <= _MOST_ROWS:
+        _print_table(rows, CSV_COLUMNS)
+    checks = [
+        ["met" if one.is_met else "DIFFERS", one.name.replace("_", " "), one.account, one.message]
+        for one in report.checks
+    ]
+    if checks:
+        _print_table(checks[:_MOST_ROWS], ("", "check", "account", ""))
+    else:
+        typer.echo("The statement prints no sum that its transactions could be checked by.")
+    for one in (*statement.left_over, *statement.outside)[:_MOST_ROWS]:
+        where = "left over" if one in statement.left_over else "outside of the regions"
+        typer.echo(f"{where}, page {one.page}: {one.text} ({one.reason})")
+    unmet = sum(not one.is_met for one in report.checks)
+    typer.echo(
+        f"{len(rows)} transactions, {len(statement.left_over)} lines left over, {len(statement.outside)} rows outside; "
+        f"{len(report.checks)} checks, {unmet} not met"
+    )
+
+
+def _extracted_json(summary: ExtractSummary) -> dict[str, Any]:
+    return {
+        "documents": [
+            {
+                "doc_id": document.doc_id,
+                "pdf_filename": document.pdf_filename,
+                "extractions": [one.model_dump(mode="json") for one in document.extractions],
+                "resumed": document.resumed,
+                "error": document.error,
+            }
+            for document in summary.documents
+        ],
+        "problems": list(summary.problems),
+        "copies": list(summary.copies),
+        "output": summary.output,
+        "seconds": summary.seconds,
+        "by_agent": {agent: vars(usage) for agent, usage in summary.by_agent.items()},
+    }
 
 
 def _print_extracted(summary: ExtractSummary) -> None:

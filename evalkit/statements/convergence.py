@@ -1,0 +1,123 @@
+"""Does the builder come nearer to an approved template? Scores, retries and what sends a template to a person.
+
+Specification 004, "Convergence Tracking", "Retry Limits", "Escalation Triggers"; ruling 18: retries count after the first
+attempt, the bands are > 0.5, [0, 0.5], [−0.2, 0) and < −0.2, none on attempt 1, and diverging escalates at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from evalkit.statements.consensus import are_duplicates
+from evalkit.statements.report import Rank, TemplateIssue
+
+Status = Literal["first", "converging", "slow", "stalled", "diverging"]
+Scenario = Literal["both_fail", "arbitration", "stuck", "diverging"]
+Reason = Literal[
+    "max_retries_exceeded", "diverging", "arbitration_uncertain", "reviewer_failed", "critical_disagreement", "review_disabled",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ConvergenceState:
+    """One attempt, beside the one before."""
+
+    attempt: int
+    """From 1."""
+    total_issues: int
+    critical_issues: int
+    high_issues: int
+    issues_fixed_from_prior: int
+    new_issues_introduced: int
+    prior_total_issues: int = 0
+
+    @property
+    def convergence_score(self) -> float:
+        """From −1 (diverging) to 1 (converging); 0 on the first attempt."""
+        if self.attempt == 1:
+            return 0.0
+        fixed = self.issues_fixed_from_prior / max(1, self.prior_total_issues)
+        new = self.new_issues_introduced / max(1, self.total_issues)
+        return fixed - new
+
+
+class Band(NamedTuple):
+    """What a score means."""
+
+    when: Callable[[float], bool]
+    status: Status
+    action: str
+
+
+BANDS = (
+    #    score                       status        action
+    Band(lambda score: score > 0.5, "converging", "continue"),
+    Band(lambda score: score >= 0.0, "slow", "continue with a warning"),
+    Band(lambda score: score >= -0.2, "stalled", "one more attempt"),
+    Band(lambda score: True, "diverging", "escalate to a person"),
+)
+_FIRST = Band(lambda score: True, "first", "continue")
+
+#: So many attempts may follow the first one. Diverging is listed with 1 by the specification, and escalates at once.
+RETRIES: dict[Scenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
+
+
+def state_of(attempt: int, issues: Sequence[TemplateIssue], prior: Sequence[TemplateIssue] = ()) -> ConvergenceState:
+    """What an attempt's issues are beside those of the one before; issues are the same as for deduplication."""
+    fixed = sum(not any(are_duplicates(old, new) for new in issues) for old in prior)
+    new = sum(not any(are_duplicates(old, one) for old in prior) for one in issues)
+    ranks = [Rank[issue.severity] for issue in issues]
+    return ConvergenceState(
+        attempt=attempt,
+        total_issues=len(issues),
+        critical_issues=ranks.count(Rank.critical),
+        high_issues=ranks.count(Rank.high),
+        issues_fixed_from_prior=fixed if attempt > 1 else 0,
+        new_issues_introduced=new if attempt > 1 else 0,
+        prior_total_issues=len(prior),
+    )
+
+
+def band(state: ConvergenceState) -> Band:
+    """The first band that holds; none on the first attempt."""
+    return _FIRST if state.attempt == 1 else next(row for row in BANDS if row.when(state.convergence_score))
+
+
+class Situation(NamedTuple):
+    """What is known when a template was not approved."""
+
+    attempt: int
+    """From 1."""
+    scenario: Scenario
+    status: Status
+    has_failed_reviewer: bool = False
+    """One of them could not answer in its time."""
+    has_critical_disagreement: bool = False
+    uncertainty: float = 0.0
+    """The share of disagreements, 0..1, that arbitration could not settle."""
+    is_enabled: bool = True
+
+
+class Trigger(NamedTuple):
+    """Why a person decides."""
+
+    when: Callable[[Situation], bool]
+    reason: Reason
+
+
+TRIGGERS = (
+    Trigger(lambda now: not now.is_enabled, "review_disabled"),
+    Trigger(lambda now: now.has_failed_reviewer, "reviewer_failed"),
+    Trigger(lambda now: now.has_critical_disagreement, "critical_disagreement"),
+    Trigger(lambda now: now.uncertainty > 0.5, "arbitration_uncertain"),
+    Trigger(lambda now: now.status == "diverging", "diverging"),
+    Trigger(lambda now: now.attempt > RETRIES["stuck"] and now.status == "stalled", "max_retries_exceeded"),
+    Trigger(lambda now: now.attempt > RETRIES[now.scenario], "max_retries_exceeded"),
+)
+
+
+def escalation(now: Situation) -> Reason | None:
+    """Why a person decides instead of the builder trying again; None where it does try again."""
+    return next((row.reason for row in TRIGGERS if row.when(now)), None)

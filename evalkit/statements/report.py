@@ -1,0 +1,76 @@
+"""What reviewers of a template say: issues and reports in the shape of specification 004, "Reviewer Report Schema"."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Category = Literal[
+    "bbox_accuracy", "column_mapping", "sign_logic", "date_format", "multiline_handling", "reconciliation_strategy", "provenance", "other",
+]  # fmt: skip
+Severity = Literal["low", "medium", "high", "critical"]
+Role = Literal["layout_geometry", "semantic_financial", "arbitrator"]
+
+
+class Rank(IntEnum):
+    """Severities in their order; high and critical block."""
+
+    low = 0
+    medium = 1
+    high = 2
+    critical = 3
+
+
+class _Data(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Evidence(_Data):
+    """What was expected, what was found, and where."""
+
+    expected: str = ""
+    actual: str = ""
+    location: str = ""
+    """The part of the template: ``column debit``, ``region first``."""
+
+
+class TemplateIssue(_Data):
+    """One fault that a reviewer finds in a template."""
+
+    issue_id: str
+    severity: Severity
+    category: Category
+    message: str
+    page: int | None = None
+    evidence: Evidence = Evidence()
+    suggested_fix: str = ""
+    confidence: float = Field(1.0, ge=0, le=1)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the schema has it: what is not known is left out."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+
+class ReviewerReport(_Data):
+    """One reviewer's answer."""
+
+    reviewer_id: str
+    reviewer_role: Role
+    reviewer_model: str = ""
+    template_id: str
+    template_version: str = ""
+    is_passed: bool = Field(alias="pass")
+    issues: tuple[TemplateIssue, ...] = ()
+    """All of them: caps limit what is shown."""
+    summary: dict[str, Any] = {}
+    """``strengths``, ``weaknesses``, ``overall_quality_score`` 0..1."""
+    review_duration_ms: int = Field(0, ge=0)
+    tokens_used: dict[str, int] = {}
+    reviewed_at: str
+    """ISO 8601, UTC."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As the schema has it."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)

@@ -1,0 +1,105 @@
+"""How many rows of bank statements are read right by the templates that the embedded builder writes.
+
+    PYTHONPATH=tests python tests/benchmarks/bank_statements.py [--statements 5]
+
+By shape: rows of the statement that the template was built from, and of the same bank's next month, which the template
+has not seen; printed sums that are met; seconds for building. A row is right if date, description, amount, balance,
+check number and page are; of scans blanks do not count. Last, the statement of ../shared/data/bank.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from rich.console import Console
+from rich.table import Table
+from statements.drawn import SHAPES, draw
+from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_of
+
+from evalkit.documents.ingest import read
+from evalkit.documents.ocr import engine
+from evalkit.documents.scanned import Recogniser
+from evalkit.statements.apply import apply
+from evalkit.statements.builder import build
+from evalkit.statements.reconcile import Reconciliation, reconcile
+
+COLUMNS = ("shape", "statements", "rows right", "sums met", "next month: rows right", "sums met", "seconds to build")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--statements", type=int, default=5, help="of each shape; of scans one")
+    wanted = parser.parse_args().statements
+    table = Table(*COLUMNS)
+    found = engine()
+    whole = [(Rows(0, 0, 0), 0, 0), (Rows(0, 0, 0), 0, 0)]
+    for name, shape in SHAPES.items():
+        if shape.is_scanned and not found:
+            table.add_row(name, "no OCR engine is installed")
+            continue
+        recogniser = Recogniser(found, 60) if shape.is_scanned and found else None
+        count = 1 if shape.is_scanned else wanted
+        cells, seconds = measured(name, range(100, 100 + count), recogniser)
+        table.add_row(name, str(count), *(one for cell in cells for one in shown(*cell)), f"{median(seconds):.2f}")
+        whole = [added(one, other) for one, other in zip(whole, cells, strict=True)]
+    table.add_row("all", "", *(one for cell in whole for one in shown(*cell)), "")
+    if BANK.is_dir():
+        began = time.perf_counter()
+        made = build(read(BANK / labels()["file"], doc_id="bank", timestamp=""))
+        took = time.perf_counter() - began
+        table.add_row(
+            "../shared/data/bank",
+            "1",
+            *shown(bank_rows(made.statement), *sums(made.reconciliation)),
+            "",
+            "",
+            f"{took:.2f}",
+        )
+        for check in made.reconciliation.checks:
+            Console().print(f"../shared/data/bank: {'met' if check.is_met else 'DIFFERS'}: {check.message}")
+    Console(width=150).print(table)
+
+
+Cell = tuple[Rows, int, int]
+
+
+def measured(name: str, seeds: range, recogniser: Recogniser | None) -> tuple[list[Cell], list[float]]:
+    cells: list[Cell] = [(Rows(0, 0, 0), 0, 0), (Rows(0, 0, 0), 0, 0)]
+    seconds = []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in seeds:
+            this, following = (draw(name, seed, month) for month in (0, 1))
+            bundle = bundle_of(this, Path(folder), recogniser)
+            began = time.perf_counter()
+            made = build(bundle)
+            seconds.append(time.perf_counter() - began)
+            later = apply(made.template, bundle_of(following, Path(folder), recogniser))
+            is_scanned = recogniser is not None
+            cells = [
+                added(cells[0], (rows_of(this, made.statement, is_scanned=is_scanned), *sums(made.reconciliation))),
+                added(
+                    cells[1], (rows_of(following, later, is_scanned=is_scanned), *sums(reconcile(made.template, later)))
+                ),
+            ]
+    return cells, seconds
+
+
+def sums(report: Reconciliation) -> tuple[int, int]:
+    return sum(check.is_met for check in report.checks), len(report.checks)
+
+
+def added(one: Cell, other: Cell) -> Cell:
+    return Rows(*(a + b for a, b in zip(one[0], other[0], strict=True))), one[1] + other[1], one[2] + other[2]
+
+
+def shown(rows: Rows, met: int, checks: int) -> tuple[str, str]:
+    most = max(rows.there, rows.read)
+    return f"{rows.right}/{most} ({rows.right / most:.1%})", f"{met}/{checks}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""The embedded builder: whatever a bank prints, the template that it writes reads the rows, and the sums are met."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builders import document
+from statements.drawn import SHAPES, draw
+from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
+
+from evalkit.documents.ocr import engine
+from evalkit.documents.scanned import Recogniser
+from evalkit.errors import DocumentError
+from evalkit.statements.apply import apply
+from evalkit.statements.builder import ConsolidatedIssue, RetryInput, build
+from evalkit.statements.reconcile import reconcile
+from evalkit.statements.report import Category
+from evalkit.statements.template import Status, read_template, write_template
+
+ENOUGH = 0.98
+SEEDS = (1, 2, 3)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_rows_are_read_and_sums_are_met(name: str, tmp_path: Path) -> None:
+    is_scanned = SHAPES[name].is_scanned
+    found = engine() if is_scanned else None
+    if is_scanned and not found:
+        pytest.skip("no OCR engine is installed")
+    there = right = 0
+    for seed in SEEDS[:1] if is_scanned else SEEDS:
+        drawn = draw(name, seed)
+        bundle = bundle_of(drawn, tmp_path, Recogniser(found, 60) if found else None)
+        made = build(bundle)
+        rows = rows_of(drawn, made.statement, is_scanned=is_scanned)
+        there, right = there + max(rows.there, rows.read), right + rows.right
+        assert made.reconciliation.is_met, [one.message for one in made.reconciliation.checks if not one.is_met]
+        assert len(made.reconciliation.checks) >= drawn.sums
+        assert made.statement.outside == ()
+    assert right >= ENOUGH * there
+
+
+@pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if not shape.is_scanned])
+def test_the_template_reads_the_next_months_statement(name: str, tmp_path: Path) -> None:
+    there = right = 0
+    for seed in SEEDS:
+        template = build(bundle_of(draw(name, seed), tmp_path)).template
+        drawn = draw(name, seed, month=1)
+        statement = apply(template, bundle_of(drawn, tmp_path))
+        rows = rows_of(drawn, statement)
+        there, right = there + max(rows.there, rows.read), right + rows.right
+        report = reconcile(template, statement)
+        assert report.is_met, [one.message for one in report.checks if not one.is_met]
+    assert right >= ENOUGH * there
+
+
+def test_the_template_reads_alone_what_it_was_built_from(tmp_path: Path) -> None:
+    bundle = bundle_of(draw("over several pages", 5), tmp_path)
+    made = build(bundle)
+    again = read_template(write_template(made.template), "bank.toml")
+    assert again.status is Status.DRAFT
+    assert apply(again, bundle) == made.statement
+    assert reconcile(again, made.statement) == made.reconciliation
+
+
+def test_the_same_statement_makes_the_same_template(tmp_path: Path) -> None:
+    first, second = (write_template(build(bundle_of(draw("two accounts", 4), tmp_path)).template) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.skipif(not BANK.is_dir(), reason="the developers' data (../shared/data/bank) is not there")
+def test_the_shared_statement_is_read_and_its_faults_are_told(tmp_path: Path) -> None:
+    from evalkit.documents.ingest import read
+
+    made = build(read(BANK / labels()["file"], doc_id="bank", timestamp=""))
+    rows = bank_rows(made.statement)
+    assert rows.right >= ENOUGH * max(rows.there, rows.read)
+    checks = {one.name: one for one in made.reconciliation.checks}
+    assert not checks["closing_balance"].is_met
+    assert checks["closing_balance"].expected == (5_657.47).__class__("5657.47") or not made.reconciliation.is_met
+    assert not checks["repeated_rows"].is_met
+    assert "52 rows on pages 4, 5" in checks["repeated_rows"].message
+    assert len(made.statement.transactions) == rows.there  # they are told, not dropped
+    assert made.statement.left_over == made.statement.outside == ()
+
+
+def test_a_letter_has_no_table() -> None:
+    with pytest.raises(DocumentError, match="no dates and amounts"):
+        build(document("Dear Mr Smith,\nyour balance of 120.00 was due on 01/02/2024.\nYours"))
+
+
+def retry(prior: str, *categories: Category) -> RetryInput:
+    issues = tuple(
+        ConsolidatedIssue(issue_id=f"issue_{at}", severity="high", category=category, message="wrong")
+        for at, category in enumerate(categories)
+    )
+    return RetryInput(retry_attempt=2, prior_template=prior, consolidated_issues=issues, max_attempts_remaining=2)
+
+
+@pytest.mark.parametrize(
+    ("category", "spoiled"),
+    [
+        ("sign_logic", lambda text: text.replace('unmarked = "deposit"', 'unmarked = "withdrawal"')),
+        ("column_mapping", lambda text: text.replace('name = "amount"', 'name = "AMOUNT"').replace('name = "balance"', 'name = "amount"').replace("AMOUNT", "balance")),
+        ("date_format", lambda text: text.replace("%m/%d/%Y", "%d/%m/%Y")),
+        ("bbox_accuracy", lambda text: text.replace("box = [", "box = [0.0, 0.0, 1.0, 0.2] #")),
+    ],
+)  # fmt: skip
+def test_a_rejected_template_is_mended(category: Category, spoiled: object, tmp_path: Path) -> None:
+    drawn = draw("signed amounts", 6)
+    bundle = bundle_of(drawn, tmp_path)
+    wrong = spoiled(write_template(build(bundle).template))  # type: ignore[operator]
+    assert rows_of(drawn, apply(read_template(wrong, "wrong"), bundle)).right < len(drawn.rows)
+    made = build(bundle, retry=retry(wrong, category))
+    assert made.template.version == 2
+    assert rows_of(drawn, made.statement).right == len(drawn.rows)
+    assert made.reconciliation.is_met
+
+
+def test_a_complaint_does_not_outweigh_sums_that_are_met(tmp_path: Path) -> None:
+    """A reviewer that finds fault with what is right gets another template only where the sums allow it."""
+    drawn = draw("signed amounts", 6)
+    bundle = bundle_of(drawn, tmp_path)
+    made = build(bundle, retry=retry(write_template(build(bundle).template), "sign_logic", "column_mapping"))
+    assert made.reconciliation.is_met
+    assert rows_of(drawn, made.statement).right == len(drawn.rows)
+
+
+def test_a_complaint_about_boxes_and_lines_tries_wider_ones(tmp_path: Path) -> None:
+    bundle = bundle_of(draw("descriptions of several lines", 1), tmp_path)
+    prior = build(bundle)
+    made = build(bundle, retry=retry(write_template(prior.template), "multiline_handling", "bbox_accuracy"))
+    assert made.tried > prior.tried
+    assert made.template.rows.gap > prior.template.rows.gap
+    assert made.template.regions != prior.template.regions
+
+
+def test_a_statement_whose_sums_differ_keeps_them(tmp_path: Path) -> None:
+    """What is printed does not add up: the rows are read as they stand, and the difference is told."""
+    pages = [
+        "Beginning balance    100.00",
+        "Ending balance    999.99",
+        "",
+        "Date       Details                          Amount",
+    ]
+    rows = [f"01/{day:02}/2024 SHOP {day:<26} {-day}.00" for day in range(2, 12)]
+    made = build(document("\n".join([*pages, *rows])))
+    assert [int(one.amount) for one in made.statement.transactions] == [-day for day in range(2, 12)]
+    (closing,) = [one for one in made.reconciliation.checks if one.name == "closing_balance"]
+    assert (closing.is_met, str(closing.expected), str(closing.found)) == (False, "999.99", "35.00")

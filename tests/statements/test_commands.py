@@ -1,0 +1,86 @@
+"""``evalkit build-template`` and ``apply-template``: files, exit statuses, one line per fault."""
+
+from __future__ import annotations
+
+import csv
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from statements.drawn import draw
+from typer.testing import CliRunner
+
+from evalkit.cli import app
+from evalkit.errors import DocumentError, UsageError
+from evalkit.statements.template import read_template
+
+
+@pytest.fixture
+def pdf(tmp_path: Path) -> Path:
+    path = tmp_path / "statement.pdf"
+    path.write_bytes(draw("CR and DR", 1).pdf)
+    return path
+
+
+def test_a_template_is_built_and_applied(pdf: Path, tmp_path: Path) -> None:
+    toml, table = tmp_path / "bank.toml", tmp_path / "rows.csv"
+    built = CliRunner().invoke(app, ["build-template", str(pdf), "--to", str(toml)])
+    assert built.exit_code == 0, built.output
+    assert read_template(toml.read_text(), "bank.toml").status == "draft"
+    applied = CliRunner().invoke(app, ["apply-template", str(toml), str(pdf), "--to", str(table)])
+    assert applied.exit_code == 0, applied.output
+    assert "is a draft" in applied.output
+    with table.open() as lines:
+        found = list(csv.DictReader(lines))
+    rows = draw("CR and DR", 1).rows
+    assert list(found[0]) == ["date", "description", "amount", "balance", "page"]
+    assert [tuple(one.values()) for one in found] == [
+        (one.date, one.description, f"{one.amount:.2f}", f"{one.balance:.2f}", str(one.page)) for one in rows
+    ]
+    assert all(stat.S_IMODE(file.stat().st_mode) == 0o600 for file in (toml, table))
+
+
+def test_a_template_has_its_place_in_the_output_folder(pdf: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    built = CliRunner().invoke(app, ["build-template", str(pdf), "--output", str(output), "--json"])
+    made = json.loads(built.stdout)
+    assert made["reconciliation"]["is_met"] is True
+    (file,) = (output / "templates").iterdir()
+    assert made["template"] == str(file)
+    applied = CliRunner().invoke(app, ["apply-template", file.stem, str(pdf), "--output", str(output), "--json"])
+    assert json.loads(applied.stdout)["statement"] == made["statement"]
+
+
+def test_totals_that_differ_are_no_failure(pdf: Path, tmp_path: Path) -> None:
+    toml = tmp_path / "bank.toml"
+    CliRunner().invoke(app, ["build-template", str(pdf), "--to", str(toml)])
+    toml.write_text(
+        toml.read_text()
+        .replace('unmarked = "deposit"', 'unmarked = "deposit"')
+        .replace('"dr"', '"plus"')
+        .replace('"plus", "cr"', '"cr", "dr"')
+    )
+    applied = CliRunner().invoke(app, ["apply-template", str(toml), str(pdf)])
+    assert applied.exit_code == 0, applied.output
+    assert "DIFFERS" in applied.output
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "says"),
+    [
+        (["apply-template", "gone.toml", "statement.pdf"], UsageError, "there is no template gone.toml"),
+        (["apply-template", "wrong.toml", "statement.pdf"], UsageError, "wrong.toml, line 1"),
+        (["build-template", "statement.pdf", "--to", "no/such/folder/t.toml"], UsageError, "cannot be written"),
+        (["build-template", "letter.pdf"], DocumentError, "letter.pdf"),
+    ],
+)
+def test_faults(
+    words: list[str], error: type[Exception], says: str, pdf: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(pdf.parent)
+    Path("wrong.toml").write_text('template_id = "a b"\n')
+    Path("letter.pdf").write_bytes(b"no PDF")
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, error)
+    assert says in str(done.exception)

@@ -1,0 +1,152 @@
+"""Layouts that real banks print, drawn line by line: summaries in parts, lists of daily balances, balances as rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pymupdf
+import pytest
+
+from evalkit.documents.ingest import read
+from evalkit.statements.builder import Built, build
+
+Cells = list[tuple[float, str]]
+"""x in points and text; a negative x is the right edge."""
+
+
+def drawn(folder: Path, lines: list[str | Cells], size: float = 9) -> Built:
+    document = pymupdf.open()
+    page, y = document.new_page(width=612, height=792), 60.0
+    for line in lines:
+        for x, text in [(50.0, line)] if isinstance(line, str) else line:
+            left = x if x > 0 else -x - pymupdf.get_text_length(text, fontsize=size)
+            page.insert_text((left, y), text, fontsize=size)
+        y += 14 if line else 8
+    path = folder / "statement.pdf"
+    document.save(path)
+    return build(read(path, doc_id="statement", timestamp=""))
+
+
+def row(day: str, text: str, *amounts: tuple[float, str]) -> Cells:
+    return [(50, day), (110, text), *amounts]
+
+
+def labelled(label: str, value: str, x: float = -400) -> Cells:
+    return [(50, label), (x, value)]
+
+
+SUMMARY_IN_PARTS: list[str | Cells] = [
+    "Harbor Bank, N.A.", "October 05, 2023 through November 06, 2023", "Account Number:  000000123456789", "",
+    "CHECKING SUMMARY", [(300, "AMOUNT")], labelled("Beginning Balance", "$1,000.00"),
+    labelled("Deposits and Additions", "2,500.00"), labelled("ATM & Debit Card Withdrawals", "-150.25"),
+    labelled("Electronic Withdrawals", "-600.00"), labelled("Ending Balance", "$2,749.75"), "", "TRANSACTION DETAIL",
+    [(50, "DATE"), (110, "DESCRIPTION"), (-480, "AMOUNT"), (-560, "BALANCE")],
+    [(110, "Beginning Balance"), (-560, "$1,000.00")],
+    row("10/06", "Acme Payroll PPD ID: 123", (-480, "2,500.00"), (-560, "3,500.00")),
+    row("10/09", "Card Purchase 10/08 Coffee Shop Card 1234", (-480, "-50.25"), (-560, "3,449.75")),
+    row("10/12", "ATM Withdrawal 10/12 1st Ave", (-480, "-100.00"), (-560, "3,349.75")),
+    row("10/30", "Rent LLC Web Pmts PPD", (-480, "-600.00"), (-560, "2,749.75")),
+    [(110, "Ending Balance"), (-560, "$2,749.75")], "", "IN CASE OF ERRORS OR QUESTIONS call us.",
+]  # fmt: skip
+_HEAD: Cells = [(50, "Date"), (110, "Description"), (-560, "Amount")]
+DAILY_BALANCES: list[str | Cells] = [
+    "Bank of Meadows, N.A.", "for March 1, 2024 to March 31, 2024", "", "Account summary",
+    labelled("Beginning balance on March 1, 2024", "$500.00"), labelled("Deposits and other additions", "1,200.00"),
+    labelled("Withdrawals and other subtractions", "-300.00"), labelled("Checks", "-75.00"),
+    labelled("Service fees", "-12.00"), labelled("Ending balance on March 31, 2024", "$1,313.00"), "",
+    "Deposits and other additions", _HEAD, row("03/04/24", "PAYROLL ID:99", (-560, "1,000.00")),
+    row("03/18/24", "Payment from JO", (-560, "200.00")), labelled("Total deposits and other additions", "$1,200.00", -560), "",
+    "Withdrawals and other subtractions", _HEAD, row("03/05/24", "ELECTRIC CO BILL", (-560, "-100.00")),
+    row("03/09/24", "GROCERY #12 03/08 PURCHASE", (-560, "-150.00")), row("03/20/24", "WATER", (-560, "-50.00")),
+    labelled("Total withdrawals and other subtractions", "-$300.00", -560), "",
+    "Checks", [(50, "Date"), (110, "Check #"), (-560, "Amount")], row("03/11/24", "1001", (-560, "-75.00")),
+    labelled("Total checks", "-$75.00", -560), "", "Service fees", _HEAD,
+    row("03/29/24", "Monthly Maintenance Fee", (-560, "-12.00")), labelled("Total service fees", "-$12.00", -560), "",
+    "Daily ledger balances",
+    [(50, "Date"), (-200, "Balance ($)"), (250, "Date"), (-400, "Balance ($)"), (430, "Date"), (-560, "Balance($)")],
+    [(50, "03/01"), (-200, "500.00"), (250, "03/09"), (-400, "1,250.00"), (430, "03/20"), (-560, "1,325.00")],
+    [(50, "03/04"), (-200, "1,500.00"), (250, "03/11"), (-400, "1,175.00"), (430, "03/29"), (-560, "1,313.00")],
+]  # fmt: skip
+BALANCES_AS_ROWS: list[str | Cells] = [
+    "Meadow Bank UK plc", "Your Statement", "1 January to 31 January 2024", "Account Summary",
+    labelled("Opening Balance", "1,000.00"), labelled("Payments In", "500.00"), labelled("Payments Out", "120.50"),
+    labelled("Closing Balance", "1,379.50"), "",
+    [(50, "Date"), (110, "Payment type and details"), (-400, "Paid out"), (-480, "Paid in"), (-560, "Balance")],
+    [(50, "31 Dec 23"), (130, "BALANCE BROUGHT FORWARD"), (-560, "1,000.00")],
+    [(50, "02 Jan 24"), (110, "VIS"), (130, "GROCER STORES"), (-400, "20.50")], [(130, "LONDON")],
+    [(110, "DD"), (130, "COUNCIL TAX"), (-400, "100.00"), (-560, "879.50")],
+    [(50, "15 Jan 24"), (110, "CR"), (130, "ACME LTD SALARY"), (-480, "500.00"), (-560, "1,379.50")],
+    [(50, "31 Jan 24"), (130, "BALANCE CARRIED FORWARD"), (-560, "1,379.50")], "", "Information about compensation",
+]  # fmt: skip
+DEBIT_IN_LETTERS: list[str | Cells] = [
+    "Volksbank Beispieltal eG", "Kontoauszug 2/2024", [(300, "alter Kontostand vom 31.01.2024"), (-560, "1.000,00 H")], "",
+    [(50, "Bu-Tag"), (95, "Wert"), (140, "Vorgang"), (-560, "Umsatz")],
+    [(50, "01.02."), (95, "01.02."), (140, "Gehalt"), (-560, "2.000,00 H")], [(140, "ACME GmbH")],
+    [(50, "05.02."), (95, "05.02."), (140, "Basislastschrift"), (-560, "50,10 S")], [(140, "Stadtwerke EREF 1")],
+    [(50, "28.02."), (95, "29.02."), (140, "Miete"), (-560, "700,00 S")],
+    [(300, "neuer Kontostand vom 29.02.2024"), (-560, "2.249,90 H")],
+]  # fmt: skip
+TOTALS_BELOW_COLUMNS: list[str | Cells] = [
+    "Banque Exemple", "Période du 01/02/2024 au 29/02/2024",
+    [(50, "Date"), (100, "Valeur"), (150, "Nature des opérations"), (-470, "Débit"), (-560, "Crédit")],
+    [(150, "SOLDE CREDITEUR AU 31/01/2024"), (-560, "1 000,00")],
+    [(50, "02/02"), (100, "02/02"), (150, "VIR SALAIRE"), (-560, "2 000,00")],
+    [(50, "05/02"), (100, "06/02"), (150, "PRLV ENERGIE"), (-470, "50,10")],
+    [(50, "07/02"), (100, "07/02"), (150, "CARTE 06/02 BOULANGERIE"), (-470, "4,20")],
+    [(50, "27/02"), (100, "27/02"), (150, "LOYER"), (-470, "1 200,00")],
+    [(150, "TOTAL DES OPERATIONS"), (-470, "1 254,30"), (-560, "2 000,00")],
+    [(150, "SOLDE CREDITEUR AU 29/02/2024"), (-560, "1 745,70")],
+]  # fmt: skip
+_CARD: Cells = [(50, "Trans Date"), (110, "Post Date"), (170, "Description"), (-560, "Amount")]
+OWED: list[str | Cells] = [
+    "Capital Card", "Billing period: Dec 12, 2023 - Jan 11, 2024", labelled("Previous Balance", "$500.00"),
+    labelled("Payments and Credits", "- $300.00"), labelled("Purchases", "+ $120.00"), labelled("Fees Charged", "+ $0.00"),
+    labelled("Interest Charged", "+ $5.00"), labelled("New Balance", "= $325.00"), "",
+    "Payments, Credits and Adjustments", _CARD,
+    [(50, "Jan 2"), (110, "Jan 3"), (170, "PAYMENT THANK YOU"), (-560, "- $300.00")], "", "Transactions", _CARD,
+    [(50, "Dec 14"), (110, "Dec 15"), (170, "BOOKSTORE"), (-560, "$20.00")],
+    [(50, "Dec 30"), (110, "Dec 31"), (170, "HOTEL"), (-560, "$100.00")],
+    [(50, "Jan 11"), (110, "Jan 11"), (170, "INTEREST CHARGE"), (-560, "$5.00")],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "dates", "amounts", "checks"),
+    [
+        (SUMMARY_IN_PARTS, "2023-10-06 2023-10-09 2023-10-12 2023-10-30", "2500.00 -50.25 -100.00 -600.00", 4),
+        (
+            DAILY_BALANCES,
+            "2024-03-04 2024-03-18 2024-03-05 2024-03-09 2024-03-20 2024-03-11 2024-03-29",
+            "1000.00 200.00 -100.00 -150.00 -50.00 -75.00 -12.00",
+            5,
+        ),
+        (BALANCES_AS_ROWS, "2024-01-02 2024-01-02 2024-01-15", "-20.50 -100.00 500.00", 5),
+        (DEBIT_IN_LETTERS, "2024-02-01 2024-02-05 2024-02-28", "2000.00 -50.10 -700.00", 1),
+        (TOTALS_BELOW_COLUMNS, "2024-02-02 2024-02-05 2024-02-07 2024-02-27", "2000.00 -50.10 -4.20 -1200.00", 3),
+        (OWED, "2024-01-02 2023-12-14 2023-12-30 2024-01-11", "300.00 -20.00 -100.00 -5.00", 3),
+    ],
+    ids=["summary in parts", "daily balances", "balances as rows", "debit in letters", "totals below columns", "owed"],
+)
+def test_rows_are_read_and_sums_are_met(
+    lines: list[str | Cells], dates: str, amounts: str, checks: int, tmp_path: Path
+) -> None:
+    made = drawn(tmp_path, lines)
+    assert [one.date for one in made.statement.transactions] == dates.split()
+    assert [str(one.amount) for one in made.statement.transactions] == amounts.split()
+    assert [one.message for one in made.reconciliation.checks if not one.is_met] == []
+    assert len(made.reconciliation.checks) == checks
+    assert made.statement.outside == ()
+
+
+def test_without_a_header_and_without_sums(tmp_path: Path) -> None:
+    rows = (
+        ("01", "DEPOSIT", "500.00"),
+        ("03", "SHOP", "-1,020.00"),
+        ("09", "CAFE", "-4.50"),
+        ("28", "PAY", "1,500.00"),
+    )
+    lines: list[str | Cells] = [[(50, f"2024-05-{day}"), (130, text), (420, amount)] for day, text, amount in rows]
+    made = drawn(tmp_path, ["Some Community Bank", "", *lines, "", "Thank you for banking with us."])
+    assert [str(one.amount) for one in made.statement.transactions] == ["500.00", "-1020.00", "-4.50", "1500.00"]
+    assert made.reconciliation.checks == ()
+    assert not made.reconciliation.is_met  # nothing speaks for it

@@ -1,0 +1,130 @@
+"""Templates as files: written and read again, and faults that name their line."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalkit.errors import UsageError
+from evalkit.statements.template import Identity, StatementTemplate, Status, read_template, write_template
+
+TEXT = """\
+template_id = "example"
+version = 2
+status = "draft"
+identity = { bank = "Example Bank" }
+
+[[region]]
+pages = "first"
+box = [0.05, 0.30, 0.95, 0.90]
+
+[[region]]
+pages = "later"
+box = [0.05, 0.10, 0.95, 0.90]
+
+[[column]]
+name = "date"
+x = [0.05, 0.15]
+title = "Date"
+
+[[column]]
+name = "amount"
+x = [0.80, 0.95]
+
+[dates]
+formats = ["%m/%d"]
+period = ["statement period"]
+
+[amounts]
+decimal = "."
+
+[[rows.section]]
+heading = "deposits"
+direction = "deposit"
+
+[[reconciliation.total]]
+label = "total deposits"
+of = "deposits"
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "says"),
+    [
+        ("box = [0.05, 0.10, 0.95, 0.90]", "box = [0.05, 0.10, 0.95, 1.90]", 12, "x0, y0, x1, y1 from 0 to 1"),
+        ("box = [0.05, 0.10, 0.95, 0.90]", "box = [0.95, 0.10, 0.05, 0.90]", 12, "x0 below x1"),
+        ("x = [0.80, 0.95]", "x = [0.95, 0.80]", 21, "from x0 to a greater x1"),
+        ('name = "date"', 'name = "day"', 15, "name"),
+        ('formats = ["%m/%d"]', 'formats = ["%m/%m"]', 24, "not a format"),
+        ('period = ["statement period"]', 'period = ["("]', 25, "not a regular expression"),
+        ('period = ["statement period"]', 'period = [".*"]', 25, "matches every line"),
+        ('decimal = "."', 'decimal = ";"', 28, "decimal"),
+        ('decimal = "."', 'decimal = "."\nfoo = 1', 29, "Extra inputs"),
+        ('decimal = "."', 'deposit = ["minus"]', 27, "cannot mean a deposit and a withdrawal"),
+        ('direction = "deposit"', 'direction = "in"', 32, "direction"),
+        ('of = "deposits"', 'of = "fees"', 36, "of"),
+        ("version = 2", "version = 0", 2, "version"),
+        ('status = "draft"', 'status = "ready"', 3, "status"),
+        ("version = 2", "version = = 2", 2, "line 2"),
+    ],
+)
+def test_a_fault_names_its_line(right: str, wrong: str, line: int, says: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        read_template(TEXT.replace(right, wrong), "bank.toml")
+    assert "bank.toml" in raised.value.message
+    assert f"line {line}" in raised.value.message
+    assert says in raised.value.message
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ('name = "amount"', 'name = "balance"', "needs a column date, and amount or debit and credit"),
+        ('name = "amount"', 'name = "date"', "are there twice"),
+        ("[dates]", '[[column]]\nname = "debit"\nx = [0.6, 0.7]\n[dates]', "amount stands for debit and credit"),
+    ],
+)
+def test_columns_make_a_row(right: str, wrong: str, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        read_template(TEXT.replace(right, wrong), "bank.toml")
+
+
+def test_a_template_is_written_and_read_again() -> None:
+    read = read_template(TEXT, "bank.toml")
+    assert read.status is Status.DRAFT
+    assert read_template(write_template(read), "again.toml") == read
+
+
+@given(st.text(min_size=1), st.text())
+def test_any_name_survives_the_file(bank: str, sign: str) -> None:
+    read = read_template(TEXT, "bank.toml")
+    named = read.model_copy(update={"identity": Identity(bank=bank, statement=sign, signs=(sign, bank))})
+    assert read_template(write_template(named), "again.toml") == named
+
+
+@pytest.mark.parametrize(
+    ("kinds", "page", "pages", "found"),
+    [
+        (("any",), 1, 1, "any"),
+        (("first", "any"), 1, 1, "first"),
+        (("first", "any"), 2, 3, "any"),
+        (("first", "last", "any"), 1, 1, "first"),
+        (("last", "any"), 1, 1, "last"),
+        (("first", "later"), 1, 3, "first"),
+        (("first", "later"), 2, 3, "later"),
+        (("first", "later"), 3, 3, "later"),
+        (("middle", "last", "later"), 2, 3, "middle"),
+        (("middle", "last", "later"), 3, 3, "last"),
+        (("middle", "last"), 1, 3, None),
+        (("first",), 2, 2, None),
+    ],
+)
+def test_each_page_takes_the_regions_of_its_kind(
+    kinds: tuple[str, ...], page: int, pages: int, found: str | None
+) -> None:
+    tops = {"first": 0.1, "middle": 0.2, "last": 0.3, "later": 0.4, "any": 0.5}
+    base = read_template(TEXT, "bank.toml").model_dump(mode="json", by_alias=True)
+    base["region"] = [{"pages": kind, "box": [0, tops[kind], 1, 1]} for kind in kinds]
+    boxes = StatementTemplate.model_validate(base).boxes(page, pages)
+    assert boxes == (() if found is None else ((0, tops[found], 1, 1),))
