@@ -805,7 +805,8 @@ def _end(summary: Summary[Any]) -> NoReturn:
     for line in (*summary.problems, *summary.copies):
         _complain(line)
     raise typer.Exit(summary.exit_status)
-=======
+
+
 def _read_alone(pdf: Path) -> DocumentBundle:
     """One PDF, in a process of its own. DocumentError where it cannot be read."""
     from evalkit.batch.identity import stem_of
