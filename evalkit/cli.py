@@ -852,26 +852,6 @@ def _print_statement(statement: Statement, report: Reconciliation) -> None:
     )
 
 
-def _extracted_json(summary: ExtractSummary) -> dict[str, Any]:
-    return {
-        "documents": [
-            {
-                "doc_id": document.doc_id,
-                "pdf_filename": document.pdf_filename,
-                "extractions": [one.model_dump(mode="json") for one in document.extractions],
-                "resumed": document.resumed,
-                "error": document.error,
-            }
-            for document in summary.documents
-        ],
-        "problems": list(summary.problems),
-        "copies": list(summary.copies),
-        "output": summary.output,
-        "seconds": summary.seconds,
-        "by_agent": {agent: vars(usage) for agent, usage in summary.by_agent.items()},
-    }
-
-
 def _print_extracted(summary: ExtractSummary) -> None:
     rows = [
         [
