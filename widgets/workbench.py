@@ -367,14 +367,19 @@ class Workbench:
 
     def _select(self, issue_id: str) -> None:
         if isinstance(self.case, FieldCase):
-            self._turn(self.case.place(issue_id).page, issue_id)
-            return
-        context = self.case.context(issue_id)
-        page = context.page_found or context.issue.page or (context.segment.start_page if context.segment else 1)
-        self._turn(min(max(page, 1), self.case.packet.total_pages), issue_id)
+            page = self.case.place(issue_id).page
+        else:
+            context = self.case.context(issue_id)
+            page = context.page_found or context.issue.page or (context.segment.start_page if context.segment else 1)
+            page = min(max(page, 1), self.case.packet.total_pages)
+        self._turn(page, issue_id)
+        self.draft_is(self.draft)
 
     def turn(self, message: Message) -> None:
-        """Another page; the selected issue stays selected."""
+        """Another page; the selected issue stays selected.
+
+        It is kept on disk when it was painted: who leafs on must not wait for the disk.
+        """
         page = int(message["page"])
         if 1 <= page <= self.case.packet.total_pages:
             self._turn(page, self._item_panel.selected or None, cached=bool(message.get("cached")))
@@ -397,10 +402,8 @@ class Workbench:
         if self._pictures is not None:
             self._page.turn(page, self._pictures.page, marks, issue_id, cached=cached)
         self._editor.page = page
-        # Kept on disk when the page was painted: who leafs on must not wait for the disk.
         self._draft = self.draft.model_copy(update={"page": page, "issue_id": self._item_panel.selected or None})
         self._is_turned = True
-        self._refresh()
 
     def show_evidence(self, message: Message) -> None:
         """A quote of the agent's claims: lit where it really stands."""
@@ -409,6 +412,7 @@ class Workbench:
         target = place.page or page
         if 1 <= target <= self.case.packet.total_pages:
             self._show_page(target, marks_of(place.boxes, style_of(place.verdict)), "", cached=False)
+            self.draft_is(self.draft)
         if place.page is None:
             self.tell("This quote does not stand anywhere in the document.")
 
