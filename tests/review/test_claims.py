@@ -400,7 +400,7 @@ def test_a_draft_outlives_its_writer_killed_in_the_next_moment(case: str, desk: 
 
 def test_the_database_syncs_every_write(tmp_path: Path) -> None:
     index = Index(tmp_path)
-    with index.claims._engine.connect() as connection:
+    with index.claims._database._engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() >= 5000
@@ -409,7 +409,7 @@ def test_the_database_syncs_every_write(tmp_path: Path) -> None:
 
 def test_what_a_patients_draft_says_is_in_no_error(tmp_path: Path) -> None:
     index = Index(tmp_path)
-    with index.claims._engine.begin() as connection:
+    with index.claims._database._engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE drafts")
     draft = StoredDraft("a", "dr_lee", "tab", "0" * 64, json.dumps({"notes": "John Doe"}), SINCE)
     with pytest.raises(EvalkitError) as refused:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from review.racing import together
 
-from evalkit import store
 from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused
@@ -39,6 +38,7 @@ from evalkit.review.ground_truth import newest_revision, read_review
 from evalkit.review.packet import read_packet
 from evalkit.review.queue import QueueView
 from evalkit.store import Files
+from evalkit.store.database import Database
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 BASE, SECOND, ADJUDICATION = "doc2_6", "doc2_6.second", "doc2_6.adjudication"
@@ -575,12 +575,12 @@ def run_until(call: Callable[[], Any], patched: pytest.MonkeyPatch, last: int | 
 
         return noted_change
 
-    def transaction(engine: Any) -> Any:
+    def transaction(database: Database) -> Any:
         noted("database")
-        return begun(engine)
+        return begun(database)
 
-    begun = store._transaction
-    patched.setattr(store, "_transaction", transaction)
+    begun = Database.transaction
+    patched.setattr(Database, "transaction", transaction)
     for name in ("write", "create", "remove"):
         patched.setattr(Files, name, noting(getattr(Files, name)))
     call()

@@ -1,0 +1,72 @@
+"""output/: what machines and people said is in files; the database only indexes them and coordinates people.
+
+:class:`Files` writes JSON atomically and creates reviews exclusively. :class:`Index` holds the tables of documents, cases
+and closed cases, which can always be rebuilt from the files, and four that cannot and that a rebuild leaves alone:
+:class:`Claims`, who has which case open, :class:`Drafts`, what somebody has not submitted yet, :class:`Deferrals`, what
+somebody has put off and why, and :class:`Calls`, what language models answered.
+"""
+
+from evalkit.store.calls import Call
+from evalkit.store.canonical import canonical, digest, shaped
+from evalkit.store.case_list import Moments
+from evalkit.store.claims import Claim
+from evalkit.store.deferrals import Deferral
+from evalkit.store.drafts import StoredDraft
+from evalkit.store.files import Files
+from evalkit.store.index import CASE_COLUMNS, Index
+from evalkit.store.names import (
+    DRAWS,
+    EXTRACTIONS,
+    GROUND_TRUTH,
+    PACKETS,
+    PRODUCTION,
+    RESULTS,
+    REVIEWS,
+    SEEDED,
+    TEMPLATE_REVIEWS,
+    TEMPLATES,
+    bundle_name,
+    cycle_name,
+    draw_name,
+    extraction_name,
+    ground_truth_name,
+    packet_name,
+    result_name,
+    review_name,
+    seeded_name,
+    template_name,
+)
+
+__all__ = [
+    "CASE_COLUMNS",
+    "DRAWS",
+    "EXTRACTIONS",
+    "GROUND_TRUTH",
+    "PACKETS",
+    "PRODUCTION",
+    "RESULTS",
+    "REVIEWS",
+    "SEEDED",
+    "TEMPLATES",
+    "TEMPLATE_REVIEWS",
+    "Call",
+    "Claim",
+    "Deferral",
+    "Files",
+    "Index",
+    "Moments",
+    "StoredDraft",
+    "bundle_name",
+    "canonical",
+    "cycle_name",
+    "digest",
+    "draw_name",
+    "extraction_name",
+    "ground_truth_name",
+    "packet_name",
+    "result_name",
+    "review_name",
+    "seeded_name",
+    "shaped",
+    "template_name",
+]

@@ -1,0 +1,190 @@
+"""The queue of cases, read a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from evalkit.store import tables
+from evalkit.store.database import Database, folded
+
+_FINISHED = 2  # of ``standing``
+
+WORST_FIRST = (*(tables.cases.c[name].desc() for name in ("blocker", "major", "minor")), tables.cases.c.case_id)
+_FILE_NAME = sa.func.folded(tables.cases.c.pdf_filename)
+_ORDERS: dict[str, tuple[sa.ColumnElement[Any], ...]] = {
+    "worst": WORST_FIRST,
+    "oldest": (tables.cases.c.created_at.asc().nulls_last(), *WORST_FIRST),
+    "newest": (tables.cases.c.created_at.desc().nulls_last(), *WORST_FIRST),
+    "name": (_FILE_NAME, *WORST_FIRST),
+    "pages": (tables.cases.c.pages, *WORST_FIRST),
+}
+
+
+@dataclass(frozen=True)
+class Moments:
+    """The present, as a queue sees it (ISO 8601, UTC)."""
+
+    now: str
+    day_ago: str
+    week_ago: str
+
+
+class CaseList:
+    """The queue of cases, read a page at a time. Which statuses are listed is the caller's choice."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def by_status(self) -> dict[str, int]:
+        """How many cases there are of each review status."""
+        status = tables.cases.c.review_status
+        with self._database.transaction() as connection:
+            found = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
+        return {row[0]: row[1] for row in found}
+
+    def groups(
+        self, at: Moments, *, is_finished_shown: bool, search: str = "", reader: str | None = None
+    ) -> list[dict[str, Any]]:
+        """How many cases (``count``) there are of each combination of ``severity`` (of the worst open issue, or none),
+        ``dominant_type`` (or ``cannot tell``), ``agents`` (joined by commas), ``review_reason``, ``source``, ``kind``
+        and ``age`` (day, week, older). What a blind case must not tell yet is empty. A combination comes more than once
+        where some of its cases wait and others do not.
+
+        ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
+        ``reader`` must not read yet, because a seeded case about the same document may come to them, is left out.
+        """
+        facets = [tables.cases.c[column].label(name) for name, column in tables.FACETS.items()]
+        ages = _ages(at)
+        query = (
+            sa.select(*facets, *(sa.func.count().filter(age) for age in ages.values()))
+            .where(*_listed(is_finished_shown, search, reader))
+            .group_by(tables.cases.c.standing, *(tables.cases.c[column] for column in tables.FACETS.values()))
+        )
+        with self._database.transaction() as connection:
+            return [
+                {**dict(zip(tables.FACETS, row, strict=False)), "age": age, "count": count}
+                for row in connection.execute(query)
+                for age, count in zip(ages, row[len(tables.FACETS) :], strict=True)
+                if count
+            ]
+
+    def page(
+        self,
+        at: Moments,
+        *,
+        is_finished_shown: bool,
+        search: str = "",
+        reader: str | None = None,
+        facets: Mapping[str, str],
+        order: str,
+        limit: int,
+        offset: int,
+    ) -> list[dict[str, Any]]:
+        """Some of the cases, by column name, each with the facets, ``holder``, ``session`` and ``since`` of its claim,
+        and with who put it off (``deferred_by``) and why (``deferred_because``).
+
+        ``facets`` are values by the names of ``groups``; of ``agents`` it names one. ``order`` is ``worst``,
+        ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after those that wait,
+        and completed ones last.
+        """
+        claim = tables.claims.c
+        plain = [
+            column for column in tables.cases.columns if column.computed is None and column.name not in tables.FACETS
+        ]
+        query = (
+            sa.select(
+                *plain,
+                *(tables.cases.c[column].label(name) for name, column in tables.FACETS.items()),
+                tables.cases.c.is_hidden,
+                claim.reviewer.label("holder"),
+                claim.session,
+                claim.since,
+                tables.deferrals.c.reviewer.label("deferred_by"),
+                tables.deferrals.c.reason.label("deferred_because"),
+            )
+            .outerjoin(tables.claims, sa.and_(claim.case_id == tables.cases.c.case_id, claim.expires_at > at.now))
+            .outerjoin(tables.deferrals, tables.deferrals.c.case_id == tables.cases.c.case_id)
+            .where(*_listed(is_finished_shown, search, reader), *(_has(*facet, at) for facet in facets.items()))
+            .order_by(tables.cases.c.standing, *_ORDERS[order])
+            .limit(limit)
+            .offset(offset)
+        )
+        with self._database.transaction() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def worst(self, *, kinds: Sequence[str], barred: str, reasons: Sequence[str] | None = None) -> str | None:
+        """The worst case of these kinds, and reasons if any are named, that waits and that ``barred`` may do."""
+        row = tables.cases.c
+        query = (
+            sa.select(row.case_id)
+            .where(row.review_status == "pending", row.kind.in_(kinds), sa.not_(_names(row.barred, barred)))
+            .order_by(*WORST_FIRST)
+            .limit(1)
+        )
+        if reasons is not None:
+            query = query.where(row.review_reason.in_(reasons))
+        with self._database.transaction() as connection:
+            return connection.execute(query).scalar()
+
+    def contradicting_claims(self, now: str) -> list[str]:
+        """The cases that say ``in_review`` without a claim that lives at ``now``, or wait although there is one."""
+        status = tables.cases.c.review_status
+        live = sa.select(tables.claims.c.case_id).where(tables.claims.c.expires_at > now)
+        left = sa.select(tables.cases.c.case_id).where(status == "in_review", tables.cases.c.case_id.not_in(live))
+        hidden = sa.select(tables.cases.c.case_id).where(
+            status.in_(("pending", "deferred")), tables.cases.c.case_id.in_(live)
+        )
+        with self._database.transaction() as connection:
+            return list(connection.execute(left.union(hidden)).scalars())
+
+    def unknown(self, limit: int) -> list[str]:
+        """The worst of the open cases whose row an older evalkit wrote, without half of what it holds now."""
+        query = (
+            sa.select(tables.cases.c.case_id)
+            .where(tables.cases.c.created_at.is_(None), tables.cases.c.review_status != "completed")
+            .order_by(*WORST_FIRST)
+            .limit(limit)
+        )
+        with self._database.transaction() as connection:
+            return list(connection.execute(query).scalars())
+
+
+def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterator[sa.ColumnElement[bool]]:
+    yield tables.cases.c.standing <= (_FINISHED if is_finished_shown else _FINISHED - 1)
+    if reader is not None and is_finished_shown:
+        seeded = tables.cases.alias("seeded").c
+        waits = sa.and_(seeded.shows != "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
+        answers = sa.select(seeded.shows).where(waits)
+        yield sa.or_(tables.cases.c.review_status != "completed", tables.cases.c.doc_id.not_in(answers))
+    if search:
+        wanted = folded(search)
+        yield sa.or_(
+            *(sa.func.instr(text, wanted) > 0 for text in (_FILE_NAME, sa.func.folded(tables.cases.c.case_id)))
+        )
+
+
+def _ages(at: Moments) -> dict[str, sa.ColumnElement[bool]]:
+    """What it means to be of each age. Cases are counted by these: to group by an age would sort them all."""
+    made = tables.cases.c.created_at
+    return {
+        "": made.is_(None),
+        "day": made >= at.day_ago,
+        "week": sa.and_(made >= at.week_ago, made < at.day_ago),
+        "older": made < at.week_ago,
+    }
+
+
+def _has(facet: str, value: str, at: Moments) -> sa.ColumnElement[bool]:
+    if facet == "age":
+        return _ages(at)[value]
+    column = tables.cases.c[tables.FACETS[facet]]
+    return _names(column, value) if facet == "agents" else column == value
+
+
+def _names(joined: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
+    """Whether the name is one of those that are joined by commas."""
+    return sa.func.instr("," + joined + ",", f",{name},") > 0

@@ -1,0 +1,73 @@
+"""Claims: who has which case open."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+
+from evalkit.store import tables
+from evalkit.store.database import Database
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Who has a case open: one reviewer in one browser tab."""
+
+    case_id: str
+    reviewer: str
+    session: str
+    """The tab's id; it survives a reload of the tab."""
+    since: str
+    expires_at: str
+    """From this moment on anybody may take the case."""
+
+
+class Claims:
+    """Who has which case open. At most one claim per case lives; one whose time is up counts for nothing."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def take(self, wanted: Claim, *, now: str, take_over: bool = False) -> Claim:
+        """The claim on the case that stands afterwards: the wanted one, unless another's lives.
+
+        One statement compares and takes, so of several threads or processes exactly one gets a free case. Its own tab
+        renews a claim, which keeps its ``since``; ``take_over`` takes it from whoever has it.
+        """
+        row = tables.claims.c
+        is_live = row.expires_at > now
+        is_own = sa.and_(row.reviewer == wanted.reviewer, row.session == wanted.session)
+        since = sa.case((sa.and_(is_own, is_live), row.since), else_=wanted.since)
+        taking = insert(tables.claims).values(**asdict(wanted))
+        taken = taking.on_conflict_do_update(
+            index_elements=[row.case_id],
+            set_={**asdict(wanted), "since": since},
+            where=sa.true() if take_over else sa.or_(is_own, sa.not_(is_live)),
+        ).returning(tables.claims)
+        with self._database.transaction() as connection:
+            # Where the statement took nothing, the transaction still holds the writer's lock: the other stays.
+            found = (
+                connection.execute(taken).mappings().first()
+                or connection.execute(sa.select(tables.claims).where(row.case_id == wanted.case_id)).mappings().one()
+            )
+            return Claim(**found)
+
+    def live(self, now: str, case_id: str | None = None) -> dict[str, Claim]:
+        """The claims that live, by case_id; of one case, if it is named."""
+        query = sa.select(tables.claims).where(tables.claims.c.expires_at > now)
+        if case_id is not None:
+            query = query.where(tables.claims.c.case_id == case_id)
+        with self._database.transaction() as connection:
+            return {row["case_id"]: Claim(**row) for row in connection.execute(query).mappings()}
+
+    def drop(self, case_id: str, *, reviewer: str | None = None, session: str | None = None) -> bool:
+        """End the claim on a case, if it is this reviewer's or tab's where one is named; whether there was one."""
+        query = sa.delete(tables.claims).where(tables.claims.c.case_id == case_id)
+        if reviewer is not None:
+            query = query.where(tables.claims.c.reviewer == reviewer)
+        if session is not None:
+            query = query.where(tables.claims.c.session == session)
+        with self._database.transaction() as connection:
+            return connection.execute(query).rowcount > 0

@@ -1,0 +1,52 @@
+"""Deferrals: what somebody has put off and why."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+
+from evalkit.store import tables
+from evalkit.store.database import Database, replace
+
+
+@dataclass(frozen=True)
+class Deferral:
+    """Who has put off a case, and why."""
+
+    case_id: str
+    reviewer: str
+    reason: str
+    """The reviewer's words, for whoever takes the case next."""
+    deferred_at: str
+
+
+class Deferrals:
+    """Cases that somebody has put off. A deferral outlives claims; it ends with the case's next review."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, deferral: Deferral) -> None:
+        """Insert or replace a case's deferral."""
+        with self._database.transaction() as connection:
+            replace(connection, tables.deferrals, asdict(deferral))
+
+    def of(self, case_id: str) -> Deferral | None:
+        """The deferral of a case, if it was put off."""
+        query = sa.select(tables.deferrals).where(tables.deferrals.c.case_id == case_id)
+        with self._database.transaction() as connection:
+            found = connection.execute(query).mappings().first()
+        return None if found is None else Deferral(**found)
+
+    def all(self) -> dict[str, Deferral]:
+        """All deferrals, by case_id."""
+        with self._database.transaction() as connection:
+            return {
+                row["case_id"]: Deferral(**row) for row in connection.execute(sa.select(tables.deferrals)).mappings()
+            }
+
+    def drop(self, case_id: str) -> None:
+        """End the deferral of a case, if there is one."""
+        with self._database.transaction() as connection:
+            connection.execute(sa.delete(tables.deferrals).where(tables.deferrals.c.case_id == case_id))

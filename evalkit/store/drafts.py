@@ -1,0 +1,62 @@
+"""Drafts: what somebody has not submitted yet."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+
+from evalkit.store import tables
+from evalkit.store.database import Database
+
+
+@dataclass(frozen=True)
+class StoredDraft:
+    """What a reviewer has said about a case in one tab and not submitted yet."""
+
+    case_id: str
+    reviewer: str
+    session: str
+    packet_sha256: str
+    """The packet that was on the screen."""
+    draft: str
+    """JSON. It is about a patient."""
+    saved_at: str
+
+
+class Drafts:
+    """Unsubmitted work. On disk before ``put`` returns; it needs no claim and outlives one."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def put(self, draft: StoredDraft) -> None:
+        """Insert or replace the draft of that case, reviewer and tab."""
+        putting = insert(tables.drafts).values(**asdict(draft))
+        keys = [column.name for column in tables.drafts.primary_key.columns]
+        with self._database.transaction() as connection:
+            connection.execute(putting.on_conflict_do_update(index_elements=keys, set_=asdict(draft)))
+
+    def newest(self, case_id: str, reviewer: str, session: str) -> StoredDraft | None:
+        """The reviewer's newest draft of the case from any tab; of equally new ones that of ``session``."""
+        row = tables.drafts.c
+        query = (
+            sa.select(tables.drafts)
+            .where(row.case_id == case_id, row.reviewer == reviewer)
+            .order_by(row.saved_at.desc(), sa.desc(row.session == session), row.session)
+        )
+        with self._database.transaction() as connection:
+            found = connection.execute(query).mappings().first()
+        return None if found is None else StoredDraft(**found)
+
+    def drop(self, case_id: str, reviewer: str, session: str, *, until: str) -> None:
+        """Remove the tab's draft of the case, and those of the reviewer's other tabs saved up to ``until``."""
+        row = tables.drafts.c
+        query = sa.delete(tables.drafts).where(
+            row.case_id == case_id,
+            row.reviewer == reviewer,
+            sa.or_(row.session == session, row.saved_at <= until),
+        )
+        with self._database.transaction() as connection:
+            connection.execute(query)

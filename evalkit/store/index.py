@@ -1,0 +1,132 @@
+"""Index: which documents and cases there are, and who closed them. It can always be rebuilt from the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.sqlite import insert
+
+from evalkit.store import tables
+from evalkit.store.calls import Calls
+from evalkit.store.case_list import WORST_FIRST, CaseList
+from evalkit.store.claims import Claims
+from evalkit.store.database import Database, replace
+from evalkit.store.deferrals import Deferrals
+from evalkit.store.drafts import Drafts
+
+#: What is said of a case in a table, in the order in which people read it; the index knows more, for ``CaseList``.
+CASE_COLUMNS = (
+    *("case_id", "doc_id", "kind", "pdf_filename", "pages", "blocker", "major", "minor"),
+    *("decision_reason", "review_reason", "review_status"),
+)
+
+
+class Index:
+    """``evalkit.sqlite``: which documents and cases there are. Rows are plain dicts by column name."""
+
+    def __init__(self, root: Path | str) -> None:
+        self._database = Database(root)
+        self.case_list = CaseList(self._database)
+        self.claims = Claims(self._database)
+        self.drafts = Drafts(self._database)
+        self.deferrals = Deferrals(self._database)
+        self.calls = Calls(self._database)
+
+    def close(self) -> None:
+        """Give the database file back."""
+        self._database.close()
+
+    def together(self) -> AbstractContextManager[None]:
+        """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""
+        return self._database.together()
+
+    def documents(self) -> list[dict[str, Any]]:
+        """All documents, sorted by doc_id."""
+        return self._rows(sa.select(tables.documents).order_by(tables.documents.c.doc_id))
+
+    def cases(self, *statuses: str) -> list[dict[str, Any]]:
+        """The cases of these review statuses (all, where none is named), strictly worst first: ``CASE_COLUMNS``."""
+        query = sa.select(*(tables.cases.c[name] for name in CASE_COLUMNS)).order_by(*WORST_FIRST)
+        return self._rows(query.where(tables.cases.c.review_status.in_(statuses)) if statuses else query)
+
+    def put_document(self, row: dict[str, Any]) -> None:
+        """Insert or replace a document's row; an older document from the same path is marked replaced."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                sa.update(tables.documents)
+                .where(tables.documents.c.file_path == row["file_path"], tables.documents.c.doc_id != row["doc_id"])
+                .values(replaced=True)
+            )
+            replace(connection, tables.documents, row)
+
+    def put_case(self, row: dict[str, Any]) -> None:
+        """Insert a case's row, or change what is named of it."""
+        putting = (
+            insert(tables.cases).values(**row).on_conflict_do_update(index_elements=[tables.cases.c.case_id], set_=row)
+        )
+        with self._database.transaction() as connection:
+            connection.execute(putting)
+
+    def set_status(self, case_id: str, status: str) -> None:
+        """Change a case's ``review_status``, and nothing else of its row."""
+        with self._database.transaction() as connection:
+            connection.execute(
+                sa.update(tables.cases).where(tables.cases.c.case_id == case_id).values(review_status=status)
+            )
+
+    def drop_case(self, case_id: str) -> None:
+        """Forget a case that was withdrawn, and that it was put off."""
+        with self._database.transaction() as connection:
+            connection.execute(sa.delete(tables.cases).where(tables.cases.c.case_id == case_id))
+            connection.execute(sa.delete(tables.deferrals).where(tables.deferrals.c.case_id == case_id))
+
+    def put_closing(self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None) -> None:
+        """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
+        row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
+        with self._database.transaction() as connection:
+            replace(connection, tables.closings, row)
+
+    def drop_closing(self, case_id: str) -> None:
+        """Forget that a case was closed: it was reopened."""
+        with self._database.transaction() as connection:
+            connection.execute(sa.delete(tables.closings).where(tables.closings.c.case_id == case_id))
+
+    def closed(self, *, since: str = "", reviewer: str | None = None) -> int:
+        """How many cases are closed, at or after ``since``, by ``reviewer`` if one is named."""
+        query = sa.select(sa.func.count()).select_from(tables.closings).where(tables.closings.c.closed_at >= since)
+        if reviewer is not None:
+            query = query.where(tables.closings.c.reviewer == reviewer)
+        with self._database.transaction() as connection:
+            return connection.execute(query).scalar_one()
+
+    def seconds_active(self, reviewer: str, *, since: str = "") -> list[float]:
+        """How long each case took that the reviewer closed at or after ``since``, as far as it was measured."""
+        row = tables.closings.c
+        query = sa.select(row.seconds_active).where(
+            row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
+        )
+        with self._database.transaction() as connection:
+            return list(connection.execute(query).scalars())
+
+    def rebuild(
+        self,
+        documents: Sequence[dict[str, Any]],
+        cases: Sequence[dict[str, Any]],
+        closings: Sequence[dict[str, Any]] | None = None,
+    ) -> None:
+        """Replace all rows at once, those of closed cases only if they are given; other tables are left alone."""
+        with self._database.transaction() as connection:
+            for table, rows in ((tables.documents, documents), (tables.cases, cases), (tables.closings, closings)):
+                if rows is None:
+                    continue
+                connection.execute(sa.delete(table))
+                for row in rows:
+                    connection.execute(sa.insert(table).values(**row))
+
+    def _rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
+        with self._database.transaction() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]

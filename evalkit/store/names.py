@@ -1,0 +1,72 @@
+"""Where everything lies in the output folder, and which names may be written there."""
+
+from __future__ import annotations
+
+import re
+
+BUNDLES = "document_bundles"
+RESULTS = "results"
+PACKETS = "sme_packets"
+REVIEWS = "reviews"
+GROUND_TRUTH = "ground_truth"
+EXTRACTIONS = "extractions"
+SEEDED = "seeded"
+DRAWS = "draws"
+TEMPLATES = "templates"
+TEMPLATE_REVIEWS = "template_reviews"
+PRODUCTION = "production.json"
+
+#: What is written before it has its name.
+SCRATCH = ".tmp"
+LOCK = ".lock"
+PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+
+
+def bundle_name(doc_id: str) -> str:
+    """Where a document's bundle lies."""
+    return f"{BUNDLES}/{doc_id}.json"
+
+
+def result_name(doc_id: str) -> str:
+    """Where a document's result lies."""
+    return f"{RESULTS}/{doc_id}.json"
+
+
+def extraction_name(doc_id: str) -> str:
+    """Where the fields of a document's reports and forms lie."""
+    return f"{EXTRACTIONS}/{doc_id}.json"
+
+
+def packet_name(case_id: str) -> str:
+    """Where a case's packet lies."""
+    return f"{PACKETS}/sme_packet_{case_id}.json"
+
+
+def review_name(case_id: str, revision: int) -> str:
+    """Where a case's review of that number lies."""
+    return f"{REVIEWS}/{case_id}/{revision:04d}.json"
+
+
+def ground_truth_name(case_id: str) -> str:
+    """Where a case's ground truth lies."""
+    return f"{GROUND_TRUTH}/gt_{case_id}.json"
+
+
+def seeded_name(case_id: str) -> str:
+    """Where it stands what was planted in a seeded case."""
+    return f"{SEEDED}/{case_id}.json"
+
+
+def draw_name(number: int) -> str:
+    """Where the draw of that number lies."""
+    return f"{DRAWS}/{number:04d}.json"
+
+
+def template_name(template_id: str) -> str:
+    """Where a statement template lies."""
+    return f"{TEMPLATES}/{template_id}.toml"
+
+
+def cycle_name(template_id: str, number: int) -> str:
+    """Where the review of a template's attempt of that number lies."""
+    return f"{TEMPLATE_REVIEWS}/{template_id}/cycle_{number}.json"
