@@ -172,6 +172,8 @@ class Rows(_Data):
     """``below``: lines without date and amount belong to the transaction above."""
     gap: float = Field(2.2, gt=0, le=20)
     """A continuation's line stands at most so many heights of a word below the one before, middle to middle."""
+    joint: str = Field(" ", max_length=3)
+    """What is put between the lines of a description: nothing where a bank parts words at a line's end."""
     date_once: bool = False
     """A date counts for all rows below it until the next one."""
     order: Literal["oldest_first", "newest_first"] = "oldest_first"
