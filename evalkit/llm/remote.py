@@ -225,9 +225,7 @@ class _Asked(Generic[A]):
         """The call to send, where the question may take so long."""
         most = self.most(seconds)
         left = min(most - self.seconds, most if self.question.seconds else _ATTEMPT * most)
-        return Request(
-            self.prompt, self._schema, max(left, _SHORTEST), self.question.images, self.question.temperature
-        )
+        return Request(self.prompt, self._schema, max(left, _SHORTEST), self.question.images, self.question.temperature)
 
     def most(self, seconds: float) -> float:
         """The seconds that it may take, where questions without a limit of their own may take ``seconds``."""
