@@ -60,6 +60,21 @@ def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int) -> Image.Im
         ) from None
 
 
+def page_pngs(path: Path, pages: Iterable[int], dpi: int = 110) -> list[bytes]:
+    """The pages (from 1) as PNG, for a model that sees. DocumentError as of ``render_page``."""
+    opened = open_pdf(load(path), str(path))
+    try:
+        return [_png(drawn_page(opened, path, page, dpi)) for page in pages]
+    finally:
+        opened.document.close()
+
+
+def _png(image: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
+
+
 def light(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
     """A copy of the image with the boxes (fractions 0..1) lit: filled yellow if found, dashed outline if only near."""
     page = image.convert("RGB")

@@ -6,7 +6,7 @@ there is no opinion: the embedded review is the measured one alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -93,6 +93,12 @@ class Asked:
     def order(self) -> str:
         """Which picture is which page."""
         return ", ".join(f"page {one.page}" for one in self.pictures) or "none"
+
+    @property
+    def unseen(self) -> tuple[int, ...]:
+        """The pages of which there is no picture."""
+        seen = {one.page for one in self.pictures}
+        return tuple(page for page in range(1, len(self.reading.pages) + 1) if page not in seen)
 
     @property
     def images(self) -> tuple[bytes, ...]:
@@ -247,16 +253,17 @@ def with_opinion(
     *,
     model: str,
     pages: int,
+    unseen: Sequence[int] = (),
     carried: Sequence[TemplateIssue] = (),
     most: Mapping[Severity, int] = MOST,
 ) -> ReviewerReport:
     """A measured report with a model's issues behind the measured ones; what is measured stays.
 
     ``carried``: issues that the model told of the very same template before: asking again does not settle them.
-    ``pages``: of the statement; an issue on another page is on none.
+    ``pages``: of the statement; an issue on another page is on none. ``unseen``: those that the model was not shown.
     """
     issues = list(report.issues)
-    for one in (*carried, *(_issue(said, pages) for said in answer.issues)):
+    for one in (*carried, *(_issue(said, pages) for said in answer.issues), *_not_shown(unseen)):
         # Told again in other words, it is no further issue; told to be worse, it is.
         if not any(are_duplicates(one, known) and Rank[one.severity] <= Rank[known.severity] for known in issues):
             number = len(issues) - len(report.issues) + 1
@@ -306,6 +313,13 @@ def sample_of(statement: Statement, reconciliation: Reconciliation) -> dict[str,
 def _row(one: Transaction) -> dict[str, Any]:
     wanted = {"date", "description", "amount", "balance", "check_number", "page", "account"}
     return one.model_dump(mode="json", include=wanted, exclude_defaults=True)
+
+
+def _not_shown(pages: Sequence[int]) -> Iterator[TemplateIssue]:
+    """What a model has not seen, it has not passed."""
+    if pages:
+        said = f"{len(pages)} pages from page {pages[0]} on were not shown to the model"
+        yield TemplateIssue(issue_id="said", severity="low", category="other", message=said)
 
 
 def _issue(said: SaidIssue, pages: int) -> TemplateIssue:

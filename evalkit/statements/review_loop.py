@@ -180,7 +180,7 @@ class ReviewLoop:
         """What the reviewers were asked about; None where there was no time to read it."""
         try:
             async with asyncio.timeout(self._rules.both_seconds):
-                reading = await _aside(lambda: Reading.of(attempt.template, bundle))
+                reading = await aside(lambda: Reading.of(attempt.template, bundle))
                 prior = tuple(shown([one.issue for one in past.told], self._rules.caps))
                 about = Asked(bundle.sha256, reading, pictures, prior)
                 carried = past.said_of(attempt.template)
@@ -209,7 +209,7 @@ class ReviewLoop:
 
         try:
             async with asyncio.timeout(rules.reviewer_seconds):
-                report, answer = await asyncio.gather(_aside(measured), model.ask(question))
+                report, answer = await asyncio.gather(aside(measured), model.ask(question))
         except TimeoutError:
             attempt.fail([role], rules.reviewer_seconds)
             return
@@ -226,7 +226,13 @@ class ReviewLoop:
             return
         if model.name != EmbeddedModel.name:
             report = with_opinion(
-                report, answer.value, model=model.name, pages=len(about.reading.pages), carried=carried, most=rules.most
+                report,
+                answer.value,
+                model=model.name,
+                pages=len(about.reading.pages),
+                unseen=about.unseen,
+                carried=carried,
+                most=rules.most,
             )
         spent = {"input": answer.usage.input_tokens, "output": answer.usage.output_tokens}
         attempt.reports[role] = report.model_copy(update={"tokens_used": spent, "reviewed_at": times["ended_at"]})
@@ -334,7 +340,7 @@ class ReviewLoop:
                     pictures=pictures,
                     retry=retry,
                     seconds=self._rules.reviewer_seconds,
-                    aside=_aside,
+                    aside=aside,
                 )
                 return made.built.template, made.usage
         except StoreError:
@@ -564,7 +570,7 @@ def _recommended(reason: Reason, last: Cycle, persistent: Sequence[PersistentIss
 # Beside the event loop
 
 
-async def _aside(work: Callable[[], T]) -> T:
+async def aside(work: Callable[[], T]) -> T:
     """What ``work`` gives, in a thread of its own: one that does not end holds up nobody, not even the process's end."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
