@@ -92,7 +92,7 @@ class ArbitratorAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = ""
-    resolutions: tuple[SaidResolution, ...] = Field((), max_length=200)
+    resolutions: tuple[SaidResolution, ...] = Field(max_length=200)
     final_decision: Literal["approve", "reject"]
     recommendation: str = ""
 

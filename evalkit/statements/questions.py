@@ -62,7 +62,7 @@ class ReviewerAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     reasoning: str = ""
-    issues: tuple[SaidIssue, ...] = Field((), max_length=_MOST_ISSUES)
+    issues: tuple[SaidIssue, ...] = Field(max_length=_MOST_ISSUES)
     strengths: tuple[str, ...] = Field((), max_length=_MOST_ISSUES)
     weaknesses: tuple[str, ...] = Field((), max_length=_MOST_ISSUES)
     overall_quality_score: float = Field(1.0, ge=0, le=1)
@@ -149,7 +149,7 @@ class ReviewerQuestion(Question[ReviewerAnswer]):
 
     def offline(self) -> ReviewerAnswer:
         """No opinion beyond what is measured."""
-        return ReviewerAnswer()
+        return ReviewerAnswer(issues=())
 
 
 @dataclass(frozen=True)

@@ -141,6 +141,7 @@ class ReviewLoop:
             if decided.outcome == "retry":
                 following, usage = await self._built(attempt, decided, bundle, tuple(pictures))
                 attempt.usage.append(usage)
+                decided = decided.model_copy(update={"times": attempt.times})
                 if following is None:
                     decided = decided.model_copy(
                         update={"outcome": "escalated", "escalation_reason": "max_retries_exceeded"}
