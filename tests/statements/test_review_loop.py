@@ -53,6 +53,7 @@ BUNDLE = statement()
 SOUND = sound(BUNDLE)
 #: Its printed balance is not what its rows make: no template reads it right.
 UNSOUND = statement(closing="999.99")
+LAYOUT, SEMANTIC = "layout_geometry", "semantic_financial"
 HIGH = said(("high", "bbox_accuracy", "the last row of the table is cut off"))
 
 
@@ -212,30 +213,27 @@ def test_a_check_that_does_not_end_fails_its_reviewer_alone(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("rules", "says"),
-    [
-        (Rules(reviewer_seconds=0.4), "0.4"),
-        (Rules(both_seconds=0.4), "0.4"),
-        (Rules(cycle_seconds=0.4), "0.4"),
-    ],
+    "rules",
+    [Rules(reviewer_seconds=1.5), Rules(both_seconds=1.5), Rules(cycle_seconds=1.5)],
     ids=["reviewer", "both", "cycle"],
 )
-@pytest.mark.parametrize("hanging", ["layout_geometry", "semantic_financial"])
-def test_a_model_that_hangs_ends_within_the_budget(rules: Rules, says: str, hanging: str) -> None:
+@pytest.mark.parametrize("hanging", [LAYOUT, SEMANTIC])
+def test_a_model_that_hangs_ends_within_the_budget(rules: Rules, hanging: str) -> None:
+    """The call itself has the reviewer's seconds, which the command waits for, as it is paid."""
     with served({hanging: gemini.HANG}) as server:
         began = time.monotonic()
-        done = checked(reviewed(server, SOUND, BUNDLE, replace(rules, reviewer_seconds=min(rules.reviewer_seconds, 2))))
-        assert time.monotonic() - began < 6
+        done = checked(reviewed(server, SOUND, BUNDLE, replace(rules, reviewer_seconds=min(rules.reviewer_seconds, 3))))
+        assert time.monotonic() - began < 8
     assert reasons(done) == ("reviewer_failed", 1)
-    assert done.cycles[0].failures == {hanging: f"it took longer than {says} seconds"}
+    assert done.cycles[0].failures == {hanging: "it took longer than 1.5 seconds"}
     assert len(done.cycles[0].reports) == 1
 
 
 def test_an_arbitrator_that_hangs_ends_within_its_budget() -> None:
     with served({"layout_geometry": HIGH, "arbitrator": gemini.HANG}) as server:
-        done = checked(reviewed(server, SOUND, BUNDLE, Rules(arbitration_seconds=0.4)))
+        done = checked(reviewed(server, SOUND, BUNDLE, Rules(arbitration_seconds=1)))
     assert reasons(done) == ("reviewer_failed", 1)
-    assert done.cycles[0].failures == {"arbitrator": "it took longer than 0.4 seconds"}
+    assert done.cycles[0].failures == {"arbitrator": "it took longer than 1 seconds"}
     assert len(done.cycles[0].reports) == 2
 
 
@@ -348,9 +346,6 @@ def resolution(issue_id: str, winner: str, severity: str, confidence: float = 0.
     }  # fmt: skip
     decision = "approve" if severity in ("dismissed", "low", "medium") else "reject"
     return json.dumps({"reasoning": "", "resolutions": [one], "final_decision": decision, "recommendation": ""})
-
-
-LAYOUT, SEMANTIC = "layout_geometry", "semantic_financial"
 
 
 @pytest.mark.parametrize(
