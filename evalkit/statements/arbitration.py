@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from evalkit.statements.consensus import MOST, are_duplicates, passes
-from evalkit.statements.report import Category, Rank, ReviewerReport, Severity, TemplateIssue
+from evalkit.statements.report import Category, ReviewerReport, Severity, TemplateIssue
 
 Winner = Literal["layout_geometry", "semantic_financial", "neither"]
 FinalSeverity = Literal["low", "medium", "high", "critical", "dismissed"]
@@ -138,7 +138,9 @@ def arbitrate(
         if one.final_severity != "dismissed"
     ]
     is_rejected = said is not None and said.final_decision == "reject"
-    both = (_agreed(layout, semantic), _agreed(semantic, layout))
+    apart = {id(issue) for issue, _ in found}
+    # What both found stands as each of them has told it: the milder words settle nothing.
+    both = ([one for one in report.issues if id(one) not in apart] for report in (layout, semantic))
     is_passed = all(passes([*agreed, *standing], most) for agreed in both) and not is_rejected
     told = said.recommendation[:_LONGEST] if said else ""
     return ArbitrationReport(
@@ -151,16 +153,6 @@ def arbitrate(
         recommendation="" if is_passed else told or "Build the template again with the issues that stand",
         arbitrated_at=at,
     )
-
-
-def _agreed(own: ReviewerReport, others: ReviewerReport) -> list[TemplateIssue]:
-    """The issues of a report that the other one has too, each with the highest severity that it was given."""
-    agreed: list[TemplateIssue] = []
-    for issue in own.issues:
-        if same := [one for one in others.issues if are_duplicates(issue, one)]:
-            worst = max((issue, *same), key=lambda one: Rank[one.severity])
-            agreed.append(issue.model_copy(update={"severity": worst.severity}))
-    return agreed
 
 
 def _resolved(issue: TemplateIssue, by: Winner, is_measured: bool, said: ArbitratorAnswer | None) -> Resolution:

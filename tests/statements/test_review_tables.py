@@ -193,6 +193,19 @@ def test_the_expert_of_a_field_decides_and_what_was_measured_stands(category: Ca
     assert (measured.final_decision, measured.resolutions[0].winning_reviewer) == ("reject", by)
 
 
+def test_what_both_found_stands_as_the_worse_of_them_told_it() -> None:
+    """Whoever repeats a fault in mild words leaves nothing to disagree about."""
+    mild, bad = issue("low", "sign_logic"), issue("high", "sign_logic", issue_id="bad")
+    for sides in ((mild, bad), (bad, mild)):
+        made = arbitrated(report("layout_geometry", sides[0]), report("semantic_financial", sides[1]))
+        assert (made.resolutions, made.final_decision) == ((), "reject")
+    four = [issue("medium", "date_format", f"row {n}", issue_id=f"m{n}", page=n) for n in range(1, 5)]
+    one = issue("medium", "date_format", "row 1 row 2 row 3 row 4")
+    assert arbitrated(report("layout_geometry", one), report("semantic_financial", *four)).final_decision == "reject", (
+        "one issue that resembles four does not make one of them"
+    )
+
+
 def test_uncertainty_is_the_share_that_was_not_settled() -> None:
     unsure = issue("high", "bbox_accuracy", issue_id="unsure", confidence=0.4)
     sure = issue("high", "multiline_handling", "a line is lost", issue_id="sure")
