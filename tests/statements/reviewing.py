@@ -51,6 +51,10 @@ def sound(bundle: DocumentBundle) -> StatementTemplate:
     return build(bundle).template
 
 
+BUNDLE = statement()
+SOUND = sound(BUNDLE)
+
+
 def excluded(plain: Plain) -> None:
     """Nothing of the table is in the box: both reviewers reject it."""
     plain["region"] = [{"pages": "any", "box": [0, 0.97, 1, 1]}]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -20,6 +22,8 @@ from hypothesis import strategies as st
 from servers import gemini
 from servers.gemini import GeminiServer
 from statements.reviewing import (
+    BUNDLE,
+    SOUND,
     NOTHING,
     broken,
     embedded,
@@ -49,8 +53,6 @@ from evalkit.statements.reviewers import Check, Found, Reading
 from evalkit.statements.template import Status, read_template
 
 SCHEMAS = Path(__file__).parent / "schemas"
-BUNDLE = statement()
-SOUND = sound(BUNDLE)
 #: Its printed balance is not what its rows make: no template reads it right.
 UNSOUND = statement(closing="999.99")
 LAYOUT, SEMANTIC = "layout_geometry", "semantic_financial"
@@ -210,6 +212,21 @@ def test_a_check_that_does_not_end_fails_its_reviewer_alone(monkeypatch: pytest.
     assert reasons(done) == ("reviewer_failed", 1)
     assert done.cycles[0].failures == {"layout_geometry": "it took longer than 0.3 seconds"}
     assert [report.reviewer_role for report in done.cycles[0].reports] == ["semantic_financial"]
+
+
+def test_a_check_that_does_not_end_holds_up_no_process() -> None:
+    """Its thread cannot be ended; the command ends all the same."""
+    words = (
+        "import threading\n"
+        "from statements.reviewing import BUNDLE, SOUND, embedded\n"
+        "from evalkit.statements import reviewers\n"
+        "from evalkit.statements.review_loop import Rules\n"
+        "ever = lambda reading: threading.Event().wait()\n"
+        "reviewers.CHECKS = (reviewers.Check('layout_geometry', ever),)\n"
+        "print(embedded(SOUND, BUNDLE, Rules(reviewer_seconds=0.3)).cycles[0].failures)"
+    )
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "{'layout_geometry': 'it took longer than 0.3 seconds'}\n"
 
 
 @pytest.mark.parametrize(
