@@ -23,8 +23,8 @@ from servers import gemini
 from servers.gemini import GeminiServer
 from statements.reviewing import (
     BUNDLE,
-    SOUND,
     NOTHING,
+    SOUND,
     broken,
     embedded,
     excluded,
