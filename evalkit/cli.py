@@ -217,7 +217,7 @@ def build_template(
     from evalkit.statements.template import write_template
     from evalkit.store import Files
 
-    made, _, is_proposed = build(_read_alone(pdf), pdf, model=model)
+    made, usage, proposed_by = build(_read_alone(pdf), pdf, model=model)
     target = to or _output(output) / "templates" / f"{made.template.template_id}.toml"
     if to is None and is_stable(Files(_output(output)), made.template.template_id):
         raise UsageError(
@@ -238,7 +238,9 @@ def build_template(
         _print_json({"template": str(target), **_statement_json(made.statement, made.reconciliation)})
     else:
         _print_statement(made.statement, made.reconciliation)
-        by = f", as {model} proposed it" if is_proposed else ""
+        if usage.calls:
+            typer.echo(f"builder: {_cost(usage)}")
+        by = f", as {proposed_by} proposed it," if proposed_by else ""
         typer.echo(f"Draft of {made.template.identity.bank}'s template{by} written to {target}")
 
 

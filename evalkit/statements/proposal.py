@@ -34,8 +34,8 @@ class Made(NamedTuple):
 
     built: Built
     usage: Usage
-    is_proposed: bool
-    """A model's proposal was taken."""
+    proposed_by: str = ""
+    """The model whose proposal was taken; empty where it is the measured one."""
 
 
 async def improved(
@@ -54,20 +54,20 @@ async def improved(
     """
     measured = await aside(lambda: build(bundle, template_id=template_id, retry=retry))
     if model.name == EmbeddedModel.name:
-        return Made(measured, Usage(), is_proposed=False)
+        return Made(measured, Usage())
     reading = await aside(lambda: Reading.of(measured.template, bundle))
     about = Asked(bundle.sha256, reading, tuple(pictures))
     told = None if retry is None else retry.model_dump(mode="json")
-    answer = await model.ask(BuilderQuestion(about, told, seconds=seconds))
+    answer = await model.ask(BuilderQuestion(about, retry=told, seconds=seconds))
     text = answer.value.template if answer.value else None
     proposed = None if text is None else proposal(text, measured.template)
     if proposed is None:
-        return Made(measured, answer.usage, is_proposed=False)
+        return Made(measured, answer.usage)
     other = await aside(lambda: reading.with_template(proposed))
     if not reads_as_well(other, reading):
-        return Made(measured, answer.usage, is_proposed=False)
+        return Made(measured, answer.usage)
     built = Built(other.template, other.statement, other.reconciliation, measured.tried + 1)
-    return Made(built, answer.usage, is_proposed=True)
+    return Made(built, answer.usage, model.name)
 
 
 def proposal(text: str, measured: StatementTemplate) -> StatementTemplate | None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evalkit.llm.model import Question
+from evalkit.llm.model import A, Question
 from evalkit.llm.prompts import fenced_json, render
 from evalkit.statements.apply import Statement, Transaction
 from evalkit.statements.arbitration import ArbitrationReport, ArbitratorAnswer, Winner
@@ -117,14 +117,12 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class ReviewerQuestion(Question[ReviewerAnswer]):
-    """One reviewer's look at a template. Neither knows what the other one says."""
+class _TemplateQuestion(Question[A]):
+    """What is asked about a template, with the statement's pages."""
 
     about: Asked
-    role: Reviewer
-    temperature: float = 0.0
-    seconds: float | None = None
-    answer_type: type[ReviewerAnswer] = ReviewerAnswer
+    temperature: float = field(default=0.0, kw_only=True)
+    seconds: float | None = field(default=None, kw_only=True)
     images: tuple[bytes, ...] = field(init=False, default=())
 
     def __post_init__(self) -> None:
@@ -134,6 +132,14 @@ class ReviewerQuestion(Question[ReviewerAnswer]):
     def document(self) -> str:
         """The statement's."""
         return self.about.sha256
+
+
+@dataclass(frozen=True)
+class ReviewerQuestion(_TemplateQuestion[ReviewerAnswer]):
+    """One reviewer's look at a template. Neither knows what the other one says."""
+
+    role: Reviewer = field(kw_only=True)
+    answer_type: type[ReviewerAnswer] = ReviewerAnswer
 
     def worded(self) -> str:
         """Inputs first, instructions last."""
@@ -153,31 +159,19 @@ class ReviewerQuestion(Question[ReviewerAnswer]):
 
 
 @dataclass(frozen=True)
-class ArbitratorQuestion(Question[ArbitratorAnswer]):
+class ArbitratorQuestion(_TemplateQuestion[ArbitratorAnswer]):
     """Who is right where the reviewers disagree."""
 
-    about: Asked
-    layout: ReviewerReport
-    semantic: ReviewerReport
-    found: tuple[tuple[TemplateIssue, Winner], ...]
+    layout: ReviewerReport = field(kw_only=True)
+    semantic: ReviewerReport = field(kw_only=True)
+    found: tuple[tuple[TemplateIssue, Winner], ...] = field(kw_only=True)
     """The disagreements, with who reported each."""
-    ruled: ArbitrationReport
+    ruled: ArbitrationReport = field(kw_only=True)
     """What the rules alone say."""
-    measured: frozenset[str] = frozenset()
+    measured: frozenset[str] = field(kw_only=True)
     """Ids of issues that are no opinions."""
-    temperature: float = 0.0
-    seconds: float | None = None
     role: str = "arbitrator"
     answer_type: type[ArbitratorAnswer] = ArbitratorAnswer
-    images: tuple[bytes, ...] = field(init=False, default=())
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "images", self.about.images)
-
-    @property
-    def document(self) -> str:
-        """The statement's."""
-        return self.about.sha256
 
     def worded(self) -> str:
         """Inputs first, instructions last. Clocks are left out: equal prompts are the same question."""
@@ -211,25 +205,13 @@ class ArbitratorQuestion(Question[ArbitratorAnswer]):
 
 
 @dataclass(frozen=True)
-class BuilderQuestion(Question[BuilderAnswer]):
+class BuilderQuestion(_TemplateQuestion[BuilderAnswer]):
     """A better template than the measured one."""
 
-    about: Asked
-    retry: Mapping[str, Any] | None = None
+    retry: Mapping[str, Any] | None = field(kw_only=True)
     """Specification 004, "Retry Input"."""
-    temperature: float = 0.0
-    seconds: float | None = None
     role: str = "builder"
     answer_type: type[BuilderAnswer] = BuilderAnswer
-    images: tuple[bytes, ...] = field(init=False, default=())
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "images", self.about.images)
-
-    @property
-    def document(self) -> str:
-        """The statement's."""
-        return self.about.sha256
 
     def worded(self) -> str:
         """Inputs first, instructions last."""

@@ -202,7 +202,9 @@ class ReviewLoop:
         """One reviewer's report, or why there is none. It sees nothing of the other one's."""
         rules, model = self._rules, self._model_of(role)
         times = attempt.times[role] = {"began_at": self._clock()}
-        question = ReviewerQuestion(about, role, temperature=rules.temperatures[role], seconds=rules.reviewer_seconds)
+        question = ReviewerQuestion(
+            about, role=role, temperature=rules.temperatures[role], seconds=rules.reviewer_seconds
+        )
         identity = f"{role}_{past.identity}_{attempt.number}"
 
         def measured() -> ReviewerReport:
@@ -253,9 +255,15 @@ class ReviewLoop:
         )
         model = self._model_of("arbitrator")
         question = ArbitratorQuestion(
-            about, layout, semantic, found, ruled, measured,
-            temperature=rules.temperatures["arbitrator"], seconds=rules.arbitration_seconds,
-        )  # fmt: skip
+            about,
+            layout=layout,
+            semantic=semantic,
+            found=found,
+            ruled=ruled,
+            measured=measured,
+            temperature=rules.temperatures["arbitrator"],
+            seconds=rules.arbitration_seconds,
+        )
         try:
             async with asyncio.timeout(rules.arbitration_seconds):
                 answer = await model.ask(question)
@@ -288,10 +296,9 @@ class ReviewLoop:
         state = state_of(attempt.number, [one.issue for one in told], [one.issue for one in past.told])
         status = band(state, rules.diverging).status
         row = consensus(*(one.is_passed for one in attempt.both)) if len(attempt.reports) > 1 else None
-        is_approved = (
-            row is not None
-            and not attempt.failures
-            and (row.then == "approved" or (arbitration is not None and arbitration.final_decision == "approve"))
+        # Where a reviewer gave no report there is no row, and without an arbitrator's there is no arbitration.
+        is_approved = row is not None and (
+            row.then == "approved" or (arbitration is not None and arbitration.final_decision == "approve")
         )
         is_disputed = row is not None and row.then == "arbitration"
         now = Situation(

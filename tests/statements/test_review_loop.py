@@ -391,6 +391,20 @@ def test_the_arbitrator_is_bound_by_its_rules(by: str, category: str, says: str,
     assert done.cycles[0].consensus == "arbitration"
 
 
+def test_what_is_approved_and_was_mostly_not_settled_goes_to_a_person() -> None:
+    """The one blocking issue is dismissed for sure; of two harmless ones the arbitrator says nothing."""
+    told = said(
+        ("high", "sign_logic", "refunds are purchases"), ("low", "other", "alpha beta"), ("low", "other", "gamma")
+    )
+    answer = resolution(f"{LAYOUT}_said_001", SEMANTIC, "dismissed")
+    with served({LAYOUT: told, "arbitrator": answer}) as server:
+        done = checked(reviewed(server, SOUND, BUNDLE))
+    arbitration = done.cycles[0].arbitration
+    assert arbitration is not None
+    assert arbitration.final_decision == "approve"
+    assert reasons(done) == ("arbitration_uncertain", 1)
+
+
 def test_asking_again_does_not_settle_what_was_said_of_the_same_template() -> None:
     """The builder has no other template: that a reviewer forgets its own objection approves nothing."""
     told = iter([said(("high", "date_format", "the year of the rows is last year"))])

@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.statements.arbitration import EXPERTS, ArbitrationReport, arbitrate, disagreements, has_critical
+from evalkit.statements.arbitration import (
+    EXPERTS,
+    ArbitrationReport,
+    ArbitratorAnswer,
+    arbitrate,
+    disagreements,
+    has_critical,
+)
 from evalkit.statements.consensus import CAPS, are_duplicates, consensus, merged, passes, shown
 from evalkit.statements.convergence import (
     RETRIES,
@@ -204,6 +211,27 @@ def test_what_both_found_stands_as_the_worse_of_them_told_it() -> None:
     assert arbitrated(report("layout_geometry", one), report("semantic_financial", *four)).final_decision == "reject", (
         "one issue that resembles four does not make one of them"
     )
+
+
+def test_a_guess_dismisses_nothing() -> None:
+    """Two opinions outside of the reporter's field: of one the arbitrator is sure, of the other it is not."""
+    sure, guess = issue("high", "sign_logic", issue_id="sure"), issue("high", "date_format", issue_id="guess")
+    sides = (report("layout_geometry", sure, guess), report("semantic_financial"))
+    for confidence, decision in ((0.51, "approve"), (0.5, "reject")):
+        said = ArbitratorAnswer.model_validate(
+            {
+                "resolutions": [
+                    {"issue_id": one, "winning_reviewer": "semantic_financial", "final_severity": "dismissed",
+                     "confidence": how_sure}
+                    for one, how_sure in (("sure", 0.9), ("guess", confidence))
+                ],
+                "final_decision": "approve",
+            }
+        )  # fmt: skip
+        made = arbitrated(*sides, said=said)
+        assert made.final_decision == decision
+        assert made.uncertainty == (0.0 if decision == "approve" else 0.5)
+        assert arbitrated(*sides, said=said.model_copy(update={"final_decision": "reject"})).final_decision == "reject"
 
 
 def test_uncertainty_is_the_share_that_was_not_settled() -> None:
