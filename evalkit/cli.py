@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evalkit.batch.extract import ExtractedDocument, ExtractSummary
     from evalkit.batch.round import Summary
     from evalkit.batch.runner import DocumentSummary, RunSummary
+    from evalkit.batch.templates import TemplateReview
     from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.evaluation.challenge import Challenge
@@ -195,6 +196,14 @@ def build_template(
             "--to", metavar="T.toml", help="Where to write it.", show_default="templates/ in the output folder"
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Who may propose a better one than is measured, such as gemini:MODEL.",
+            show_default="embedded",
+        ),
+    ] = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -202,12 +211,20 @@ def build_template(
 
     Example: evalkit build-template statement.pdf --to bank.toml
     """
+    from evalkit.batch.templates import build_template as build
+    from evalkit.batch.templates import is_stable
     from evalkit.evaluation.export import replacing, write_private
-    from evalkit.statements.builder import build
     from evalkit.statements.template import write_template
+    from evalkit.store import Files
 
-    made = build(_read_alone(pdf))
+    made, usage, proposed_by = build(_read_alone(pdf), pdf, model=model)
     target = to or _output(output) / "templates" / f"{made.template.template_id}.toml"
+    if to is None and is_stable(Files(_output(output)), made.template.template_id):
+        raise UsageError(
+            f"{target} is a template that was approved",
+            code="TEMPLATE",
+            remedy="Name another file with --to, or review that one against this statement: `evalkit review-template`.",
+        )
     try:
         if to is None:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -221,7 +238,36 @@ def build_template(
         _print_json({"template": str(target), **_statement_json(made.statement, made.reconciliation)})
     else:
         _print_statement(made.statement, made.reconciliation)
-        typer.echo(f"Draft of {made.template.identity.bank}'s template written to {target}")
+        if usage.calls:
+            typer.echo(f"builder: {_cost(usage)}")
+        by = f", as {proposed_by} proposed it," if proposed_by else ""
+        typer.echo(f"Draft of {made.template.identity.bank}'s template{by} written to {target}")
+
+
+@app.command("review-template")
+def review_template(
+    template: Annotated[
+        Path, typer.Argument(metavar="T.toml", help="A template's file, or its name in the output folder.")
+    ],
+    pdf: Annotated[Path, typer.Argument(metavar="PDF", exists=True, dir_okay=False, help="A statement of its bank.")],
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Who reviews on top of what is measured.", show_default="embedded"),
+    ] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let two reviewers compare a template with a statement: it becomes stable, or another is tried, or a person decides.
+
+    Example: evalkit review-template bank.toml statement.pdf
+    """
+    from evalkit.batch.templates import review_template as review
+
+    made = review(*_template_text(template, output), pdf, output=output, model=model)
+    if as_json:
+        _print_json(_reviewed_json(made))
+    else:
+        _print_reviewed(made)
 
 
 @app.command("apply-template")
@@ -247,20 +293,7 @@ def apply_template(
     from evalkit.statements.reconcile import reconcile
     from evalkit.statements.template import Status, read_template
 
-    file = (
-        template
-        if template.is_file()
-        else _output(output) / "templates" / f"{template.name.removesuffix('.toml')}.toml"
-    )
-    try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"there is no template {template}",
-            code="TEMPLATE",
-            remedy="Name a file that `evalkit build-template` wrote.",
-        ) from error
-    given = read_template(text, file.name)
+    given = read_template(*_template_text(template, output))
     statement = apply(given, _read_alone(pdf))
     report = reconcile(given, statement)
     if to is not None:
@@ -689,8 +722,13 @@ def schema(
     from evalkit.issue import Issue
     from evalkit.review import FieldsGroundTruth, GroundTruth, Review, SMEPacket
     from evalkit.review.seeded import Seeded
+    from evalkit.statements.arbitration import ArbitrationReport
+    from evalkit.statements.record import Cycle
+    from evalkit.statements.report import ReviewerReport
+    from evalkit.statements.template import StatementTemplate
 
     models: dict[str, type[BaseModel]] = {
+        "arbitration_report": ArbitrationReport,
         "bundle": DocumentBundle,
         "classification": ClassificationOutput,
         "draw": Draw,
@@ -704,7 +742,10 @@ def schema(
         "production": StoredProduction,
         "result": DocumentResult,
         "review": Review,
+        "reviewer_report": ReviewerReport,
         "seeded": Seeded,
+        "statement_template": StatementTemplate,
+        "template_review": Cycle,
     }
     if name is None:
         typer.echo("\n".join(models))
@@ -816,6 +857,61 @@ def _read_alone(pdf: Path) -> DocumentBundle:
 
     with Readers(1, how_of(Settings.load())) as readers:
         return in_a_thread(readers.read(pdf.absolute(), doc_id=stem_of(pdf), timestamp=now()))
+
+
+def _template_text(template: Path, output: Path | None) -> tuple[str, str]:
+    """The template of that file, or of that name in the output folder, and the file's bare name."""
+    file = (
+        template
+        if template.is_file()
+        else _output(output) / "templates" / f"{template.name.removesuffix('.toml')}.toml"
+    )
+    try:
+        return file.read_text("utf-8"), file.name
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"there is no template {template}",
+            code="TEMPLATE",
+            remedy="Name a file that `evalkit build-template` wrote.",
+        ) from error
+
+
+def _reviewed_json(made: TemplateReview) -> dict[str, Any]:
+    last = made.reviewed.cycles[-1]
+    return {
+        "template_id": last.template_id,
+        "status": made.reviewed.template.status.value,
+        "outcome": last.outcome,
+        "because": last.because,
+        "attempts": len(made.reviewed.cycles),
+        "issues": [one.model_dump(mode="json") for one in last.issues],
+        "escalation": made.reviewed.case.escalation.model_dump(mode="json") if made.reviewed.case else None,
+        "template": made.template,
+        "cycles": list(made.cycles),
+        "case_id": made.case_id,
+        "cost": made.reviewed.cost.model_dump(mode="json"),
+    }
+
+
+def _print_reviewed(made: TemplateReview) -> None:
+    for cycle in made.reviewed.cycles:
+        typer.echo(f"Attempt {cycle.attempt}: {cycle.because}")
+        for role, why in cycle.failures.items():
+            typer.echo(f"  {role}: {why}")
+        for one in cycle.issues:
+            where = "" if one.issue.page is None else f", page {one.issue.page}"
+            by = ", ".join(one.reported_by)
+            typer.echo(_visible(f"  {one.issue.severity} {one.issue.category}{where} ({by}): {one.issue.message}"))
+    for agent, usage in made.by_agent.items():
+        typer.echo(f"{agent}: {_cost(usage)}")
+    last = made.reviewed.cycles[-1]
+    if made.reviewed.case is None:
+        typer.echo(f"{last.template_id} is approved and stable: {made.template}")
+    else:
+        told = made.reviewed.case.escalation
+        typer.echo(
+            f"{last.template_id} stays a draft; a person decides ({told.escalation_reason}): {told.recommendation}"
+        )
 
 
 def _statement_json(statement: Statement, report: Reconciliation) -> dict[str, Any]:

@@ -6,9 +6,11 @@ import asyncio
 import os
 import shutil
 import sys
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
@@ -18,6 +20,7 @@ from evalkit.classification.traps import read_traps, shipped_traps, traps_of
 from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
+from evalkit.llm.sight import LEAST_CONTEXT, SHOWN, known_of, picture
 from evalkit.settings import Settings
 
 _PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
@@ -45,7 +48,7 @@ def examine(settings: Settings, *, live: bool = False) -> list[Check]:
         *(_package(name) for name in _PACKAGES),
         _ocr(settings),
         _reader(settings, live=live),
-        *(_model(name, settings, live=live) for name in sorted(settings.models.names)),
+        *_models(settings, live=live),
         _data(),
         *_traps(settings.traps_file),
         _output(Path(settings.output)),
@@ -87,26 +90,70 @@ def _reader(settings: Settings, *, live: bool) -> Check:
         return Check("reader", False, error.message, error.remedy)
 
 
-def _model(name: str, settings: Settings, *, live: bool) -> Check:
+def _models(settings: Settings, *, live: bool) -> Iterator[Check]:
+    """Each language model that is set, and whether those that review templates see what they are to review."""
+    given = settings.vllm_review.reviewers
+    named = (given.layout_model, given.semantic_model, given.arbitrator_model)
+    reviewing = {name or settings.models.default for name in named}
+    for name in sorted(settings.models.names | reviewing):
+        check, said = _model(name, settings, live=live, is_reviewer=name in reviewing)
+        yield check
+        if name in reviewing:
+            seen = _sees(name, said)
+            # Who has set it for documents alone need not care.
+            yield seen if name in named else replace(seen, is_fine=True)
+
+
+def _model(name: str, settings: Settings, *, live: bool, is_reviewer: bool) -> tuple[Check, str | None]:
+    """Whether it can be asked; what it answered, if it was."""
     from evalkit.batch.asking import EMBEDDED, provider_of
 
     what = "language model" if name != EMBEDDED else "model"
     if name == EMBEDDED:
-        return Check(what, True, "embedded: no key, no network")
+        return Check(what, True, "embedded: no key, no network"), None
     try:
         provider = provider_of(name, settings)
-        if live:
-            asyncio.run(_ask(provider, settings.call_seconds))
-        return Check(what, True, f"{name} {'answers' if live else '(--live asks it)'}")
+        said = asyncio.run(_ask(provider, settings.call_seconds, is_reviewer=is_reviewer)) if live else None
+        return Check(what, True, f"{name} {'answers' if live else '(--live asks it)'}"), said
     except EvalkitError as error:
-        return Check(what, False, f"{name}: {error.message}", error.remedy)
+        return Check(what, False, f"{name}: {error.message}", error.remedy), None
 
 
-async def _ask(provider: Provider, seconds: float) -> None:
-    """One call of a few tokens. CallFailed."""
-    schema = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
+def _sees(name: str, said: str | None) -> Check:
+    """Whether a model can review templates. ``said``: what it answered to a picture; None where it was not asked."""
+    from evalkit.batch.asking import EMBEDDED
+
+    what, remedy = "template reviewer", "Name a model that sees pictures in the section [vllm_review.reviewers]."
+    if name == EMBEDDED:
+        return Check(what, True, "embedded: measured checks alone, without pictures")
+    known = known_of(name)
+    if said is not None and SHOWN not in said:
+        return Check(what, False, f"{name} was shown a picture and did not read the number on it", remedy)
+    if said is None and known and not known.sees:
+        return Check(what, False, f"{name} sees no pictures", remedy)
+    sees = "sees pictures" if said or known else "pictures: not known (--live shows it one)"
+    if known is None or known.context is None:
+        context = f"how much it reads at once is not known: {LEAST_CONTEXT:,} tokens are needed"
+    elif known.context < LEAST_CONTEXT:
+        return Check(
+            what, False, f"{name} reads {known.context:,} tokens at once, {LEAST_CONTEXT:,} are needed", remedy
+        )
+    else:
+        context = f"reads {known.context:,} tokens at once"
+    return Check(what, True, f"{name} {sees}; {context}")
+
+
+async def _ask(provider: Provider, seconds: float, *, is_reviewer: bool) -> str:
+    """What it answers to one call of a few tokens, with a picture for a reviewer. CallFailed."""
+    properties: dict[str, Any] = {"ready": {"type": "boolean"}}
+    prompt = 'Answer with JSON: {"ready": true}'
+    if is_reviewer:
+        properties |= {"number": {"type": ["string", "null"]}}
+        prompt = 'Which number stands on the picture? Answer with JSON: {"ready": true, "number": ...}, null if you see none.'
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
     try:
-        await provider.send(Request('Answer with JSON: {"ready": true}', schema, seconds))
+        reply = await provider.send(Request(prompt, schema, seconds, (picture(),) if is_reviewer else ()))
+        return reply.text
     finally:
         await provider.close()
 

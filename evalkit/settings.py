@@ -111,6 +111,95 @@ class Review(BaseModel):
         return self
 
 
+class VllmReviewers(BaseModel):
+    """``[vllm_review.reviewers]``: who looks at bank-statement templates; a model that is not named is ``[models] default``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    layout_model: _ModelName | None = None
+    semantic_model: _ModelName | None = None
+    arbitrator_model: _ModelName | None = None
+    layout_temperature: float = Field(0.1, ge=0, le=2)
+    """Precise and consistent."""
+    semantic_temperature: float = Field(0.2, ge=0, le=2)
+    """A little more exploratory."""
+    arbitrator_temperature: float = Field(0.0, ge=0, le=2)
+
+    @property
+    def by_role(self) -> dict[str, str]:
+        """The models of the roles that have one of their own."""
+        named = {
+            "layout_geometry": self.layout_model,
+            "semantic_financial": self.semantic_model,
+            "arbitrator": self.arbitrator_model,
+        }
+        return {role: name for role, name in named.items() if name is not None}
+
+
+class VllmTimeouts(BaseModel):
+    """``[vllm_review.timeouts]``: seconds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    single_reviewer_seconds: float = Field(60, gt=0, le=3_600)
+    both_reviewers_seconds: float = Field(90, gt=0, le=3_600)
+    """Both side by side, and reading the statement for them."""
+    arbitration_seconds: float = Field(45, gt=0, le=3_600)
+    total_cycle_seconds: float = Field(180, gt=0, le=3_600)
+    """One attempt with all that is asked about it; the building of another one has as long again."""
+
+
+class VllmRetry(BaseModel):
+    """``[vllm_review.retry]``: how long a template is tried."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_attempts: int = Field(3, ge=0, le=20)
+    """So many attempts may follow the first one; fewer after arbitration, or where nothing gets better."""
+    convergence_threshold: float = Field(-0.2, ge=-1, le=0)
+    """An attempt with a lower score sends the template to a person at once."""
+
+
+class VllmPassCriteria(BaseModel):
+    """``[vllm_review.pass_criteria]``: so many issues a template may have and pass."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_critical: int = Field(0, ge=0)
+    max_high: int = Field(0, ge=0)
+    max_medium: int = Field(3, ge=0)
+    max_low: int = Field(10, ge=0)
+
+
+class VllmIssueCaps(BaseModel):
+    """``[vllm_review.issue_caps]``: so many issues of a category are shown, the worst first; all of them count."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    bbox_accuracy: int = Field(5, ge=1)
+    column_mapping: int = Field(3, ge=1)
+    sign_logic: int = Field(2, ge=1)
+    date_format: int = Field(3, ge=1)
+    multiline_handling: int = Field(3, ge=1)
+    reconciliation_strategy: int = Field(2, ge=1)
+    provenance: int = Field(5, ge=1)
+    other: int = Field(5, ge=1)
+
+
+class VllmReview(BaseModel):
+    """``[vllm_review]``: the two reviewers of bank-statement templates, as specification 004 sets them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    enabled: bool = True
+    """False: one reviewer, and a person in any case."""
+    reviewers: VllmReviewers = VllmReviewers()
+    timeouts: VllmTimeouts = VllmTimeouts()
+    retry: VllmRetry = VllmRetry()
+    pass_criteria: VllmPassCriteria = VllmPassCriteria()
+    issue_caps: VllmIssueCaps = VllmIssueCaps()
+
+
 class Settings(BaseSettings):
     """Everything that can be set. Names are those of ``evalkit.toml``."""
 
@@ -154,6 +243,7 @@ class Settings(BaseSettings):
     anthropic_base_url: str | None = None
     ollama_base_url: str | None = None
     reliability_loop: ReliabilityLoop = ReliabilityLoop()
+    vllm_review: VllmReview = VllmReview()
     traps_file: str | None = Field(None, min_length=1)
     """A site's own traps, in the form of ``classification/traps.toml``; they come on top of the shipped ones."""
     lossless_repair: bool = False

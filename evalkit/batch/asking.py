@@ -19,20 +19,27 @@ EMBEDDED = "embedded"
 #: Who asks, besides the classifier.
 _ROLES = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
 _EXTRACTING = ("extractor", "evaluator", "grader")
+#: Of a template's reviewers, where there is one only.
+_ALONE = ("semantic_financial",)
 
 
 class Asking:
     """Models by role, which share a ledger and a gate."""
 
     def __init__(
-        self, settings: Settings, journal: Journal | None = None, *, fresh: bool = False, extracts: bool = False
+        self,
+        settings: Settings,
+        journal: Journal | None = None,
+        *,
+        fresh: bool = False,
+        extracts: bool = False,
+        reviews: bool = False,
     ) -> None:
         """UsageError where a model cannot be asked: no such provider, no key, no price for a limit in dollars.
 
-        ``extracts``: fields are read too.
+        ``extracts``: fields are read too. ``reviews``: only templates are built and reviewed.
         """
-        roles = (*_ROLES[settings.profile], *(_EXTRACTING if extracts else ()))
-        by_role = {role: name for role, name in settings.models.by_role.items() if role in roles}
+        by_role = _reviewing(settings) if reviews else _reading(settings, extracts=extracts)
         judges = settings.reliability_loop.ensemble if extracts else ()
         names = {settings.models.default, *by_role.values(), *judges}
         self.ledger = Ledger(journal, limits_of(settings), fresh=fresh)
@@ -49,9 +56,7 @@ class Asking:
             for name in sorted(names - {EMBEDDED})
         }
         known: dict[str, Model] = {EMBEDDED: EmbeddedModel(), **self._remote}
-        self.model: Model = ByRole(
-            known[settings.models.default], {role: known[name] for role, name in by_role.items()}
-        )
+        self.model = ByRole(known[settings.models.default], {role: known[name] for role, name in by_role.items()})
         self.ensemble: tuple[Model, ...] = tuple(known[name] for name in judges)
 
     @property
@@ -69,6 +74,18 @@ class Asking:
 
     async def __aexit__(self, *_error: object) -> None:
         await self.close()
+
+
+def _reading(settings: Settings, *, extracts: bool) -> dict[str, str]:
+    """Models by role, of those who classify and extract."""
+    roles = (*_ROLES[settings.profile], *(_EXTRACTING if extracts else ()))
+    return {role: name for role, name in settings.models.by_role.items() if role in roles}
+
+
+def _reviewing(settings: Settings) -> dict[str, str]:
+    """Models by role, of those who review templates."""
+    given = settings.vllm_review
+    return {role: name for role, name in given.reviewers.by_role.items() if given.enabled or role in _ALONE}
 
 
 def limits_of(settings: Settings) -> Limits:

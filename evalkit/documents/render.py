@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -52,6 +53,21 @@ def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int) -> Image.Im
             code="READER-PAGE",
             remedy="Open the file in a PDF viewer; if the page is broken there too, fetch the document again.",
         ) from None
+
+
+def page_pngs(path: Path, pages: Iterable[int], dpi: int = 110) -> list[bytes]:
+    """The pages (from 1) as PNG, for a model that sees. DocumentError as of ``render_page``."""
+    opened = open_pdf(load(path), str(path))
+    try:
+        return [_png(drawn_page(opened, path, page, dpi)) for page in pages]
+    finally:
+        opened.document.close()
+
+
+def _png(image: Image.Image) -> bytes:
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def jpeg(image: Image.Image, quality: int = 75) -> bytes:

@@ -37,6 +37,8 @@ from evalkit.evaluation import (
 from evalkit.evaluation.export import replacing, write_private
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import Standing, Study
+from evalkit.evaluation.template_reviews import read_cycles, template_reviews
+from evalkit.store import Files
 
 SIMULATED = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
 
@@ -136,6 +138,7 @@ def build(study: Study, *, made_at: str, rate: float = 0.05) -> Report:
         _acceptance(study, rate),
         _experts(study),
         _cost(study),
+        _templates_reviewed(study),
     )
     return Report(
         made_at, str(study.output), tuple(_warnings(study)), tuple(one for one in sections if one is not None)
@@ -494,6 +497,36 @@ def _cost(study: Study) -> Section:
 
 
 # ------------------------------------------------------------------------------------------------------- writing
+
+
+def _templates_reviewed(study: Study) -> Section | None:
+    cycles = read_cycles(Files(study.output))
+    if not cycles:
+        return None
+    known = template_reviews(cycles)
+    rows = [
+        ("approved on the first attempt", known.first_pass_approval, "reviews"),
+        ("approved in the end", known.convergence, "reviews"),
+        ("sent to arbitration", known.arbitration, "attempts that both reviewers reported on"),
+    ]
+    return Section(
+        "templates",
+        "Templates of bank statements",
+        f"{known.reviews} reviews of templates in {known.attempts} attempts; {known.input_tokens:,} tokens in, "
+        f"{known.output_tokens:,} out, "
+        + ("price not known." if known.cost_usd is None else f"{known.cost_usd:.4f} US dollars."),
+        (
+            Table("Shares with 95 % intervals", pd.DataFrame(rows, columns=["measure", "share", "of"])),
+            Table(
+                "Issues that only one reviewer reported, where the two disagreed",
+                pd.DataFrame(list(known.disagreement_categories.items()), columns=["category", "issues"]),
+            ),
+            Table(
+                "Why a person decides",
+                pd.DataFrame(list(known.escalations.items()), columns=["reason", "reviews"]),
+            ),
+        ),
+    )
 
 
 def write_html(report: Report, to: Path | str) -> None:

@@ -91,7 +91,7 @@ class Gemini:
         return f"gemini:{self._model}"
 
     async def send(self, request: Request) -> Reply:
-        """Send it once, at temperature 0. CallFailed where no whole reply came."""
+        """Send it once, at its temperature. CallFailed where no whole reply came."""
         return _reply(await self._call(lambda client: self._generate(client, request), request.seconds))
 
     async def close(self) -> None:
@@ -157,7 +157,7 @@ class Gemini:
             model=self._model,
             contents=types.Content(role="user", parts=parts),
             config=types.GenerateContentConfig(
-                temperature=0,
+                temperature=request.temperature,
                 response_mime_type="application/json",
                 response_json_schema=dict(request.schema),
                 http_options=_timeout(request.seconds),

@@ -35,6 +35,10 @@ class Question(ABC, Generic[A]):
     """The shape of a valid answer."""
     images: tuple[bytes, ...] = ()
     """PNG pictures that belong to the prompt, in their order."""
+    temperature: float = 0.0
+    """How freely the model answers, from 0 on."""
+    seconds: float | None = None
+    """It may take so long, and one call all of it; None: as long as any other, with time for a second call."""
 
     @property
     def document(self) -> str:
@@ -143,6 +147,7 @@ class Request:
     """The call may take so long."""
     images: tuple[bytes, ...] = ()
     """PNG pictures."""
+    temperature: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -191,7 +196,7 @@ class Provider(Protocol):
         ...
 
     async def send(self, request: Request) -> Reply:
-        """Send it once, at temperature 0. CallFailed where no whole reply came; nothing else but cancellation."""
+        """Send it once, at its temperature. CallFailed where no whole reply came; nothing else but cancellation."""
         ...
 
     async def close(self) -> None:

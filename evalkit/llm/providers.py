@@ -89,7 +89,7 @@ class PydanticAIProvider:
         return self._name
 
     async def send(self, request: Request) -> Reply:
-        """Send it once, at temperature 0 where the model has one. CallFailed where no whole reply came."""
+        """Send it once, at its temperature where the model has one. CallFailed where no whole reply came."""
         outcome: Reply | CallFailed
         try:
             # The clients' timeout is one for each step of a call: a server that drips bytes would never reach it.
@@ -121,7 +121,7 @@ class PydanticAIProvider:
             model,
             # Small servers know no list of parts, so a list is sent only where it must be one.
             [ModelRequest([UserPromptPart([request.prompt, *pictures] if pictures else request.prompt)])],
-            model_settings={"timeout": request.seconds},
+            model_settings={"timeout": request.seconds, "temperature": request.temperature},
             model_request_parameters=ModelRequestParameters(
                 # "prompted": the schema stands in the request, and JSON is promised where the server can promise it.
                 output_mode="native" if model.profile.get("supports_json_schema_output") else "prompted",
@@ -153,13 +153,13 @@ def _openai(model: str, address: str, key: str) -> Connect:
         client = AsyncOpenAI(api_key=key, base_url=address, http_client=_http(address), max_retries=0)
         if _is_openai(address):
             # Newer accounts keep what is sent unless they are told not to.
-            kept = OpenAIChatModelSettings(temperature=0, openai_store=False)
+            kept = OpenAIChatModelSettings(openai_store=False)
             return OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client), settings=kept)
         # Whether a schema is kept to is the server's doing, and pydantic-ai judges by the model's name.
         server = OpenAICompatibleProvider(
             "openai-compatible", openai_client=client, profile={"supports_json_schema_output": True}
         )
-        return OpenAIChatModel(model, provider=server, settings={"temperature": 0})
+        return OpenAIChatModel(model, provider=server)
 
     return connect
 
@@ -177,7 +177,7 @@ def _anthropic(model: str, address: str, key: str) -> Connect:
             model,
             provider=AnthropicProvider(anthropic_client=client),
             # Without a limit of ours pydantic-ai takes the model's, and streams: an answer of hours, paid in full.
-            settings={"temperature": 0, "max_tokens": 16_384},
+            settings={"max_tokens": 16_384},
         )
 
     return connect
@@ -190,7 +190,7 @@ def _ollama(model: str, address: str, key: str) -> Connect:
 
     def connect() -> OllamaModel:
         client = AsyncOpenAI(api_key=key, base_url=address, http_client=_http(address), max_retries=0)
-        return OllamaModel(model, provider=OllamaProvider(openai_client=client), settings={"temperature": 0})
+        return OllamaModel(model, provider=OllamaProvider(openai_client=client))
 
     return connect
 

@@ -108,7 +108,7 @@ class LanguageModel:
 
         def stop(state: RetryCallState) -> bool:
             most = _OF_NONSENSE if _failure(state).code in _NONSENSE else _ATTEMPTS
-            return state.attempt_number >= most or asked.seconds >= self._seconds
+            return state.attempt_number >= most or asked.seconds >= asked.most(self._seconds)
 
         repeated = AsyncRetrying(retry=retry_if_exception(_may_pass), wait=wait, stop=stop, reraise=True)
         answer: A = await repeated(self._once, asked)
@@ -215,14 +215,21 @@ class _Asked(Generic[A]):
                 "prompt": self.prompt,
                 "schema": self._schema,
                 "images": [hashlib.sha256(image).hexdigest() for image in question.images],
+                # Left out at 0, where what was answered before there were any others is still the answer.
+                **({"temperature": question.temperature} if question.temperature else {}),
             }
         )
         """What makes it the same question again."""
 
     def request(self, seconds: float) -> Request:
         """The call to send, where the question may take so long."""
-        left = min(seconds - self.seconds, _ATTEMPT * seconds)
-        return Request(self.prompt, self._schema, max(left, _SHORTEST), self.question.images)
+        most = self.most(seconds)
+        left = min(most - self.seconds, most if self.question.seconds else _ATTEMPT * most)
+        return Request(self.prompt, self._schema, max(left, _SHORTEST), self.question.images, self.question.temperature)
+
+    def most(self, seconds: float) -> float:
+        """The seconds that it may take, where questions without a limit of their own may take ``seconds``."""
+        return self.question.seconds or seconds
 
 
 def _failure(state: RetryCallState) -> CallFailed:

@@ -22,4 +22,8 @@ class ByRole:
 
     async def ask(self, question: Question[A]) -> Answer[A]:
         """The answer of the role's model."""
-        return await self._others.get(question.role.lower(), self._default).ask(question)
+        return await self.of(question.role).ask(question)
+
+    def of(self, role: str) -> Model:
+        """The model that answers what this role asks."""
+        return self._others.get(role.lower(), self._default)

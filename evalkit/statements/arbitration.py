@@ -1,18 +1,19 @@
 """Who is right where the reviewers disagree: the embedded arbitrator, and the report in specification 004's schema.
 
 "Layout issues defer to Reviewer 1, financial logic issues to Reviewer 2; if uncertainty remains, err on the side of
-caution." What was measured is never dismissed: only opinions can be outvoted.
+caution." What was measured is never dismissed: only opinions can be outvoted. A model that arbitrates is bound by the
+same rules: it may keep what they dismiss, make worse what they keep, and decide what is nobody's field.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evalkit.statements.consensus import are_duplicates, passes
-from evalkit.statements.report import Category, ReviewerReport, TemplateIssue
+from evalkit.statements.consensus import MOST, are_duplicates, passes
+from evalkit.statements.report import Category, ReviewerReport, Severity, TemplateIssue
 
 Winner = Literal["layout_geometry", "semantic_financial", "neither"]
 FinalSeverity = Literal["low", "medium", "high", "critical", "dismissed"]
@@ -30,6 +31,9 @@ EXPERTS: dict[Category, Winner] = {
 }
 #: Issues of opinion whose reporter is less sure than this are uncertain.
 _SURE = 0.5
+_ORDER: tuple[FinalSeverity, ...] = ("dismissed", "low", "medium", "high", "critical")
+#: Characters of a model's sentence that are kept.
+_LONGEST = 500
 
 
 class _Data(BaseModel):
@@ -70,6 +74,29 @@ class ArbitrationReport(_Data):
         return self.model_dump(mode="json")
 
 
+class SaidResolution(BaseModel):
+    """What a model that arbitrates says of one disagreement."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    issue_id: str
+    reasoning: str = ""
+    winning_reviewer: Winner
+    final_severity: FinalSeverity
+    confidence: float = Field(ge=0, le=1)
+
+
+class ArbitratorAnswer(BaseModel):
+    """What a model that arbitrates says; the reasoning comes first."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    reasoning: str = ""
+    resolutions: tuple[SaidResolution, ...] = Field(max_length=200)
+    final_decision: Literal["approve", "reject"]
+    recommendation: str = ""
+
+
 def disagreements(layout: ReviewerReport, semantic: ReviewerReport) -> list[tuple[TemplateIssue, Winner]]:
     """The issues that only one of the two found, with who did."""
     found: list[tuple[TemplateIssue, Winner]] = []
@@ -94,18 +121,28 @@ def arbitrate(
     arbitration_id: str,
     at: str,
     measured: frozenset[str] = frozenset(),
+    most: Mapping[Severity, int] = MOST,
+    said: ArbitratorAnswer | None = None,
 ) -> ArbitrationReport:
-    """The embedded arbitrator's report. ``measured``: ids of issues that were computed, and are not opinions."""
+    """The report on all disagreements.
+
+    ``measured``: ids of issues that were computed, and are not opinions. ``said``: the opinion of a model, where one was
+    asked.
+    """
     found = disagreements(layout, semantic)
-    resolutions = tuple(_resolved(issue, by, is_measured=issue.issue_id in measured) for issue, by in found)
+    resolutions = tuple(_resolved(issue, by, issue.issue_id in measured, said) for issue, by in found)
     unresolved = tuple(one.issue_id for one in resolutions if one.confidence <= _SURE)
-    agreed = [issue for issue in layout.issues if all(issue is not one for one, _ in found)]
     standing = [
         issue.model_copy(update={"severity": one.final_severity})
         for (issue, _), one in zip(found, resolutions, strict=True)
         if one.final_severity != "dismissed"
     ]
-    is_passed = passes([*agreed, *standing])
+    is_rejected = said is not None and said.final_decision == "reject"
+    apart = {id(issue) for issue, _ in found}
+    # What both found stands as each of them has told it: the milder words settle nothing.
+    both = ([one for one in report.issues if id(one) not in apart] for report in (layout, semantic))
+    is_passed = all(passes([*agreed, *standing], most) for agreed in both) and not is_rejected
+    told = said.recommendation[:_LONGEST] if said else ""
     return ArbitrationReport(
         arbitration_id=arbitration_id,
         template_id=layout.template_id,
@@ -113,12 +150,40 @@ def arbitrate(
         final_decision="approve" if is_passed else "reject",
         resolutions=resolutions,
         unresolved_issues=unresolved,
-        recommendation="" if is_passed else "Build the template again with the issues that stand",
+        recommendation="" if is_passed else told or "Build the template again with the issues that stand",
         arbitrated_at=at,
     )
 
 
-def _resolved(issue: TemplateIssue, by: Winner, *, is_measured: bool) -> Resolution:
+def _resolved(issue: TemplateIssue, by: Winner, is_measured: bool, said: ArbitratorAnswer | None) -> Resolution:
+    ruled = _ruled(issue, by, is_measured=is_measured)
+    if is_measured or said is None:
+        return ruled
+    told = [one for one in said.resolutions if one.issue_id == issue.issue_id]
+    if len(told) != 1 or told[0].confidence <= _SURE:
+        # Nothing, too much or a guess was said of it: caution keeps it, whatever the rule.
+        return Resolution(
+            issue_id=issue.issue_id,
+            winning_reviewer=by,
+            final_severity=issue.severity,
+            confidence=told[0].confidence if len(told) == 1 else 0.0,
+            reasoning="the arbitrator could not tell: caution keeps it",
+        )
+    (one,) = told
+    is_open = EXPERTS[issue.category] == "neither"
+    final = one.final_severity if is_open else max(ruled.final_severity, one.final_severity, key=_ORDER.index)
+    is_kept = final != "dismissed"
+    return Resolution(
+        issue_id=issue.issue_id,
+        winning_reviewer=one.winning_reviewer if is_open else by if is_kept else ruled.winning_reviewer,
+        final_severity=final,
+        confidence=one.confidence,
+        reasoning=one.reasoning[:_LONGEST] or ruled.reasoning,
+    )
+
+
+def _ruled(issue: TemplateIssue, by: Winner, *, is_measured: bool) -> Resolution:
+    """What the rules alone say."""
     expert = EXPERTS[issue.category]
     if is_measured:
         winner, severity, sure, why = by, issue.severity, 1.0, "it was measured"

@@ -68,6 +68,20 @@ class RetryInput(_Given):
     convergence_status: str = ""
     max_attempts_remaining: int = Field(0, ge=0)
 
+    def complaints(self) -> dict[Category, float]:
+        """What is complained about, 0..1 by its worst issue; also beyond the consolidated issues, which are capped.
+
+        A reviewer who passed the template does not ask for another one.
+        """
+        told = [(one.category, one.severity) for one in self.consolidated_issues]
+        for feedback in self.reviewer_feedback.values():
+            if not feedback.get("pass", False):
+                told += [(issue["category"], issue["severity"]) for issue in feedback.get("issues", ())]
+        weights: dict[Category, float] = {}
+        for category, severity in told:
+            weights[category] = max(weights.get(category, 0.0), _WEIGHTS[severity])
+        return weights
+
 
 @dataclass(frozen=True)
 class Built:
@@ -101,6 +115,8 @@ class _Meaning:
 _GAPS = (2.2, 3.4)
 #: For and against a meaning. A sum that meets or not says more than a title, a title more than a habit.
 _SUM, _TITLE, _LOST, _COMPLAINT = 1.0, 0.4, 0.03, 0.9
+#: How much an issue asks for another template.
+_WEIGHTS: Mapping[Severity, float] = {"low": 0.1, "medium": 0.5, "high": 1.0, "critical": 1.0}
 _RUNNING = 3.0
 #: Further columns of amounts are no statement's.
 _MOST_COLUMNS = 4
@@ -182,7 +198,7 @@ def _score(statement: Statement, report: Reconciliation) -> float:
 
 
 def _meanings(seen: Survey, retry: RetryInput | None) -> Iterator[_Meaning]:
-    complaints = {issue.category for issue in retry.consolidated_issues} if retry else set()
+    complaints = retry.complaints() if retry else {}
     gaps = _GAPS if "multiline_handling" in complaints else _GAPS[:1]
     widths = (False, True) if "bbox_accuracy" in complaints else (False,)
     has_headings = bool(_sections(seen))
@@ -333,7 +349,7 @@ class _Draft:
     def __init__(self, seen: Survey, template_id: str | None, retry: RetryInput | None) -> None:
         self._seen = seen
         self._prior = read_template(retry.prior_template, "prior_template") if retry else None
-        self._complaints = {issue.category for issue in retry.consolidated_issues} if retry else set()
+        self._complaints = retry.complaints() if retry else {}
         bank = _bank(seen)
         self._id = template_id or (self._prior.template_id if self._prior else f"{_slug(bank)}_draft_v1")
         self._identity = Identity(bank=bank, signs=(bank,))
@@ -373,11 +389,11 @@ class _Draft:
         """How much of what the reviewers complained about is another than before; never as much as a sum."""
         if self._prior is None or not self._complaints:
             return 0.0
-        asked = [_ASPECTS[category] for category in self._complaints if category in _ASPECTS]
+        asked = [(_ASPECTS[category], weight) for category, weight in self._complaints.items() if category in _ASPECTS]
         if not asked:
             return 0.0
-        changed = [of for of in asked if of(template) != of(self._prior)]
-        return _COMPLAINT * len(changed) / len(asked)
+        changed = sum(weight for of, weight in asked if of(template) != of(self._prior))
+        return _COMPLAINT * changed / len(asked)
 
 
 def _columns(seen: Survey, names: Sequence[ColumnName]) -> tuple[Column, ...]:

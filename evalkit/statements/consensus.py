@@ -7,7 +7,7 @@ contract: caps limit what is shown, not what is counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from rapidfuzz import fuzz
@@ -49,7 +49,7 @@ TABLE = (
 )
 
 
-def passes(issues: Sequence[TemplateIssue], most: dict[Severity, int] = MOST) -> bool:
+def passes(issues: Sequence[TemplateIssue], most: Mapping[Severity, int] = MOST) -> bool:
     """Whether a reviewer with these issues passes the template; all of them count, shown or not."""
     counts = Counter(issue.severity for issue in issues)
     return all(counts[severity] <= allowed for severity, allowed in most.items())
@@ -102,11 +102,11 @@ def _joined(known: Consolidated, issue: TemplateIssue, reviewer: str) -> Consoli
     return Consolidated(kept, tuple(dict.fromkeys((*known.reported_by, reviewer))))
 
 
-def shown(issues: Sequence[TemplateIssue]) -> list[TemplateIssue]:
+def shown(issues: Sequence[TemplateIssue], caps: Mapping[Category, int] = CAPS) -> list[TemplateIssue]:
     """The issues up to their category's cap, the worst ones, in their order."""
     by_worst = sorted(issues, key=lambda issue: -Rank[issue.severity])
     kept: list[TemplateIssue] = []
     for issue in by_worst:
-        if sum(one.category == issue.category for one in kept) < CAPS[issue.category]:
+        if sum(one.category == issue.category for one in kept) < caps[issue.category]:
             kept.append(issue)
     return [issue for issue in issues if any(issue is one for one in kept)]

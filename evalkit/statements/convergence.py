@@ -6,7 +6,7 @@ attempt, the bands are > 0.5, [0, 0.5], [−0.2, 0) and < −0.2, none on attemp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -43,25 +43,30 @@ class ConvergenceState:
         return fixed - new
 
 
+#: A score below this is diverging.
+DIVERGING = -0.2
+
+
 class Band(NamedTuple):
     """What a score means."""
 
-    when: Callable[[float], bool]
+    when: Callable[[float, float], bool]
+    """Of the score, and of that below which it is diverging."""
     status: Status
     action: str
 
 
 BANDS = (
     #    score                       status        action
-    Band(lambda score: score > 0.5, "converging", "continue"),
-    Band(lambda score: score >= 0.0, "slow", "continue with a warning"),
-    Band(lambda score: score >= -0.2, "stalled", "one more attempt"),
-    Band(lambda score: True, "diverging", "escalate to a person"),
+    Band(lambda score, diverging: score > 0.5, "converging", "continue"),
+    Band(lambda score, diverging: score >= 0.0, "slow", "continue with a warning"),
+    Band(lambda score, diverging: score >= diverging, "stalled", "one more attempt"),
+    Band(lambda score, diverging: True, "diverging", "escalate to a person"),
 )
-_FIRST = Band(lambda score: True, "first", "continue")
+_FIRST = Band(lambda score, diverging: True, "first", "continue")
 
 #: So many attempts may follow the first one. Diverging is listed with 1 by the specification, and escalates at once.
-RETRIES: dict[Scenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
+RETRIES: Mapping[Scenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
 
 
 def state_of(attempt: int, issues: Sequence[TemplateIssue], prior: Sequence[TemplateIssue] = ()) -> ConvergenceState:
@@ -80,9 +85,9 @@ def state_of(attempt: int, issues: Sequence[TemplateIssue], prior: Sequence[Temp
     )
 
 
-def band(state: ConvergenceState) -> Band:
+def band(state: ConvergenceState, diverging: float = DIVERGING) -> Band:
     """The first band that holds; none on the first attempt."""
-    return _FIRST if state.attempt == 1 else next(row for row in BANDS if row.when(state.convergence_score))
+    return _FIRST if state.attempt == 1 else next(row for row in BANDS if row.when(state.convergence_score, diverging))
 
 
 class Situation(NamedTuple):
@@ -103,21 +108,21 @@ class Situation(NamedTuple):
 class Trigger(NamedTuple):
     """Why a person decides."""
 
-    when: Callable[[Situation], bool]
+    when: Callable[[Situation, Mapping[Scenario, int]], bool]
     reason: Reason
 
 
 TRIGGERS = (
-    Trigger(lambda now: not now.is_enabled, "review_disabled"),
-    Trigger(lambda now: now.has_failed_reviewer, "reviewer_failed"),
-    Trigger(lambda now: now.has_critical_disagreement, "critical_disagreement"),
-    Trigger(lambda now: now.uncertainty > 0.5, "arbitration_uncertain"),
-    Trigger(lambda now: now.status == "diverging", "diverging"),
-    Trigger(lambda now: now.attempt > RETRIES["stuck"] and now.status == "stalled", "max_retries_exceeded"),
-    Trigger(lambda now: now.attempt > RETRIES[now.scenario], "max_retries_exceeded"),
+    Trigger(lambda now, most: now.has_failed_reviewer, "reviewer_failed"),
+    Trigger(lambda now, most: not now.is_enabled, "review_disabled"),
+    Trigger(lambda now, most: now.has_critical_disagreement, "critical_disagreement"),
+    Trigger(lambda now, most: now.uncertainty > 0.5, "arbitration_uncertain"),
+    Trigger(lambda now, most: now.status == "diverging", "diverging"),
+    Trigger(lambda now, most: now.attempt > most["stuck"] and now.status == "stalled", "max_retries_exceeded"),
+    Trigger(lambda now, most: now.attempt > most[now.scenario], "max_retries_exceeded"),
 )
 
 
-def escalation(now: Situation) -> Reason | None:
+def escalation(now: Situation, retries: Mapping[Scenario, int] = RETRIES) -> Reason | None:
     """Why a person decides instead of the builder trying again; None where it does try again."""
-    return next((row.reason for row in TRIGGERS if row.when(now)), None)
+    return next((row.reason for row in TRIGGERS if row.when(now, retries)), None)

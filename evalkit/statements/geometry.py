@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from evalkit.statements.apply import LeftOver
+from evalkit.statements.apply import LeftOver, Reason
 from evalkit.statements.reading import Found, Reading
 from evalkit.statements.row import Row
 from evalkit.statements.template import Column
@@ -15,9 +15,24 @@ _NOBODYS = "it belongs to no transaction"
 _NEAR = 2.2
 
 
+#: Why a row that was found was not read.
+_OF_ROWS: tuple[Reason, ...] = (
+    "its date cannot be read",
+    "its year is not known",
+    "it has an amount and no date",
+    "it has a date and no amount",
+    "no heading says which way the money went",
+    "it has dates behind its amounts",
+    "it does not say what it was",
+)
+
+
 def _rows_outside(reading: Reading) -> Iterator[Found]:
     outside = reading.statement.outside
-    if outside and not reading.statement.transactions:
+    if not outside and not reading.statement.transactions and not reading.left(*_OF_ROWS):
+        # A template that finds nothing has nothing wrong, and nobody may rely on it.
+        yield Found("critical", "bbox_accuracy", "no transaction is read", None, "region")
+    elif outside and not reading.statement.transactions:
         yield Found(
             "critical",
             "bbox_accuracy",

@@ -111,5 +111,7 @@ class Cycle(_Data):
     """Each fault once."""
     outcome: Literal["approved", "retry", "escalated"]
     escalation_reason: Reason | None = None
+    cost: Cost | None = None
+    """Of the whole review up to this cycle, builders included; the last one has the review's."""
     times: dict[str, Any] = {}
     """When each part began and ended (ISO 8601, UTC)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 Category = Literal[
     "bbox_accuracy", "column_mapping", "sign_logic", "date_format", "multiline_handling", "reconciliation_strategy", "provenance", "other",
@@ -24,7 +24,7 @@ class Rank(IntEnum):
 
 
 class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
 class Evidence(_Data):
@@ -48,9 +48,14 @@ class TemplateIssue(_Data):
     suggested_fix: str = ""
     confidence: float = Field(1.0, ge=0, le=1)
 
+    @model_serializer(mode="wrap")
+    def _as_the_schema_has_it(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A page that is not known is left out, wherever the issue is written."""
+        return {name: value for name, value in serialised(self).items() if value is not None}
+
     def to_json(self) -> dict[str, Any]:
-        """As the schema has it: what is not known is left out."""
-        return self.model_dump(mode="json", exclude_none=True)
+        """As the schema has it."""
+        return self.model_dump(mode="json")
 
 
 class ReviewerReport(_Data):
@@ -66,11 +71,17 @@ class ReviewerReport(_Data):
     """All of them: caps limit what is shown."""
     summary: dict[str, Any] = {}
     """``strengths``, ``weaknesses``, ``overall_quality_score`` 0..1."""
-    review_duration_ms: int = Field(0, ge=0)
+    review_duration_ms: int | None = Field(None, ge=0)
+    """None in files: there ``times`` of the cycle says it, the only part in which runs differ."""
     tokens_used: dict[str, int] = {}
     reviewed_at: str
     """ISO 8601, UTC."""
 
+    @model_serializer(mode="wrap")
+    def _as_the_schema_has_it(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is not known is left out."""
+        return {name: value for name, value in serialised(self).items() if value is not None}
+
     def to_json(self) -> dict[str, Any]:
         """As the schema has it."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return self.model_dump(mode="json")

@@ -3,17 +3,21 @@
     PYTHONPATH=tests python tests/benchmarks/bank_statements.py [--statements 5] [--faults 10] [--sound 7]
 
 By shape: rows of the statement that the template was built from, and of the same bank's next month, which the template
-has not seen; printed sums that are met; seconds for building. A row is right if date, description, amount, balance,
-check number and page are; of scans blanks do not count. Then the statement of ../shared/data/bank. Then the reviewers: by
-kind of planted fault, how many are named by the right reviewer in the right category, no milder than they are; and how many
-sound templates either reviewer rejects.
+has not seen; printed sums that are met; seconds for building, and for the review by the two embedded reviewers. A row
+is right if date, description, amount, balance, check number and page are; of scans blanks do not count. Then the
+statement of ../shared/data/bank, and the review of a template against a statement of five pages, which must take at
+most 2 seconds. Then the reviewers: by kind of planted fault, how many are named by the right reviewer in the right
+category, no milder than they are; and how many sound templates either reviewer rejects.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import tempfile
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import get_args
@@ -24,16 +28,25 @@ from statements.drawn import SHAPES, draw
 from statements.faults import AT, FAULTS, planted
 from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_of
 
+from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read
 from evalkit.documents.ocr import engine
 from evalkit.documents.scanned import Recogniser
+from evalkit.llm.embedded import EmbeddedModel
 from evalkit.statements.apply import apply
 from evalkit.statements.builder import build
 from evalkit.statements.reading import Reading
 from evalkit.statements.reconcile import Reconciliation, reconcile
+from evalkit.statements.review_loop import Reviewed, ReviewLoop
 from evalkit.statements.reviewers import Reviewer, review
+from evalkit.statements.template import StatementTemplate
 
-COLUMNS = ("shape", "statements", "rows right", "sums met", "next month: rows right", "sums met", "seconds to build")
+COLUMNS = (
+    *("shape", "statements", "rows right", "sums met", "next month: rows right", "sums met", "seconds to build"),
+    *("to review", "approved"),
+)
+#: Seconds that a review of this many pages may take.
+PAGES, LONGEST = 5, 2.0
 
 
 def main() -> None:
@@ -52,8 +65,15 @@ def main() -> None:
             continue
         recogniser = Recogniser(found, 60) if shape.is_scanned and found else None
         count = 1 if shape.is_scanned else wanted
-        cells, seconds = measured(name, range(100, 100 + count), recogniser)
-        table.add_row(name, str(count), *(one for cell in cells for one in shown(*cell)), f"{median(seconds):.2f}")
+        cells, seconds, reviews = measured(name, range(100, 100 + count), recogniser)
+        table.add_row(
+            name,
+            str(count),
+            *(one for cell in cells for one in shown(*cell)),
+            f"{median(seconds):.2f}",
+            f"{median(took for took, _ in reviews):.2f}",
+            f"{sum(done.is_approved for _, done in reviews)}/{count}",
+        )
         whole = [added(one, other) for one, other in zip(whole, cells, strict=True)]
     table.add_row("all", "", *(one for cell in whole for one in shown(*cell)), "")
     if BANK.is_dir():
@@ -67,12 +87,41 @@ def main() -> None:
             "",
             "",
             f"{took:.2f}",
+            "",
+            "",
         )
         for check in made.reconciliation.checks:
             Console().print(f"../shared/data/bank: {'met' if check.is_met else 'DIFFERS'}: {check.message}")
-    Console(width=150).print(table)
+    Console(width=170).print(table)
+    five_pages()
     Console(width=150).print(caught(given.faults))
     Console().print(alarms(given.sound))
+
+
+def five_pages() -> None:
+    """The review of a sound template and of one that has to be built again, with a statement of five pages."""
+    SHAPES["five pages"] = replace(SHAPES["over several pages"], rows=(150, 150))
+    with tempfile.TemporaryDirectory() as folder:
+        bundle = bundle_of(draw("five pages", 1), Path(folder))
+        assert bundle.total_pages == PAGES
+        template = build(bundle).template
+        times = sorted((reviewed(template, bundle) for _ in range(5)), key=lambda one: one[0])
+        dates = template.dates.model_copy(update={"formats": ("%d.%m.%y",)})
+        took, done = reviewed(template.model_copy(update={"dates": dates}), bundle)
+    seconds, first = times[2]
+    Console().print(
+        f"{PAGES} pages: reviewed in {seconds:.3f} s (median of 5, approved: {first.is_approved}); with wrong dates "
+        f"reviewed, built again and reviewed in {took:.2f} s ({len(done.cycles)} attempts, approved: {done.is_approved})"
+    )
+    assert seconds <= LONGEST, f"the review took longer than {LONGEST} s"
+
+
+def reviewed(template: StatementTemplate, bundle: DocumentBundle) -> tuple[float, Reviewed]:
+    """Seconds, and what became of it."""
+    loop = ReviewLoop(lambda role: EmbeddedModel(), clock=lambda: datetime.now(UTC).isoformat())
+    began = time.perf_counter()
+    done = asyncio.run(loop.review(template, bundle))
+    return time.perf_counter() - began, done
 
 
 def caught(wanted: int) -> Table:
@@ -110,9 +159,11 @@ def alarms(wanted: int) -> str:
 Cell = tuple[Rows, int, int]
 
 
-def measured(name: str, seeds: range, recogniser: Recogniser | None) -> tuple[list[Cell], list[float]]:
+def measured(
+    name: str, seeds: range, recogniser: Recogniser | None
+) -> tuple[list[Cell], list[float], list[tuple[float, Reviewed]]]:
     cells: list[Cell] = [(Rows(0, 0, 0), 0, 0), (Rows(0, 0, 0), 0, 0)]
-    seconds = []
+    seconds, reviews = [], []
     with tempfile.TemporaryDirectory() as folder:
         for seed in seeds:
             this, following = (draw(name, seed, month) for month in (0, 1))
@@ -120,6 +171,7 @@ def measured(name: str, seeds: range, recogniser: Recogniser | None) -> tuple[li
             began = time.perf_counter()
             made = build(bundle)
             seconds.append(time.perf_counter() - began)
+            reviews.append(reviewed(made.template, bundle))
             later = apply(made.template, bundle_of(following, Path(folder), recogniser))
             is_scanned = recogniser is not None
             cells = [
@@ -128,7 +180,7 @@ def measured(name: str, seeds: range, recogniser: Recogniser | None) -> tuple[li
                     cells[1], (rows_of(following, later, is_scanned=is_scanned), *sums(reconcile(made.template, later)))
                 ),
             ]
-    return cells, seconds
+    return cells, seconds, reviews
 
 
 def sums(report: Reconciliation) -> tuple[int, int]:

@@ -7,12 +7,14 @@ import shutil
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated, labels, study, truth
 from sklearn.metrics import f1_score
+from statements.reviewing import broken, embedded, statement, wrong_dates
 
 from evalkit.batch import RunSummary
 from evalkit.evaluation.acceptance import calibration, offer
@@ -24,6 +26,7 @@ from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.segmentation import measured, pages_to_move
 from evalkit.evaluation.study import Study, read_study
 from evalkit.samples.experts import review
+from evalkit.store import Files, cycle_name
 
 NOW = "2026-01-01T00:00:00Z"
 KEYS = [
@@ -47,6 +50,23 @@ def reviewed(finished: RunSummary, samples: Path, tmp_path_factory: pytest.TempP
     sample(output, 30, "type", seed="one", drawn_at=NOW)
     review(output, samples / "truth.csv")
     return read_study(output)
+
+
+def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study, tmp_path: Path) -> None:
+    bundle = statement()
+    for number, cycle in enumerate(embedded(broken(bundle, wrong_dates), bundle).cycles, 1):
+        Files(tmp_path).write(cycle_name("bank", number), cycle.model_dump(mode="json"))
+    made = build(replace(reviewed, output=tmp_path), made_at=NOW)
+    assert [one.key for one in made.sections] == [*KEYS, "templates"]
+    section = made["templates"]
+    assert section.about.startswith("1 reviews of templates in 2 attempts; 0 tokens in, 0 out, 0.0000 US dollars")
+    shares = dict(section.tables[0].frame[["measure", "share"]].itertuples(index=False))
+    assert shares["approved on the first attempt"] == exact(0, 1)
+    assert shares["approved in the end"] == exact(1, 1)
+    assert shares["sent to arbitration"] == exact(1, 2)
+    assert set(section.tables[1].frame["category"]) == {"date_format", "reconciliation_strategy"}
+    write_html(made, tmp_path / "report.html")
+    assert "Templates of bank statements" in (tmp_path / "report.html").read_text()
 
 
 class Page(HTMLParser):

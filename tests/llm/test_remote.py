@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from builders import GENOMIC, codes, doc2_6, doc2_6_answer, document, edited, evidence, one_segment
+from pydantic import BaseModel
 from servers import gemini
 from servers.gemini import Call, Fault, GeminiServer
 
@@ -22,9 +24,10 @@ from evalkit.errors import StoreError
 from evalkit.llm.gate import Gate
 from evalkit.llm.gemini import Gemini
 from evalkit.llm.ledger import Ledger, Limits, MemoryJournal
-from evalkit.llm.model import Reply, Request, Usage
+from evalkit.llm.model import Question, Reply, Request, Usage
 from evalkit.llm.prompts import fenced
 from evalkit.llm.remote import LanguageModel
+from evalkit.store import digest
 
 NOTHING_FOUND = '{"findings": []}'
 ROLES = {"full": ["classifier", "V2", "V3", "V4"], "lean": ["verifier"]}
@@ -458,3 +461,66 @@ def test_a_place_that_is_given_to_somebody_who_has_gone_is_given_on() -> None:
         return second.done()
 
     assert asyncio.run(use())
+
+
+# ------------------------------------------------------------------------------------- a question's own time and mood
+
+
+class Remark(BaseModel):
+    words: str
+
+
+class Aside(Question[Remark]):
+    """A question of no task."""
+
+    role, answer_type = "aside", Remark
+
+    def __init__(self, temperature: float = 0.0, seconds: float | None = None) -> None:
+        self.temperature, self.seconds = temperature, seconds
+
+    def worded(self) -> str:
+        return "What do you say?"
+
+    def offline(self) -> Remark:
+        return Remark(words="nothing")
+
+
+async def said(server: GeminiServer, *questions: Aside, ledger: Ledger | None = None, seconds: float = 60) -> list[Any]:
+    model = asked(server, ledger=ledger, seconds=seconds)
+    try:
+        return [await model.ask(question) for question in questions]
+    finally:
+        await model.close()
+
+
+def test_the_temperature_arrives_and_makes_it_another_question() -> None:
+    ledger = Ledger()
+    with GeminiServer(lambda call: '{"words": "well"}') as server:
+        asyncio.run(said(server, Aside(), Aside(0.2), Aside(0.2), Aside(), Aside(0.7), ledger=ledger))
+        assert [call.config["temperature"] for call in server.calls] == [0, 0.2, 0.7]
+
+
+def test_at_temperature_0_it_is_the_question_that_it_was_before_there_were_others() -> None:
+    """What a journal has is not paid again because of a new version."""
+    journal = MemoryJournal()
+    question = Aside()
+    plain = {
+        "model": "gemini:m", "address": None, "role": "aside", "prompt": question.prompt(),
+        "schema": question.schema(), "images": [],
+    }  # fmt: skip
+    with GeminiServer(lambda call: '{"words": "well"}') as server:
+        asyncio.run(said(server, question, ledger=Ledger(journal)))
+    assert [call.answer for call in journal.of(digest(plain))] == ['{"words": "well"}']
+
+
+@pytest.mark.parametrize(("own", "all_", "calls", "least", "most"), [(1.2, 60, 1, 1.1, 4), (None, 1.5, 2, 1.4, 6)])
+def test_a_question_may_have_a_time_of_its_own_which_one_call_may_take(
+    own: float | None, all_: float, calls: int, least: float, most: float
+) -> None:
+    with GeminiServer(lambda call: gemini.HANG) as server:
+        began = time.monotonic()
+        (answer,) = asyncio.run(said(server, Aside(seconds=own), seconds=all_))
+        assert least <= time.monotonic() - began < most
+        assert len(server.calls) == calls
+    assert answer.value is None
+    assert "LLM-TIMEOUT" in answer.failure

@@ -394,7 +394,12 @@ class GeminiServer:
             path=path,
             headers=headers,
             prompt=prompt,
-            images=tuple(base64.b64decode(part["inlineData"]["data"]) for part in parts if "inlineData" in part),
+            images=tuple(
+                # Of both alphabets: Google's library sends the one for URLs.
+                base64.urlsafe_b64decode(part["inlineData"]["data"].replace("+", "-").replace("/", "_"))
+                for part in parts
+                if "inlineData" in part
+            ),
             config=asked.get("generationConfig", {}),
             body=asked,
             cached_tokens=self._cached(prompt) if self._caches and known["method"] == "generateContent" else 0,

@@ -12,7 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.statements.arbitration import EXPERTS, ArbitrationReport, arbitrate, disagreements, has_critical
+from evalkit.statements.arbitration import (
+    EXPERTS,
+    ArbitrationReport,
+    ArbitratorAnswer,
+    arbitrate,
+    disagreements,
+    has_critical,
+)
 from evalkit.statements.consensus import CAPS, are_duplicates, consensus, merged, passes, shown
 from evalkit.statements.convergence import (
     RETRIES,
@@ -191,6 +198,40 @@ def test_the_expert_of_a_field_decides_and_what_was_measured_stands(category: Ca
     assert arbitrated(*sides).final_decision == ("approve" if is_dismissed else "reject")
     measured = arbitrated(*sides, measured=frozenset((found.issue_id,)))
     assert (measured.final_decision, measured.resolutions[0].winning_reviewer) == ("reject", by)
+
+
+def test_what_both_found_stands_as_the_worse_of_them_told_it() -> None:
+    """Whoever repeats a fault in mild words leaves nothing to disagree about."""
+    mild, bad = issue("low", "sign_logic"), issue("high", "sign_logic", issue_id="bad")
+    for sides in ((mild, bad), (bad, mild)):
+        made = arbitrated(report("layout_geometry", sides[0]), report("semantic_financial", sides[1]))
+        assert (made.resolutions, made.final_decision) == ((), "reject")
+    four = [issue("medium", "date_format", f"row {n}", issue_id=f"m{n}", page=n) for n in range(1, 5)]
+    one = issue("medium", "date_format", "row 1 row 2 row 3 row 4")
+    assert arbitrated(report("layout_geometry", one), report("semantic_financial", *four)).final_decision == "reject", (
+        "one issue that resembles four does not make one of them"
+    )
+
+
+def test_a_guess_dismisses_nothing() -> None:
+    """Two opinions outside of the reporter's field: of one the arbitrator is sure, of the other it is not."""
+    sure, guess = issue("high", "sign_logic", issue_id="sure"), issue("high", "date_format", issue_id="guess")
+    sides = (report("layout_geometry", sure, guess), report("semantic_financial"))
+    for confidence, decision in ((0.51, "approve"), (0.5, "reject")):
+        said = ArbitratorAnswer.model_validate(
+            {
+                "resolutions": [
+                    {"issue_id": one, "winning_reviewer": "semantic_financial", "final_severity": "dismissed",
+                     "confidence": how_sure}
+                    for one, how_sure in (("sure", 0.9), ("guess", confidence))
+                ],
+                "final_decision": "approve",
+            }
+        )  # fmt: skip
+        made = arbitrated(*sides, said=said)
+        assert made.final_decision == decision
+        assert made.uncertainty == (0.0 if decision == "approve" else 0.5)
+        assert arbitrated(*sides, said=said.model_copy(update={"final_decision": "reject"})).final_decision == "reject"
 
 
 def test_uncertainty_is_the_share_that_was_not_settled() -> None:

@@ -1,0 +1,146 @@
+"""Statements, templates with faults, and models that say what a test tells them, for the review loop."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import io
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from builders import document
+from PIL import Image
+from servers.gemini import Call, Fault, GeminiServer
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.llm.embedded import EmbeddedModel
+from evalkit.llm.gate import Gate
+from evalkit.llm.gemini import Gemini
+from evalkit.llm.ledger import Journal, Ledger
+from evalkit.llm.remote import LanguageModel
+from evalkit.statements.builder import build
+from evalkit.statements.questions import Picture
+from evalkit.statements.review_loop import Reviewed, ReviewLoop, Rules
+from evalkit.statements.template import StatementTemplate
+
+Plain = dict[str, Any]
+PERSONAS = {
+    "You are a Layout Geometry Reviewer": "layout_geometry",
+    "You are a Semantic Financial Reviewer": "semantic_financial",
+    "You are an Arbitration Reviewer": "arbitrator",
+    "You write templates that tell a program": "builder",
+}
+NOTHING = json.dumps({"reasoning": "", "issues": [], "strengths": [], "weaknesses": [], "overall_quality_score": 1})
+NO_TEMPLATE = json.dumps({"reasoning": "", "template": None})
+NOTHING_RESOLVED = json.dumps({"reasoning": "", "resolutions": [], "final_decision": "approve", "recommendation": ""})
+KEY = "AIza-planted-key"
+ROWS = tuple((day, f"SHOP {day}", -day) for day in range(2, 14))
+
+
+def statement(closing: str = "910.00", extra: str = "") -> DocumentBundle:
+    """A statement of one page; its rows make 910.00 of 1,000.00."""
+    rows = [f"01/{day:02}/2024 {text:<30} {amount}.00" for day, text, amount in ROWS]
+    head = ["Example Bank", "Statement period: 01/01/2024 to 01/31/2024", "Beginning balance    1,000.00"]
+    foot = [f"Ending balance    {closing}", "", "Date       Details                        Amount"]
+    return document("\n".join([*head, *foot, *rows, *([extra] if extra else [])]))
+
+
+def sound(bundle: DocumentBundle) -> StatementTemplate:
+    return build(bundle).template
+
+
+BUNDLE = statement()
+SOUND = sound(BUNDLE)
+
+
+def excluded(plain: Plain) -> None:
+    """Nothing of the table is in the box: both reviewers reject it."""
+    plain["region"] = [{"pages": "any", "box": [0, 0.97, 1, 1]}]
+
+
+def wrong_dates(plain: Plain) -> None:
+    """The semantic reviewer rejects it, without anything critical."""
+    plain["dates"]["formats"] = ["%d.%m.%Y"]
+
+
+def inverted(plain: Plain) -> None:
+    """The semantic reviewer finds something critical."""
+    amounts = plain["amounts"]
+    amounts["deposit"], amounts["withdrawal"] = amounts["withdrawal"], amounts["deposit"]
+    amounts["unmarked"] = "withdrawal"
+
+
+def broken(bundle: DocumentBundle, *plant: Callable[[Plain], None]) -> StatementTemplate:
+    plain = sound(bundle).model_dump(mode="json", by_alias=True)
+    for one in plant:
+        one(plain)
+    return StatementTemplate.model_validate(plain)
+
+
+def said(*issues: tuple[str, str, str], confidence: float = 0.9, **more: Any) -> str:
+    """A reviewer's answer: severity, category, message of each issue."""
+    told = [
+        {"severity": severity, "category": category, "message": message, "page": 1, "expected": "", "actual": "",
+         "location": "", "suggested_fix": "", "confidence": confidence, **more}
+        for severity, category, message in issues
+    ]  # fmt: skip
+    return json.dumps(json.loads(NOTHING) | {"issues": told})
+
+
+# The first call of a process imports it, which would be taken from the first test's seconds.
+importlib.import_module("google.genai")
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat()
+
+
+def picture() -> Picture:
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8), "white").save(buffer, "PNG")
+    return Picture(1, buffer.getvalue())
+
+
+def role_of(prompt: str) -> str:
+    """By the last persona: whatever the inputs say stands before it."""
+    found = max((prompt.rfind(sentence), role) for sentence, role in PERSONAS.items())
+    return found[1] if found[0] >= 0 else ""
+
+
+def served(answers: Mapping[str, str | Fault | Callable[[Call], str | Fault]]) -> GeminiServer:
+    """Answers by role; who is not told anything finds nothing."""
+
+    def answer(call: Call) -> str | Fault:
+        default = {"builder": NO_TEMPLATE, "arbitrator": NOTHING_RESOLVED}.get(call.role, NOTHING)
+        this = answers.get(call.role, default)
+        return this(call) if callable(this) else this
+
+    return GeminiServer(answer, role_of=role_of)
+
+
+def embedded(template: StatementTemplate, bundle: DocumentBundle, rules: Rules | None = None) -> Reviewed:
+    """Reviewed by what is measured alone."""
+    return asyncio.run(ReviewLoop(lambda role: EmbeddedModel(), rules, clock=now).review(template, bundle))
+
+
+def reviewed(
+    server: GeminiServer,
+    template: StatementTemplate,
+    bundle: DocumentBundle,
+    rules: Rules | None = None,
+    journal: Journal | None = None,
+) -> Reviewed:
+    """Reviewed by a model on this machine, on top of what is measured."""
+
+    async def run() -> Reviewed:
+        provider = Gemini("m", base_url=server.url, api_key=KEY)
+        model = LanguageModel(provider, Ledger(journal), Gate(16), first_wait=0.001, longest_wait=0.01)
+        try:
+            loop = ReviewLoop(lambda role: model, rules, clock=now)
+            return await loop.review(template, bundle, pictures=[picture()])
+        finally:
+            await model.close()
+
+    return asyncio.run(run())

@@ -1,0 +1,399 @@
+"""``evalkit review-template``: files, exit statuses, settings, what it costs, and what the doctor says of reviewers."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from servers import gemini
+from servers.gemini import Call
+from statements.drawn import draw
+from statements.reviewing import KEY, NOTHING, broken, embedded, role_of, said, served, sound, statement, wrong_dates
+from typer.testing import CliRunner
+
+from evalkit.batch.templates import rules_of
+from evalkit.cli import app
+from evalkit.doctor import examine
+from evalkit.errors import DocumentError, UsageError
+from evalkit.evaluation.template_reviews import read_cycles, template_reviews
+from evalkit.llm.sight import SHOWN
+from evalkit.settings import Settings
+from evalkit.statements.consensus import CAPS, MOST
+from evalkit.statements.convergence import RETRIES
+from evalkit.statements.record import Cycle
+from evalkit.statements.review_loop import Rules
+from evalkit.statements.template import Status, read_template
+from evalkit.store import Files, cycle_name
+
+TEMPLATE_ID = "first_meadow_bank_draft_v1"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """With a statement and the template that reads it."""
+    made = tmp_path_factory.mktemp("built")
+    (made / "statement.pdf").write_bytes(draw("CR and DR", 1).pdf)
+    words = ["build-template", str(made / "statement.pdf"), "--to", str(made / "bank.toml")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    return made
+
+
+@pytest.fixture
+def folder(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """As ``built``, with a template of other dates and one with the signs exchanged besides."""
+    shutil.copytree(built, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    text = Path("bank.toml").read_text()
+    Path("dates.toml").write_text(text.replace("%d %b %Y", "%d.%m.%Y"))
+    signs = text.replace('"cr"', '"XX"').replace('"dr"', '"cr"').replace('"XX"', '"dr"')
+    Path("signs.toml").write_text(signs)
+    return tmp_path
+
+
+def review(*words: str, exit_code: int = 0) -> dict[str, Any]:
+    done = CliRunner().invoke(app, ["review-template", *words, "--json"], catch_exceptions=False)
+    assert done.exit_code == exit_code, done.output
+    return dict(json.loads(done.stdout))
+
+
+def stored(output: str = "output") -> Any:
+    return read_template((Path(output) / f"templates/{TEMPLATE_ID}.toml").read_text(), "stored")
+
+
+def test_a_template_that_both_pass_is_stable(folder: Path) -> None:
+    made = review("bank.toml", "statement.pdf")
+    assert (made["outcome"], made["status"], made["attempts"], made["case_id"]) == ("approved", "stable", 1, None)
+    assert made["cycles"] == [f"template_reviews/{TEMPLATE_ID}/cycle_1.json"]
+    assert stored().status is Status.STABLE
+    assert read_template(Path("bank.toml").read_text(), "bank").status is Status.DRAFT  # somebody's own file
+    written = [path for path in Path("output").rglob("*") if path.is_file()]
+    assert {path.relative_to("output").parts[0] for path in written} >= {
+        "template_reviews", "templates", "document_bundles"
+    }  # fmt: skip
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in written)
+    applied = CliRunner().invoke(app, ["apply-template", TEMPLATE_ID, "statement.pdf"])
+    assert "is a draft" not in applied.output
+
+
+def test_a_fault_is_mended_and_each_attempt_leaves_its_file(folder: Path) -> None:
+    made = review("dates.toml", "statement.pdf")
+    assert (made["outcome"], made["attempts"]) == ("approved", 2)
+    first, second = (json.loads((Path("output") / name).read_text()) for name in made["cycles"])
+    assert (first["outcome"], second["outcome"]) == ("retry", "approved")
+    assert first["review_cycle_id"] == second["review_cycle_id"]
+    assert second["cost"]["final_outcome"] == "approved"
+    assert stored().version == 2
+
+
+def test_what_a_person_has_to_decide_stays_a_draft(folder: Path) -> None:
+    made = review("signs.toml", "statement.pdf")
+    assert (made["outcome"], made["status"]) == ("escalated", "draft")
+    assert made["case_id"] == f"{TEMPLATE_ID}.statement_template"
+    assert made["escalation"]["escalation_reason"] == "critical_disagreement"
+    assert stored().status is Status.DRAFT
+    told = CliRunner().invoke(app, ["review-template", "signs.toml", "statement.pdf"])
+    assert told.exit_code == 0
+    assert "signs are inverted" in told.output
+    assert "a person decides (critical_disagreement)" in told.output
+
+
+def test_a_draft_takes_no_place_where_somebody_has_vouched_for_a_template(folder: Path) -> None:
+    review("bank.toml", "statement.pdf")
+    before = stored()
+    review("signs.toml", "statement.pdf")
+    assert stored() == before
+    with pytest.raises(UsageError, match="was approved"):
+        CliRunner().invoke(app, ["build-template", "statement.pdf"], catch_exceptions=False)
+    assert [name.rpartition("_")[2] for name in Files("output").names(f"template_reviews/{TEMPLATE_ID}")] == [
+        "1.json", "2.json",
+    ]  # fmt: skip
+
+
+def test_a_repeated_review_writes_the_same_but_for_clocks(folder: Path) -> None:
+    texts = []
+    for output in ("one", "other"):
+        made = review("dates.toml", "statement.pdf", "--output", output)
+        texts.append([_timeless(json.loads((Path(output) / name).read_text())) for name in made["cycles"]])
+    assert texts[0] == texts[1]
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _timeless(one) for key, one in value.items() if key != "times" and not key.endswith("_at")}
+    return [_timeless(one) for one in value] if isinstance(value, list) else value
+
+
+def test_another_statement_of_the_same_name_has_a_name_of_its_own(folder: Path) -> None:
+    review("bank.toml", "statement.pdf")
+    Path("more").mkdir()
+    Path("more/statement.pdf").write_bytes(draw("CR and DR", 1, month=1).pdf)
+    review("bank.toml", "more/statement.pdf")
+    review("bank.toml", "statement.pdf")
+    names = sorted(path.stem for path in Path("output/document_bundles").iterdir())
+    assert names[0] == "statement"
+    assert re.fullmatch("statement-[0-9a-f]{8}", names[1])
+    assert len(names) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "says"),
+    [
+        (["gone.toml", "statement.pdf"], UsageError, "there is no template gone.toml"),
+        (["wrong.toml", "statement.pdf"], UsageError, "wrong.toml, line 1"),
+        (["bank.toml", "other.pdf"], UsageError, "prints nothing of what"),
+        (["bank.toml", "letter.pdf"], DocumentError, "letter.pdf"),
+        (["bank.toml", "statement.pdf", "--model", "nobody:x"], UsageError, "there is no model"),
+    ],
+)
+def test_faults(words: list[str], error: type[Exception], says: str, folder: Path) -> None:
+    Path("wrong.toml").write_text('template_id = "a b"\n')
+    Path("letter.pdf").write_bytes(b"no PDF")
+    Path("other.pdf").write_bytes(draw("European dates and decimals", 2).pdf)
+    done = CliRunner().invoke(app, ["review-template", *words])
+    assert isinstance(done.exception, error)
+    assert says in str(done.exception)
+
+
+# Models ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[gemini.GeminiServer]:
+    with served({}) as server:
+        monkeypatch.setenv("EVALKIT_GEMINI_BASE_URL", server.url)
+        monkeypatch.setenv("GEMINI_API_KEY", KEY)
+        yield server
+
+
+def test_a_model_sees_the_statements_pages(folder: Path, asked: gemini.GeminiServer) -> None:
+    made = review("bank.toml", "statement.pdf", "--model", "gemini:m")
+    assert made["outcome"] == "approved"
+    assert made["cost"]["total_tokens"]["input"] > 0
+    assert sorted(call.role for call in asked.calls) == ["layout_geometry", "semantic_financial"]
+    for call in asked.calls:
+        assert len(call.images) == 1
+        assert call.images[0].startswith(b"\x89PNG")
+        assert len(call.images[0]) > 10_000
+        assert "in this order: page 1." in call.prompt
+
+
+def test_each_role_has_its_own_model_and_temperature(folder: Path, asked: gemini.GeminiServer) -> None:
+    finding = said(("high", "sign_logic", "refunds are shown as purchases"))
+    asked.answer = lambda call: {"layout_geometry": finding, "semantic_financial": NOTHING}.get(call.role, "{}")
+    Path("evalkit.toml").write_text(
+        '[vllm_review.reviewers]\nlayout_model = "gemini:eyes"\nsemantic_model = "gemini:sums"\n'
+        'arbitrator_model = "gemini:judge"\nlayout_temperature = 0.7\narbitrator_temperature = 0.3\n'
+    )
+    made = review("bank.toml", "statement.pdf")
+    assert {(call.role, call.model, call.config["temperature"]) for call in asked.calls} == {
+        ("layout_geometry", "eyes", 0.7), ("semantic_financial", "sums", 0.2), ("arbitrator", "judge", 0.3),
+    }  # fmt: skip
+    assert made["escalation"]["escalation_reason"] == "reviewer_failed"  # {} is no arbitration
+    first = json.loads((Path("output") / made["cycles"][0]).read_text())
+    assert [report["reviewer_model"] for report in first["reports"]] == [
+        "measured-2, gemini:eyes", "measured-2, gemini:sums"
+    ]  # fmt: skip
+    assert "gemini:judge" not in json.dumps(first["failures"])
+
+
+def test_an_answer_is_paid_once(folder: Path, asked: gemini.GeminiServer) -> None:
+    for _ in range(2):
+        review("bank.toml", "statement.pdf", "--model", "gemini:m")
+    assert len(asked.calls) == 2
+
+
+def test_a_model_may_better_the_builders_template(folder: Path, asked: gemini.GeminiServer) -> None:
+    text = Path("bank.toml").read_text().replace('statement = ""', 'statement = "Everyday account"')
+    asked.answer = lambda call: json.dumps({"reasoning": "", "template": text})
+    done = CliRunner().invoke(app, ["build-template", "statement.pdf", "--to", "new.toml", "--model", "gemini:m"])
+    assert done.exit_code == 0, done.output
+    assert "as gemini:m proposed it" in done.output
+    assert read_template(Path("new.toml").read_text(), "new").identity.statement == "Everyday account"
+    (call,) = asked.calls
+    assert role_of(call.prompt) == "builder"
+    assert call.images
+
+
+# Settings -------------------------------------------------------------------------------------------------------------
+
+#: Specification 004, "Default Settings".
+DEFAULTS = """
+[vllm_review]
+enabled = true  # Phase 3 only
+
+[vllm_review.reviewers]
+layout_model = "claude-3-5-sonnet"
+semantic_model = "claude-3-5-sonnet"
+arbitrator_model = "claude-3-opus"
+
+[vllm_review.timeouts]
+single_reviewer_seconds = 60
+total_cycle_seconds = 180
+arbitration_seconds = 45
+
+[vllm_review.retry]
+max_attempts = 3
+convergence_threshold = -0.2
+
+[vllm_review.pass_criteria]
+max_critical = 0
+max_high = 0
+max_medium = 3
+max_low = 10
+
+[vllm_review.issue_caps]
+bbox_accuracy = 5
+column_mapping = 3
+sign_logic = 2
+date_format = 3
+multiline_handling = 3
+reconciliation_strategy = 2
+provenance = 5
+other = 5
+"""
+
+
+def test_the_specifications_settings_are_read_and_are_the_defaults(folder: Path) -> None:
+    without = Settings.load().vllm_review
+    Path("evalkit.toml").write_text(DEFAULTS)
+    given = Settings.load().vllm_review
+    assert given.reviewers.by_role == {
+        "layout_geometry": "claude-3-5-sonnet", "semantic_financial": "claude-3-5-sonnet", "arbitrator": "claude-3-opus"
+    }  # fmt: skip
+    assert given.model_copy(update={"reviewers": without.reviewers}) == without
+    rules = rules_of(Settings.load())
+    assert rules == Rules()
+    assert (rules.most, rules.caps, rules.retries) == (MOST, CAPS, RETRIES)
+    assert (rules.reviewer_seconds, rules.both_seconds, rules.arbitration_seconds, rules.cycle_seconds) == (
+        60, 90, 45, 180
+    )  # fmt: skip
+    assert rules.temperatures == {"layout_geometry": 0.1, "semantic_financial": 0.2, "arbitrator": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("toml", "attempts", "reason"),
+    [
+        ("[vllm_review]\nenabled = false", 1, "review_disabled"),
+        ("[vllm_review.retry]\nmax_attempts = 0", 1, "max_retries_exceeded"),
+        ("[vllm_review.retry]\nmax_attempts = 1", 2, None),
+        ("[vllm_review.pass_criteria]\nmax_high = 5", 1, None),
+    ],
+)
+def test_settings_decide(toml: str, attempts: int, reason: str | None, folder: Path) -> None:
+    Path("evalkit.toml").write_text(toml)
+    made = review("dates.toml", "statement.pdf")
+    assert made["attempts"] == attempts
+    assert (made["escalation"] or {}).get("escalation_reason") == reason
+
+
+@pytest.mark.parametrize(
+    "toml", ["[vllm_review.timeouts]\nsingle_reviewer_seconds = 0", "[vllm_review]\nenable = true"]
+)
+def test_settings_that_are_none_are_named(toml: str, folder: Path) -> None:
+    Path("evalkit.toml").write_text(toml)
+    with pytest.raises(UsageError, match="vllm_review"):
+        Settings.load()
+
+
+def test_the_schemas_fit_what_is_written(folder: Path) -> None:
+    made = review("dates.toml", "statement.pdf")
+    cycle = json.loads((Path("output") / made["cycles"][0]).read_text())
+    values = {
+        "reviewer_report": cycle["reports"],
+        "arbitration_report": [cycle["arbitration"]],
+        "statement_template": [stored().model_dump(mode="json", by_alias=True)],
+        "template_review": [cycle],
+    }
+    for name, written in values.items():
+        shown = json.loads(CliRunner().invoke(app, ["schema", name]).stdout)
+        for value in written:
+            jsonschema.validate(value, shown)
+            with pytest.raises(jsonschema.ValidationError):
+                jsonschema.validate({**value, "template_id": None}, shown)
+
+
+# How reviews do -------------------------------------------------------------------------------------------------------
+
+
+def test_metrics_of_reviews(tmp_path: Path) -> None:
+    files, number = Files(tmp_path), 0
+    unsound = statement(closing="999.99")
+    for template, bundle in (
+        (sound(statement()), statement()),
+        (broken(statement(), wrong_dates), statement()),
+        (sound(unsound), unsound),
+    ):
+        for cycle in embedded(template, bundle).cycles:
+            number += 1
+            files.write(cycle_name("example", number), cycle.model_dump(mode="json"))
+    known = template_reviews(read_cycles(files))
+    assert (known.reviews, known.attempts) == (3, 6)
+    assert known.first_pass_approval.value == pytest.approx(1 / 3)
+    assert known.convergence.value == pytest.approx(2 / 3)
+    assert known.arbitration.value == pytest.approx(4 / 6)
+    assert known.disagreement_categories == {"reconciliation_strategy": 4, "date_format": 1}
+    assert known.escalations == {"max_retries_exceeded": 1}
+    assert (known.input_tokens, known.cost_usd) == (0, 0)
+    assert [cycle.attempt for cycle in read_cycles(files)] == [1, 1, 2, 1, 2, 3]
+    assert isinstance(read_cycles(files)[0], Cycle)
+
+
+def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    (cycle,) = embedded(sound(statement()), statement()).cycles
+    for number in range(1, 12):
+        files.write(cycle_name("t", number), {**cycle.model_dump(mode="json"), "review_cycle_id": f"rc_{number}"})
+    assert [one.review_cycle_id for one in read_cycles(files)] == [f"rc_{number}" for number in range(1, 12)]
+
+
+# The doctor -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "is_fine", "says"),
+    [
+        ("gemini:gemini-2.5-flash", True, "sees pictures; reads 1,000,000 tokens"),
+        ("anthropic:claude-3-5-sonnet", True, "sees pictures; reads 200,000 tokens"),
+        ("openai:gpt-4o", True, "sees pictures; reads 128,000 tokens"),
+        ("openai:gpt-3.5-turbo", False, "sees no pictures"),
+        ("openai:gpt-4-0613", False, "sees no pictures"),
+        ("ollama:llama3.2", True, "pictures: not known"),
+        ("ollama:llava", True, "sees pictures; how much it reads at once is not known"),
+        ("ollama:mistral", False, "sees no pictures"),
+        ("openai:house-model", True, "pictures: not known"),
+        ("embedded", True, "measured checks alone"),
+    ],
+)
+def test_the_doctor_knows_who_can_review(model: str, is_fine: bool, says: str, tmp_path: Path) -> None:
+    settings = Settings.load(output=str(tmp_path), vllm_review={"reviewers": {"layout_model": model}})
+    found = [one for one in examine(settings) if one.name == "template reviewer" and one.found.startswith(model)]
+    assert [(one.is_fine, says in one.found) for one in found] == [(is_fine, True)]
+    if not is_fine:
+        # Who has named it for documents alone need not care.
+        default = Settings.load(output=str(tmp_path), models={"default": model})
+        assert all(one.is_fine for one in examine(default) if one.name == "template reviewer")
+
+
+@pytest.mark.parametrize(("answer", "is_fine"), [(SHOWN, True), (None, False), ("5920", False)])
+def test_the_doctor_shows_a_reviewer_a_picture(
+    answer: str | None, is_fine: bool, asked: gemini.GeminiServer, tmp_path: Path
+) -> None:
+    def answered(call: Call) -> str:
+        return json.dumps({"ready": True, "number": answer})
+
+    asked.answer = answered
+    settings = Settings.load(
+        output=str(tmp_path), vllm_review={"reviewers": {"semantic_model": "gemini:gemini-2.5-flash"}}
+    )
+    found = [one for one in examine(settings, live=True) if "gemini" in one.found and one.name == "template reviewer"]
+    assert [one.is_fine for one in found] == [is_fine]
+    (call,) = asked.calls
+    assert call.images[0].startswith(b"\x89PNG")
