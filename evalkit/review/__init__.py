@@ -12,6 +12,7 @@ from evalkit.review.ground_truth import (
     IssueVerdict,
     Review,
     Shown,
+    TemplateGroundTruth,
     accept_silver,
     ground_truth_records,
     withdraw_silver,
@@ -38,6 +39,7 @@ from evalkit.review.queue import (
     rebuild_rows,
     review_status,
 )
+from evalkit.review.template_case import TemplateReview
 
 __all__ = [
     "Case",
@@ -67,6 +69,8 @@ __all__ = [
     "SegmentFlag",
     "Shown",
     "Submitted",
+    "TemplateGroundTruth",
+    "TemplateReview",
     "accept_silver",
     "ground_truth_records",
     "issue_context",

@@ -47,6 +47,7 @@ from evalkit.review.queue import (
 )
 from evalkit.review.seeded import feedback, read_seeded
 from evalkit.review.submission import Submission, Submitter
+from evalkit.review.template_case import TemplateReview
 from evalkit.store import Claim, Deferral, Files, Index, StoredDraft
 
 __all__ = ["Case", "Desk", "Submitted"]
@@ -436,8 +437,16 @@ class Desk:
         return draft if is_same else draft.moved_to(first), stored.saved_at
 
 
+#: What a case of each kind is on the screen.
+_KINDS: dict[str, type[Case]] = {
+    "classification": Case,
+    "extraction": FieldCase,
+    "statement_template": TemplateReview,
+}
+
+
 def _kind(packet: SMEPacket) -> type[Case]:
-    return FieldCase if packet.kind == "extraction" else Case
+    return _KINDS[packet.kind]
 
 
 def _incomplete(message: str, remedy: str) -> ReviewRefused:
