@@ -12,14 +12,16 @@ from functools import cached_property
 
 from evalkit.documents.bundle import Box
 from evalkit.errors import NotFound
-from evalkit.issue import Issue, IssueSeverity, PageBox
+from evalkit.issue import Issue, PageBox
 from evalkit.review.case import Case, MustSee, notes_of, verdicts_of, words_of_pages
 from evalkit.review.draft import Draft
 from evalkit.review.field_case import FieldPlace
 from evalkit.review.submission import Submission
 from evalkit.review.templates import changes, chosen, moved, place_of, renamed, template_of, unmet
 from evalkit.statements.apply import LeftOver
-from evalkit.statements.record import TemplateCase
+from evalkit.statements.consensus import shown
+from evalkit.statements.record import TemplateCase, ToldIssue
+from evalkit.statements.report import Rank
 from evalkit.statements.reviewers import Reading
 from evalkit.statements.template import StatementTemplate
 
@@ -41,6 +43,15 @@ class TemplateReview(Case):
     def agents(self) -> StatementTemplate:
         """The template as it was when the case was made."""
         return template_of(self.packet)
+
+    @cached_property
+    def shown(self) -> tuple[ToldIssue, ...]:
+        """The issues up to the cap of their category, worst first (contract, ruling 18): a fault that is there in each
+        row need not be read thirty times.
+        """
+        kept = {issue.issue_id for issue in shown([one.issue for one in self.told.issues])}
+        some = [one for one in self.told.issues if one.issue.issue_id in kept]
+        return tuple(sorted(some, key=lambda one: -Rank[one.issue.severity]))
 
     def template(self, draft: Draft) -> StatementTemplate:
         """The template as the expert has it."""
@@ -108,11 +119,23 @@ class TemplateReview(Case):
 
     def first(self) -> str | None:
         """What to look at first: the worst issue."""
-        return next((issue.issue_id for issue in self.packet.open_issues), None)
+        return next((one.issue.issue_id for one in self.shown), None)
+
+    def is_issue(self, name: str) -> bool:
+        """Whether that is the id of one of its issues."""
+        return name in self._by_id
+
+    def lists(self, name: str, draft: Draft) -> bool:
+        """Whether there is anything of that name to look at."""
+        try:
+            self.place(name, draft)
+        except NotFound:
+            return False
+        return True
 
     @property
     def must_see(self) -> MustSee:
-        """Each page that the template reads as the case was opened, and each critical or high issue."""
+        """Each page that the template reads as the case was opened, and each critical or high issue that is shown."""
         return self._must_see(self.draft)
 
     def not_yet_seen(self, draft: Draft) -> MustSee:
@@ -196,7 +219,7 @@ class TemplateReview(Case):
         return (why.rstrip("."), "Look at what is missing first.") if why else None
 
     def _must_see(self, draft: Draft) -> MustSee:
-        grave = (one.issue_id for one in self.packet.open_issues if one.severity is IssueSeverity.BLOCKER)
+        grave = (one.issue.issue_id for one in self.shown if Rank[one.issue.severity] >= Rank.high)
         return MustSee(pages=self.pages_read(draft), issues=tuple(grave))
 
     def _place_of_issue(self, issue: Issue) -> FieldPlace:
