@@ -15,7 +15,7 @@ const ASKED = {
 const REJECT = ["Why can this template not be used?", "Reject it"];
 // What the decisions are called, by the kind of case.
 const NAMES = {
-  validate: { statement_template: "Approve and next" },
+  validate: { statement_template: "Approve" },
   correct: { statement_template: "Approve with changes" },
   cannot: { statement_template: "Reject" },
   changed: { statement_template: "to the template" },

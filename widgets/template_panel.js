@@ -13,7 +13,7 @@ function render({ model, el: root }) {
   const shown = () => model.get("case");
   const selected = () => model.get("selected");
   const select = (name) => send("select", { issue_id: name });
-  const show = (name) => { list = name; brought = ""; draw(); };
+  const show = (name) => { list = name; brought = selected(); draw(); };
   const opener = (name) => ({
     tabindex: 0, "data-name": name, "data-focus": name, "aria-current": selected() === name ? "true" : null,
     onclick: (event) => { if (!event.target.closest("button")) select(name); },
@@ -172,7 +172,7 @@ function render({ model, el: root }) {
       sums(), tabs);
     fill(tabs, LISTS.map(([name, text, key]) => el("button", {
       "data-key": key, "aria-pressed": list === name, class: list === name ? "ek-on" : "", onclick: () => show(name),
-    }, `${text}${number[name] === "" ? "" : ` ${number[name]}`}`, kbd(key))));
+    }, `${text}${number[name] === "" ? "" : ` · ${number[name]}`}`, kbd(key))));
     const top = body.scrollTop;
     body.setAttribute("aria-label", LISTS.find(([name]) => name === list)[1]);
     fill(body, el("div", { class: "ek-row ek-stepper" },

@@ -269,7 +269,7 @@ def _issue(one: ToldIssue) -> dict[str, Any]:
         arbitrator = f"Arbitrator: sides with {words}, {settled.final_severity}, {settled.confidence:.0%} sure"
         arbitrator += f": {settled.reasoning}" if settled.reasoning else "."
     evidence = issue.evidence
-    facts = (("expected", evidence.expected), ("actual", evidence.actual), ("in", evidence.location))
+    facts = (("expected", evidence.expected), ("actual", evidence.actual), ("part of the template", evidence.location))
     return {
         "issue_id": issue.issue_id,
         "severity": issue.severity,

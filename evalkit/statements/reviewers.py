@@ -216,7 +216,7 @@ def _sums(reading: Reading) -> Iterator[Found]:
         )
     if not unmet:
         return
-    if reading.with_template(_inverted(reading.template)).meets_its_sums:
+    if reading.with_template(inverted(reading.template)).meets_its_sums:
         yield Found(
             "critical",
             "sign_logic",
@@ -262,7 +262,7 @@ def _mended(reading: Reading) -> Iterator[Found]:
         )
 
 
-def _inverted(template: StatementTemplate) -> StatementTemplate:
+def inverted(template: StatementTemplate) -> StatementTemplate:
     """The same template, with deposits and withdrawals exchanged."""
     amounts = template.amounts
     unmarked = {"deposit": "withdrawal", "withdrawal": "deposit"}.get(amounts.unmarked, amounts.unmarked)
