@@ -687,7 +687,7 @@ def schema(
     from evalkit.evaluation.export import ExportedTruth
     from evalkit.extraction.schema import Extractions
     from evalkit.issue import Issue
-    from evalkit.review import FieldsGroundTruth, GroundTruth, Review, SMEPacket
+    from evalkit.review import FieldsGroundTruth, GroundTruth, Review, SMEPacket, TemplateGroundTruth
     from evalkit.review.seeded import Seeded
 
     models: dict[str, type[BaseModel]] = {
@@ -699,6 +699,7 @@ def schema(
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
         "ground_truth_fields": FieldsGroundTruth,
+        "ground_truth_template": TemplateGroundTruth,
         "issue": Issue,
         "packet": SMEPacket,
         "production": StoredProduction,

@@ -437,7 +437,7 @@ function pane() {
         if (!one) {
           one = { head: el("header"), thumbs: el("div", { class: "ek-thumbs" }), end: 0, said: "" };
           one.body = el("section", {}, one.head, one.thumbs);
-          one.node = el("div", { class: "ek-document" }, el("div", { class: "ek-divider", text: "new document" }), one.body);
+          one.node = el("div", { class: "ek-document" }, el("div", { class: "ek-divider", text: segment.divider || "new document" }), one.body);
           sections.set(segment.start, one);
         }
         if (one.node.parentNode !== ribbon || one.node.previousSibling !== before) ribbon.insertBefore(one.node, before ? before.nextSibling : ribbon.firstChild);

@@ -45,7 +45,8 @@ class PagePane(anywidget.AnyWidget):
     """The page on screen, from 1."""
     segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{start, end, type}`` in order, all pages covered; and where they are known ``confidence`` (0..1) and
-    ``presence`` of the agent, ``is_yours`` where the expert changed it, ``flags`` (list of str)."""
+    ``presence`` of the agent, ``is_yours`` where the expert changed it, ``flags`` (list of str), and ``divider``, what
+    stands above it where no new document begins there."""
     marks = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{page, x0, y0, x1, y1, style}``: fractions of the page; style ``found`` or ``near``."""
     frames = traitlets.Dict().tag(sync=True)

@@ -13,7 +13,7 @@ function render({ model, el: root }) {
   const shown = () => model.get("case");
   const selected = () => model.get("selected");
   const select = (name) => send("select", { issue_id: name });
-  const show = (name) => { list = name; brought = selected(); draw(); };
+  const show = (name) => { list = name; brought = selected(); draw(); body.scrollTop = 0; };
   const opener = (name) => ({
     tabindex: 0, "data-name": name, "data-focus": name, "aria-current": selected() === name ? "true" : null,
     onclick: (event) => { if (!event.target.closest("button")) select(name); },

@@ -141,6 +141,8 @@ def left_of(reading: Reading) -> list[dict[str, Any]]:
 def counted(reading: Reading, page: int) -> str:
     """How many rows are read, in words."""
     rows = reading.statement.transactions
+    if not reading.template.regions_on(page, len(reading.pages)):
+        return f"no box on this page, {len(rows)} in all"
     here = sum(row.page == page for row in rows)
     return f"{here} on this page, {len(rows)} in all"
 
@@ -249,7 +251,7 @@ def ribbon(case: TemplateReview) -> list[dict[str, Any]]:
         if runs and runs[-1]["type"] == kind:
             runs[-1]["end"] = page
         else:
-            runs.append({"start": page, "end": page, "type": kind, "flags": [], "note": ""})
+            runs.append({"start": page, "end": page, "type": kind, "flags": [], "note": "", "divider": "other boxes"})
     return runs
 
 

@@ -32,6 +32,7 @@ from evalkit.review.desk import Case, Desk, Submitted
 from evalkit.review.draft import Draft
 from evalkit.review.field_case import FieldCase
 from evalkit.review.fields import checked, field_of, parted
+from evalkit.review.ground_truth import Outcome
 from evalkit.review.packet import base_of
 from evalkit.review.queue import QueueView
 from evalkit.review.template_case import TemplateReview
@@ -857,7 +858,8 @@ class Workbench:
 
     def _saved(self, done: Submitted) -> str:
         """What is said of a decision: when it was saved, and what the machines had said, which nobody had seen yet."""
-        parts = [f"Saved {done.saved_at[11:19]}: {self.case.packet.pdf_filename} {done.review.outcome}"]
+        outcome = _TEMPLATE_OUTCOMES[done.review.outcome] if self.case.packet.template_case else done.review.outcome
+        parts = [f"Saved {done.saved_at[11:19]}: {self.case.packet.pdf_filename} {outcome}"]
         if done.agrees is not None:
             parts.append("the agent said the same" if done.agrees else f"the agent said {done.agent or 'cannot tell'}")
         if done.production:
@@ -950,6 +952,13 @@ _PLAIN = {
     "STORE-FULL": "The disk is full: nothing can be saved.",
     "STORE-FAILED": "Nothing can be read or saved at the moment.",
     "OUTPUT-FOLDER": "The folder with the cases is not there.",
+}
+#: What became of a template, in the words of its buttons.
+_TEMPLATE_OUTCOMES: dict[Outcome, str] = {
+    "validated": "approved",
+    "corrected": "approved with changes",
+    "undeterminable": "rejected",
+    "reopened": "reopened",
 }
 _WITHOUT_TAB = frozenset({"hello", "retry"})
 _UNDOABLE = frozenset(

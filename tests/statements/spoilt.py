@@ -48,7 +48,7 @@ def without_last_row(template: StatementTemplate, reading: Reading) -> Statement
     return StatementTemplate.model_validate(plain)
 
 
-def with_signs_inverted(template: StatementTemplate, reading: Reading) -> StatementTemplate:  # noqa: ARG001
+def with_signs_inverted(template: StatementTemplate, reading: Reading) -> StatementTemplate:
     """Debits are read as credits."""
     return inverted(template)
 
