@@ -12,9 +12,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
@@ -132,6 +132,12 @@ class SMEPacket(_Frozen):
     only in such a case."""
     template_case: TemplateCase | None = None
     """Of a case about a statement template, the template and all that was said of it. Written down only in such a case."""
+
+    @model_validator(mode="after")
+    def _has_what_it_asks_about(self) -> Self:
+        if (self.kind == "statement_template") != (self.template_case is not None):
+            raise ValueError("a case about a statement template has one, and no other case has")
+        return self
 
     @model_serializer(mode="wrap")
     def _as_stored(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
 
 from evalkit.batch.reindex import reindex
-from evalkit.errors import EvalkitError, NotFound, ReviewRefused, UsageError
+from evalkit.errors import EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.ground_truth import load_ground_truth
 from evalkit.issue import IssueSeverity
 from evalkit.review import Desk as Tab
@@ -142,6 +142,14 @@ def test_other_packets_say_nothing_of_templates(build: Any, desk: Any) -> None:
     stored = desk.files.read(packet_name("doc2_6"))
     assert "template_case" not in stored
     assert packet_digest(SMEPacket.model_validate(stored)) == packet_digest(packet)
+
+
+def test_a_packet_without_its_template_is_damaged(bank: Bank, tab: Any) -> None:
+    stored = bank.files.read(packet_name(bank.case_id))
+    del stored["template_case"]
+    bank.files.write(packet_name(bank.case_id), stored)
+    with pytest.raises(StoreError):
+        tab().open(bank.case_id)
 
 
 def test_the_queue_finds_it_by_kind_and_by_who_raised_it(bank: Bank, tab: Any) -> None:
@@ -465,7 +473,11 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
 def state(bank: Bank) -> dict[str, Any]:
     packet = bank.files.read(packet_name(bank.case_id))
     truth = bank.truth()
-    return {"template": bank.stored(), "truth": truth and truth | {"reviewed_at": ""}, "status": packet["review_status"]}
+    return {
+        "template": bank.stored(),
+        "truth": truth and truth | {"reviewed_at": ""},
+        "status": packet["review_status"],
+    }
 
 
 def writes() -> Iterator[int]:
