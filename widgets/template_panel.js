@@ -181,6 +181,8 @@ function render({ model, el: root }) {
         el("button", { "data-key": "k", "data-repeats": "", "aria-label": "previous", onclick: () => step(-1) }, "Previous", kbd("k"))],
       wanted ? el("button", { "data-key": "i", onclick: toWanted }, `${wanted} to look at`, kbd("i")) : null,
       el("button", { "data-key": "t", disabled: model.get("is_locked"), onclick: () => document.querySelector(".ek-pane")?.dispatchEvent(new CustomEvent("ek-edges")) }, "Move edges", kbd("t")),
+      model.get("has_box") ? null : el("button", { "data-key": "a", disabled: model.get("is_locked"), onclick: () => send("box", { page: model.get("page") }) },
+        "Add a box to this page", kbd("a")),
       list === "rows" ? el("span", { class: "ek-muted", text: model.get("counted") }) : null),
     DRAWN[list]());
     body.scrollTop = top;

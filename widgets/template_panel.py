@@ -58,6 +58,8 @@ class TemplatePanel(anywidget.AnyWidget):
     """``{name, date, description, amount, balance, account}`` of the page on screen, in order."""
     counted = traitlets.Unicode().tag(sync=True)
     """How many rows are read, in words."""
+    has_box = traitlets.Bool(default_value=True).tag(sync=True)
+    """Whether the template reads anything of the page on screen."""
     left = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{name, page, text, reason}`` of what no transaction took, on all pages."""
     template = traitlets.Dict().tag(sync=True)
@@ -141,8 +143,6 @@ def left_of(reading: Reading) -> list[dict[str, Any]]:
 def counted(reading: Reading, page: int) -> str:
     """How many rows are read, in words."""
     rows = reading.statement.transactions
-    if not reading.template.regions_on(page, len(reading.pages)):
-        return f"no box on this page, {len(rows)} in all"
     here = sum(row.page == page for row in rows)
     return f"{here} on this page, {len(rows)} in all"
 
@@ -240,13 +240,13 @@ def where(case: TemplateReview, name: str, draft: Draft) -> str:
     return f"Lit on page {place.page}."
 
 
-def ribbon(case: TemplateReview) -> list[dict[str, Any]]:
+def ribbon(case: TemplateReview, draft: Draft) -> list[dict[str, Any]]:
     """All pages as runs, by the regions that read them."""
-    total = case.packet.total_pages
+    total, template = case.packet.total_pages, case.template(draft)
     runs: list[dict[str, Any]] = []
     for page in range(1, total + 1):
-        on_page = case.agents.regions_on(page, total)
-        words = region_words(case.agents, on_page[0]).removeprefix("transactions on ") if on_page else "no box"
+        on_page = template.regions_on(page, total)
+        words = region_words(template, on_page[0]).removeprefix("transactions on ") if on_page else "no box"
         kind = words.partition(",")[0]
         if runs and runs[-1]["type"] == kind:
             runs[-1]["end"] = page

@@ -52,7 +52,7 @@ const KEYS = [
   ["A template that reads statements", [
     ["t", "To its edges; Tab goes on to the next one"], ["← → ↑ ↓", "Move the chosen edge; with Shift far; Esc leaves it"],
     ["1 2 3 4", "List issues, rows, what was left over, how it is read"], ["j  k", "Next, previous of the list: it is lit"],
-    ["i", "Next issue that must be looked at"], ["w", "Say why sums may be unmet"],
+    ["i", "Next issue that must be looked at"], ["a", "Add a box to a page that has none"], ["w", "Say why sums may be unmet"],
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the document before, of the next one"],

@@ -359,6 +359,8 @@ class Workbench:
             self._editor.token, self._editor.segments, self._editor.problem = "", [], ""
         evidence = () if case.is_blind else evidence_pages(packet)
         self._page.begin(token, case.bundle, self._segments(), evidence=evidence, seen=case.draft.pages_seen)
+        if isinstance(case, TemplateReview):
+            self._page.strips = []  # whose page it is does not matter to how it is read
         self._page.note = self._fault
         self._begin_panel(case, token)
         if self._right.children[0] is not self._item_panel:
@@ -611,6 +613,10 @@ class Workbench:
         """An edge of a region or column goes elsewhere; what it reads then is shown at once."""
         self.draft_is(self._template_case.with_edge(self.draft, str(message["edge"]), float(message["to"])))
 
+    def add_box(self, message: Message) -> None:
+        """A page that the template passes over has rows too."""
+        self.draft_is(self._template_case.with_box(self.draft, int(message["page"])))
+
     def name_column(self, message: Message) -> None:
         """A column is another one than the agent took it for."""
         self.draft_is(self._template_case.with_column(self.draft, int(message["column"]), str(message["name"])))
@@ -643,6 +649,7 @@ class Workbench:
             self._template.sums = sums_of(reading) | {"reason": draft.unmet_sums}
             self._template.rows, self._template.left = rows_of(reading, page), left_of(reading)
             self._template.counted = counted(reading, page)
+            self._template.has_box = bool(self._page.frames)
             self._template.template = choices_of(case, draft)
             self._template.seen = list(draft.evidence_seen)
             self._template.wanted = list(case.not_yet_seen(draft).issues)
@@ -806,7 +813,7 @@ class Workbench:
         if isinstance(self.case, FieldCase):
             return ribbon(self.case)
         if isinstance(self.case, TemplateReview):
-            return template_ribbon(self.case)
+            return template_ribbon(self.case, self.draft)
         said = {} if self.case.is_blind else _said_by_agent(self.case.packet.classification)
         return [
             {
@@ -929,6 +936,7 @@ _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
     "field_value": Workbench.set_field,
     "field_status": Workbench.set_field_status,
     "edge": Workbench.move_edge,
+    "box": Workbench.add_box,
     "column": Workbench.name_column,
     "choice": Workbench.choose,
     "unmet_sums": Workbench.explain_sums,
@@ -974,6 +982,7 @@ _UNDOABLE = frozenset(
         "field_value",
         "field_status",
         "edge",
+        "box",
         "column",
         "choice",
         "unmet_sums",

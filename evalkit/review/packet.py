@@ -224,59 +224,54 @@ class SMEPacketGenerator:
                 (issue for one in made.extractions for issue in one.issues), key=lambda issue: issue.status != "open"
             )
         )
-        still_open = [issue for issue in issues if issue.status == "open"]
-        return SMEPacket(
+        return _escalated(
+            bundle,
+            issues,
             kind="extraction",
             case_id=made.doc_id + EXTRACTION,
-            doc_id=made.doc_id,
-            pdf_filename=PurePath(bundle.file_path).name,
-            pdf_path=bundle.file_path,
-            total_pages=bundle.total_pages,
-            v5_decision=Decision.ESCALATE_TO_SME,
             decision_rule=FIELDS_RULE,
             decision_reason=why_asked(made.extractions),
-            total_issues=len(still_open),
-            issues_summary=tuple(_summary(issue) for issue in still_open),
-            issues=tuple(issues),
-            classification=None,
-            proposed_repairs=(),
-            production_differs=None,
-            production_classification=None,
-            document_bundle_path=bundle_name(made.doc_id),
-            review_status="pending",
-            review_reason="escalated",
-            inclusion_probability=1.0,
             created_at=created_at,
             extractions=made.extractions,
         )
 
     def template_packet(self, case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
         """The case of a statement template that goes to a person, with the statement that it was tried on."""
-        issues = by_severity(map(_template_issue, case.issues))
-        return SMEPacket(
+        return _escalated(
+            bundle,
+            by_severity(map(_template_issue, case.issues)),
             kind="statement_template",
             case_id=case.template_id + STATEMENT_TEMPLATE,
-            doc_id=bundle.doc_id,
-            pdf_filename=PurePath(bundle.file_path).name,
-            pdf_path=bundle.file_path,
-            total_pages=bundle.total_pages,
-            v5_decision=Decision.ESCALATE_TO_SME,
             decision_rule=TEMPLATE_RULE,
             decision_reason=TEMPLATE_REASONS[case.escalation.escalation_reason],
-            total_issues=len(issues),
-            issues_summary=tuple(map(_summary, issues)),
-            issues=tuple(issues),
-            classification=None,
-            proposed_repairs=(),
-            production_differs=None,
-            production_classification=None,
-            document_bundle_path=bundle_name(bundle.doc_id),
-            review_status="pending",
-            review_reason="escalated",
-            inclusion_probability=1.0,
             created_at=created_at,
             template_case=case,
         )
+
+
+def _escalated(bundle: DocumentBundle, issues: Iterable[Issue], **own: Any) -> SMEPacket:
+    """A case without a classification, of which a person is always asked; ``issues`` worst first."""
+    issues = tuple(issues)
+    still_open = [issue for issue in issues if issue.status == "open"]
+    return SMEPacket(
+        doc_id=bundle.doc_id,
+        pdf_filename=PurePath(bundle.file_path).name,
+        pdf_path=bundle.file_path,
+        total_pages=bundle.total_pages,
+        v5_decision=Decision.ESCALATE_TO_SME,
+        total_issues=len(still_open),
+        issues_summary=tuple(_summary(issue) for issue in still_open),
+        issues=issues,
+        classification=None,
+        proposed_repairs=(),
+        production_differs=None,
+        production_classification=None,
+        document_bundle_path=bundle_name(bundle.doc_id),
+        review_status="pending",
+        review_reason="escalated",
+        inclusion_probability=1.0,
+        **own,
+    )
 
 
 #: How a template's issues rank in the one queue (contract, ruling 19).

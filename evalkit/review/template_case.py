@@ -17,7 +17,7 @@ from evalkit.review.case import Case, MustSee, notes_of, verdicts_of, words_of_p
 from evalkit.review.draft import Draft
 from evalkit.review.field_case import FieldPlace
 from evalkit.review.submission import Submission
-from evalkit.review.templates import changes, chosen, moved, place_of, renamed, template_of, unmet
+from evalkit.review.templates import changes, chosen, moved, place_of, renamed, template_of, unmet, with_region
 from evalkit.statements.apply import LeftOver
 from evalkit.statements.consensus import shown
 from evalkit.statements.record import TemplateCase, ToldIssue
@@ -80,6 +80,10 @@ class TemplateReview(Case):
     def with_edge_moved(self, draft: Draft, name: str, by: float) -> Draft:
         """The draft with that edge so much further to the right or down. ReviewRefused."""
         return self.with_edge(draft, name, place_of(self.template(draft), name) + by)
+
+    def with_box(self, draft: Draft, page: int) -> Draft:
+        """The draft with a box on that page, which had none. ReviewRefused where it has one."""
+        return self._with(draft, with_region(self.template(draft), page, self.packet.total_pages))
 
     def with_column(self, draft: Draft, at: int, name: str) -> Draft:
         """The draft in which that column, from 0, has that name. ReviewRefused where no row could be read then."""

@@ -191,6 +191,24 @@ def column_edges(template: StatementTemplate, by: StatementTemplate) -> list[tup
     return found
 
 
+def with_region(template: StatementTemplate, page: int, pages: int) -> StatementTemplate:
+    """The template with a box on page ``page`` of ``pages``, both from 1, and on all that are like it.
+
+    It begins where the last one is. ReviewRefused where the page has one.
+    """
+    if template.regions_on(page, pages):
+        raise _refused("this page has a box already", "Move its edges.")
+    if page == 1:
+        kind = "first"
+    elif template.regions_on(pages, pages):
+        kind = "middle"
+    else:
+        kind = "later" if not any(template.regions_on(other, pages) for other in range(2, pages)) else "last"
+    plain = template.model_dump(mode="json")
+    plain["region"].append({"pages": kind, "box": list(template.regions[-1].box)})
+    return _checked(plain)
+
+
 def renamed(template: StatementTemplate, at: int, name: str) -> StatementTemplate:
     """The template with that column (from 0) of that name, and what follows from it for the others.
 
@@ -281,7 +299,9 @@ def changes(agents: StatementTemplate, said: StatementTemplate) -> Iterator[str]
 
 
 def _geometry(agents: StatementTemplate, said: StatementTemplate) -> Iterator[str]:
-    for at, (before, after) in enumerate(zip(agents.regions, said.regions, strict=True)):
+    for at in range(len(agents.regions), len(said.regions)):
+        yield f"A box is added: {region_words(said, at)}"
+    for at, (before, after) in enumerate(zip(agents.regions, said.regions, strict=False)):
         for side, was, now in zip(_SIDES, before.box, after.box, strict=True):
             if was != now:
                 yield f"{_capital(region_words(said, at))}: {side} edge {_percent(was, side)} → {_percent(now, side)}"
@@ -294,11 +314,10 @@ def _geometry(agents: StatementTemplate, said: StatementTemplate) -> Iterator[st
 
 
 def _is_alike(agents: StatementTemplate, said: StatementTemplate) -> bool:
-    """Whether every region and column has its counterpart, so that ``changes`` can tell what became of each."""
-    counts = [(len(one.regions), len(one.columns)) for one in (agents, said)]
-    kinds = [[region.pages for region in one.regions] for one in (agents, said)]
+    """Whether every region and column of the agent's is still there, so that ``changes`` can tell what became of each."""
+    before, after = ([region.pages for region in one.regions] for one in (agents, said))
     titles = [[column.title for column in one.columns] for one in (agents, said)]
-    return counts[0] == counts[1] and kinds[0] == kinds[1] and titles[0] == titles[1]
+    return before == after[: len(before)] and titles[0] == titles[1]
 
 
 def region_words(template: StatementTemplate, at: int) -> str:

@@ -21,7 +21,18 @@ from evalkit.issue import IssueSeverity
 from evalkit.review import Desk as Tab
 from evalkit.review import Draft, QueueView, SMEPacket, TemplateReview, packet_digest
 from evalkit.review.packet import TEMPLATE_REASONS, SMEPacketGenerator, publish, read_packet
-from evalkit.review.templates import CHOICES, ROOM, changes, chosen, column_edges, edited, moved, place_of, renamed
+from evalkit.review.templates import (
+    CHOICES,
+    ROOM,
+    changes,
+    chosen,
+    column_edges,
+    edited,
+    moved,
+    place_of,
+    renamed,
+    with_region,
+)
 from evalkit.statements.apply import apply
 from evalkit.statements.arbitration import Resolution
 from evalkit.statements.convergence import Reason
@@ -222,6 +233,24 @@ def test_columns_are_exchanged_and_sides_take_the_place_of_an_amount(drawn: Spoi
         renamed(drawn.sound, 0, "other")
     with pytest.raises(ReviewRefused):
         renamed(drawn.sound, 0, "nonsense")
+
+
+@pytest.mark.parametrize(
+    ("kept", "page", "kind"),
+    [("first", 2, "later"), ("first", 3, "later"), ("later", 1, "first"), ("last", 2, "middle")],
+)
+def test_a_page_without_a_box_gets_one(long: Spoilt, kept: str, page: int, kind: str) -> None:
+    region = long.sound.regions[0].model_copy(update={"pages": kept})
+    template = long.sound.model_copy(update={"regions": (region,)})
+    after = with_region(template, page, 3)
+    assert [one.pages for one in after.regions] == [kept, kind]
+    assert after.regions_on(page, 3) == (1,)
+    (told,) = changes(template, after)
+    assert told.startswith("A box is added: transactions on ")
+    moved_too = list(changes(template, moved(after, "region.0.top", 0.2, by=template)))
+    assert len(moved_too) == 2
+    with pytest.raises(ReviewRefused, match="a box already"):
+        with_region(after, page, 3)
 
 
 def test_each_choice_can_be_made_and_is_told_in_words(drawn: Spoilt) -> None:
