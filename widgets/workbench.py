@@ -688,7 +688,7 @@ class Workbench:
     def undo(self, _: Message) -> None:
         """The last change; in a case that nobody has touched, the submission before it."""
         if self._said:
-            before = self._said.pop()
+            before, self._moved = self._said.pop(), ""
             seen = {name: getattr(self.draft, name) for name in _SEEN}
             self.draft_is(before.model_copy(update=seen))
         elif self._is_touched():
