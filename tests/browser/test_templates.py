@@ -34,6 +34,7 @@ def made(folder: Path) -> dict[str, Spoilt]:
         "e_unmet": spoilt(folder, "e_unmet", "parentheses", 4),
         "f_access": spoilt(folder, "f_access", "check numbers", 4),
         "g_reject": spoilt(folder, "g_reject", "signed amounts", 6),
+        "h_turned": spoilt(folder, "h_turned", "signed amounts", 9),
     }
 
 
@@ -86,7 +87,7 @@ class Sheet:
         self.page.mouse.up()
 
     def sums_met(self) -> None:
-        self.page.wait_for_selector("h3.ek-met:has-text('✓ Sums')", timeout=5_000)
+        self.page.wait_for_selector("h3.ek-met:has-text('✓ Sums')")
 
     def draft(self) -> dict:
         return self.waiting.draft(self.one.case_id) or {"template": None, "evidence_seen": [], "pages_seen": []}
@@ -249,6 +250,28 @@ def test_sums_that_are_not_met_need_a_reason_in_words(
     assert (template.status, template.version) == (Status.STABLE, 1)
     review = json.loads((served.output / "reviews" / one.one.case_id / "0001.json").read_text())
     assert review["unmet_sums"] == "the last row is stamped over"
+
+
+def test_edges_follow_the_hand_on_a_page_that_is_turned(sheet: Callable[[str], Sheet]) -> None:
+    one = sheet("h_turned")
+    before, whole = read_template(one.one.case.template, "").regions[0].box[3], one.one.sound.regions[0].box[3]
+
+    def bottom() -> float:
+        return one.draft()["template"]["region"][0]["box"][3] if one.draft()["template"] else before
+
+    one.page.keyboard.press("r")
+    one.edge("region.0.bottom").focus()
+    one.page.keyboard.press("ArrowDown")  # along the edge: it goes nowhere
+    one.page.keyboard.press("Shift+ArrowLeft")  # the page's foot is at the left now
+    until(one.screen, lambda: bottom() == pytest.approx(before + 0.02, abs=1e-4), "moved by key")
+    image, edge = one.page.locator(".ek-page-image").first.bounding_box(), one.edge("region.0.bottom").bounding_box()
+    down = edge["y"] + min(edge["height"] * 0.3, 200)
+    one.page.mouse.move(edge["x"] + edge["width"] / 2, down)
+    one.page.mouse.down()
+    one.page.mouse.move(image["x"] + (1 - whole) * image["width"], down, steps=4)
+    one.page.mouse.up()
+    until(one.screen, lambda: bottom() == pytest.approx(whole, abs=0.01), "moved by mouse")
+    one.sums_met()
 
 
 def test_a_rejected_template_stays_a_draft(served: Served, sheet: Callable[[str], Sheet]) -> None:

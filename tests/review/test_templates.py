@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -13,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
+from typer.testing import CliRunner
 
 from evalkit.batch.reindex import reindex
+from evalkit.cli import app
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.ground_truth import load_ground_truth
 from evalkit.issue import IssueSeverity
@@ -161,6 +164,20 @@ def test_a_packet_without_its_template_is_damaged(bank: Bank, tab: Any) -> None:
     bank.files.write(packet_name(bank.case_id), stored)
     with pytest.raises(StoreError):
         tab().open(bank.case_id)
+
+
+def test_show_prints_the_template_and_what_was_said_and_steers_no_terminal(bank: Bank) -> None:
+    words = ["--output", str(bank.desk.root)]
+    shown = CliRunner().invoke(app, ["show", bank.case_id, *words])
+    assert shown.exit_code == 0
+    for wanted in ("after all attempts", "[BLOCKER] layout_geometry_001", "[[region]]"):
+        assert wanted in shown.output
+    as_json = json.loads(CliRunner().invoke(app, ["show", bank.case_id, "--json", *words]).stdout)
+    assert as_json["template_case"]["template_id"] == "one_bank"
+    hostile = bank.one.case.model_copy(update={"template": "# \x1b[2J"})
+    packet = SMEPacketGenerator().template_packet(hostile, bank.one.bundle, created_at=AT)
+    publish(bank.files, bank.index, packet)
+    assert "\x1b" not in CliRunner().invoke(app, ["show", bank.case_id, *words]).output
 
 
 def test_the_queue_finds_it_by_kind_and_by_who_raised_it(bank: Bank, tab: Any) -> None:
