@@ -16,7 +16,7 @@ from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
 
 from evalkit.statements.apply import apply
-from evalkit.statements.template import StatementTemplate, Status, read_template
+from evalkit.statements.template import Identity, StatementTemplate, Status, read_template
 from evalkit.store import Files, Index
 
 Login = Callable[..., Screen]
@@ -32,7 +32,7 @@ def made(folder: Path) -> dict[str, Spoilt]:
         "c_pages": spoilt(folder, "c_pages", "over several pages", 3),
         "d_signs": spoilt(folder, "d_signs", "signed amounts", 8, with_signs_inverted, "critical_disagreement"),
         "e_unmet": spoilt(folder, "e_unmet", "parentheses", 4),
-        "f_access": spoilt(folder, "f_access", "check numbers", 4),
+        "f_access": spoilt(folder, "f_access", "check numbers", 4, identity=Identity(bank=HOSTILE)),
         "g_reject": spoilt(folder, "g_reject", "signed amounts", 6),
         "h_turned": spoilt(folder, "h_turned", "signed amounts", 9),
     }
@@ -287,6 +287,8 @@ def test_a_rejected_template_stays_a_draft(served: Served, sheet: Callable[[str]
 
 def test_everybody_can_use_it(sheet: Callable[[str], Sheet], shots: Path | None) -> None:
     one = sheet("f_access")
+    assert HOSTILE in one.page.locator(".ek-why").inner_text()
+    assert one.page.evaluate("window.__xss") is None, "what a template says is never run"
     assert grave(one.page) == []
     for key in "234":
         one.page.keyboard.press(key)
