@@ -349,15 +349,16 @@ def show(
     from evalkit.issue import by_severity
     from evalkit.review.packet import EXTRACTION, base_of, issue_text, read_packet
     from evalkit.review.seeded import shown_result
+    from evalkit.statements.record import STATEMENT_TEMPLATE
     from evalkit.store import Files
 
     files = Files(_existing(output))
-    if base_of(doc_id).endswith(EXTRACTION):
+    if base_of(doc_id).endswith((EXTRACTION, STATEMENT_TEMPLATE)):
         packet = read_packet(files, doc_id)
         if as_json:
             _print_json(packet.model_dump(mode="json"))
         else:
-            _print_fields(packet)
+            _print_case(packet)
         return
     result = shown_result(files, doc_id)
     if as_json:
@@ -381,7 +382,8 @@ def show(
             typer.echo(line)
 
 
-def _print_fields(packet: SMEPacket) -> None:
+def _print_case(packet: SMEPacket) -> None:
+    """A case that is not about a classification."""
     from evalkit.review.fields import label, shown
     from evalkit.review.packet import issue_text
 
@@ -392,6 +394,9 @@ def _print_fields(packet: SMEPacket) -> None:
         )
         found = {name: value for name, value in one.fields.items() if value.value is not None}
         _print_table([[label(one, name), shown(value)] for name, value in found.items()], ("field", "value"))
+    if packet.template_case:
+        for line in ("", *packet.template_case.template.splitlines()):
+            typer.echo("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line))
     for issue in packet.issues:
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
 
@@ -720,7 +725,7 @@ def schema(
     from evalkit.evaluation.export import ExportedTruth
     from evalkit.extraction.schema import Extractions
     from evalkit.issue import Issue
-    from evalkit.review import FieldsGroundTruth, GroundTruth, Review, SMEPacket
+    from evalkit.review import FieldsGroundTruth, GroundTruth, Review, SMEPacket, TemplateGroundTruth
     from evalkit.review.seeded import Seeded
     from evalkit.statements.arbitration import ArbitrationReport
     from evalkit.statements.record import Cycle
@@ -737,6 +742,7 @@ def schema(
         "failure": DocumentFailure,
         "ground_truth": GroundTruth,
         "ground_truth_fields": FieldsGroundTruth,
+        "ground_truth_template": TemplateGroundTruth,
         "issue": Issue,
         "packet": SMEPacket,
         "production": StoredProduction,

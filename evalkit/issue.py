@@ -11,7 +11,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-Agent = Literal["V1", "V2", "V3", "V4", "classifier", "reader", "extractor", "evaluator", "grader"]
+Agent = Literal[
+    "V1", "V2", "V3", "V4", "classifier", "reader", "extractor", "evaluator", "grader",
+    "layout_geometry", "semantic_financial", "arbitrator",
+]  # fmt: skip
 
 #: The issue group of each agent: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps.
 ISSUE_GROUP: dict[Agent, str] = {
@@ -24,6 +27,9 @@ ISSUE_GROUP: dict[Agent, str] = {
     "extractor": "IG-3",
     "evaluator": "IG-2",
     "grader": "IG-2",
+    "layout_geometry": "IG-1",
+    "semantic_financial": "IG-2",
+    "arbitrator": "IG-2",
 }
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 
 
-def esm(stem: str) -> str:
-    """The module of a widget: the shared ``dom.js``, then its own file."""
-    return _read("dom.js") + _read(f"{stem}.js")
+def esm(stem: str, *parts: str) -> str:
+    """The module of a widget: the shared ``dom.js``, then its own parts and its own file."""
+    return "".join(_read(f"{one}.js") for one in ("dom", *parts, stem))
 
 
 def css(stem: str, *, with_theme: bool = False) -> str:

@@ -36,7 +36,7 @@ const SLUG = {
   "Radiology Report": "radiology",
   Other: "other",
 };
-const NO_TYPE = ["", "cannot tell", "no form"];
+const NO_TYPE = ["", "cannot tell", "no form", "no box"];
 const typeClass = (type) => `ek-type-${SLUG[type] || (NO_TYPE.includes(type || "") ? "unknown" : "form")}`; // a tax form's own name
 const typeName = (type) => type || "cannot tell";
 const pages = (start, end) => (start === end ? `page ${start}` : `pages ${start}–${end}`);

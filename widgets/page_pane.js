@@ -213,6 +213,7 @@ function pane() {
       const found = finder.hits.filter((hit) => hit.page === one.page);
       one.hits.replaceChildren(...outlines(found, (hit) => `ek-hit${hit.hit === finder.at ? " ek-hit-now" : ""}`));
     };
+    const frames = templateFrames(model, root, token);
     const notDrawn = (page, why) => el("div", { class: "ek-missing", role: "note" },
       el("b", { text: `Page ${page} is not shown here.` }),
       el("p", { text: why.remedy ? `${why.what}.` : why.what }),
@@ -232,6 +233,7 @@ function pane() {
       else if (!image) one.turner.replaceChildren(el("div", { class: "ek-coming", text: "…" }));
       else if (!isSame) one.turner.replaceChildren(image, one.marks, one.hits);
       light(one);
+      frames.place(one, quarters(page));
     };
 
     let laying = 0;
@@ -435,7 +437,7 @@ function pane() {
         if (!one) {
           one = { head: el("header"), thumbs: el("div", { class: "ek-thumbs" }), end: 0, said: "" };
           one.body = el("section", {}, one.head, one.thumbs);
-          one.node = el("div", { class: "ek-document" }, el("div", { class: "ek-divider", text: "new document" }), one.body);
+          one.node = el("div", { class: "ek-document" }, el("div", { class: "ek-divider", text: segment.divider || "new document" }), one.body);
           sections.set(segment.start, one);
         }
         if (one.node.parentNode !== ribbon || one.node.previousSibling !== before) ribbon.insertBefore(one.node, before ? before.nextSibling : ribbon.firstChild);
@@ -682,7 +684,7 @@ function pane() {
       next: () => go(target + 1), previous: () => go(target - 1), first: () => go(1), last: () => go(total()),
       larger: () => scale(1), smaller: () => scale(-1),
       fit: () => { isWhole = zoom === 1 && !isWhole; zoom = 1; rescale(); },
-      rotate: () => { if (shown) { turned.set(shown, (quarters(shown) + 1) % 4); rescale(); } },
+      rotate: () => { if (shown) { turned.set(shown, (quarters(shown) + 1) % 4); rescale(); frames.place(leaves[0], quarters(shown)); } },
       find: () => openFind(), sheet: () => openContact(),
       spread: () => {
         isSpread = !isSpread;
@@ -716,6 +718,7 @@ function pane() {
     });
     model.on("change:page", turnedTo);
     model.on("change:marks change:issue_id", () => { if (shown && model.get("page") === shown) lay(); });
+    model.on("change:frames", () => leaves.forEach((one) => frames.place(one, quarters(one.page))));
     model.on("change:segments", drawRibbon);
     model.on("change:hits change:found_for", found);
     // Without any page there is nothing that the keyboard could wait for.

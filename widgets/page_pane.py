@@ -30,10 +30,11 @@ class PagePane(anywidget.AnyWidget):
     """Shows pages; says what was asked for and what was painted.
 
     Custom messages: ``page`` {page, cached}; ``painted`` {page, issue}; ``thumbnails`` {pages} and ``previews``
-    {kind, pages}, for pictures that the browser does not have; ``find`` {text}. Each carries ``token``.
+    {kind, pages}, for pictures that the browser does not have; ``find`` {text}; ``edge`` {edge, to, goes_on}, where a
+    template's edge is moved to. Each carries ``token``.
     """
 
-    _esm = esm("page_pane")
+    _esm = esm("page_pane", "frames")
     _css = css("page_pane")
 
     version = traitlets.Unicode().tag(sync=True)
@@ -44,9 +45,14 @@ class PagePane(anywidget.AnyWidget):
     """The page on screen, from 1."""
     segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{start, end, type}`` in order, all pages covered; and where they are known ``confidence`` (0..1) and
-    ``presence`` of the agent, ``is_yours`` where the expert changed it, ``flags`` (list of str)."""
+    ``presence`` of the agent, ``is_yours`` where the expert changed it, ``flags`` (list of str), and ``divider``, what
+    stands above it where no new document begins there."""
     marks = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{page, x0, y0, x1, y1, style}``: fractions of the page; style ``found`` or ``near``."""
+    frames = traitlets.Dict().tag(sync=True)
+    """``frames_of(case, draft, page)``: what a statement template reads on the page; empty in any other case."""
+    answered = traitlets.Int(0).tag(sync=True)
+    """The number of the last press (``nth``) whose answer is on screen."""
     issue_id = traitlets.Unicode().tag(sync=True)
     """The issue whose place is lit; empty for none."""
     note = traitlets.Unicode().tag(sync=True)
@@ -89,7 +95,7 @@ class PagePane(anywidget.AnyWidget):
         self._sent.clear()
         with self.hold_sync():
             self.version, self.total, self.segments = version, bundle.total_pages, segments
-            self.page, self.marks, self.issue_id, self.note = 0, [], "", ""
+            self.page, self.marks, self.frames, self.issue_id, self.note = 0, [], {}, "", ""
             self.missing, self.held, self.hits, self.found_for = {}, {}, [], ""
             self.strips = [_strip(one) for one in strips(bundle)]
             self.headings = [heading(page) for page in bundle.pages]

@@ -2,10 +2,11 @@
 // What stands in the list is decided by the kernel; here a choice is only said (`view`), and what comes back is shown.
 
 const SEARCH_PAUSE = 250;
+const AGENTS = { layout_geometry: "layout reviewer", semantic_financial: "finance reviewer" };
 const FILTERS = [
   ["severity", "Severity", { none: "no issue" }],
   ["dominant_type", "Type", {}],
-  ["agent", "Raised by", { V1: "V1 structure", V2: "V2 consistency", V3: "V3 domain traps", V4: "V4 evidence" }],
+  ["agent", "Raised by", { V1: "V1 structure", V2: "V2 consistency", V3: "V3 domain traps", V4: "V4 evidence", ...AGENTS }],
   ["review_reason", "Reason", {}],
   ["age", "Age", { day: "last 24 hours", week: "1 to 7 days", older: "over 7 days" }],
   ["source", "Answer from", {}],
@@ -130,7 +131,7 @@ function render({ model, el: root }) {
       el("td", { class: "ek-case-count", text: number(row.pages) }),
       el("td", {}, type(row)),
       el("td", {}, el("div", { class: "ek-case-counts" }, tags(row), row.agents.length
-        ? el("span", { class: "ek-muted", title: "Who raised them", text: row.agents.join(" ") }) : null)),
+        ? el("span", { class: "ek-muted", title: "Who raised them", text: row.agents.map((one) => AGENTS[one] || one).join(" ") }) : null)),
       el("td", { title: REASONS[row.review_reason], text: row.review_reason }),
       el("td", { class: "ek-case-age", title: row.created_at ? new Date(row.created_at).toLocaleString() : null, text: age(row.created_at) }),
       el("td", { class: "ek-case-source ek-muted", title: row.source, text: row.source.split(":").pop() }),

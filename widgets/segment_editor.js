@@ -10,6 +10,15 @@ const ASKED = {
   second: ["What should the second expert look at?", "Submit and ask"],
   undeterminable: ["Why can nobody tell?", "Close as undeterminable"],
   note: ["Note", "Keep note"],
+  unmet_sums: ["Sums are not met. Why may it be approved all the same?", "Keep reason"],
+};
+const REJECT = ["Why can this template not be used?", "Reject it"];
+// What the decisions are called, by the kind of case.
+const NAMES = {
+  validate: { statement_template: "Approve" },
+  correct: { statement_template: "Approve with changes" },
+  cannot: { statement_template: "Reject" },
+  changed: { statement_template: "to the template" },
 };
 
 function render({ model, el: root }) {
@@ -51,7 +60,7 @@ function render({ model, el: root }) {
     sendNotes();
     asked = what;
     askedBy = document.activeElement;
-    const [question, name] = ASKED[what];
+    const [question, name] = what === "undeterminable" && isTemplate() ? REJECT : ASKED[what];
     words.placeholder = question;
     words.setAttribute("aria-label", question);
     go.textContent = name;
@@ -63,7 +72,7 @@ function render({ model, el: root }) {
         fields() ? null : el("option", { value: `page ${model.get("page")}`, text: `to document ${position + 1}` }), el("option", { value: "record", text: "to the record" }));
       words.value = noteOf(about.value);
     } else {
-      words.value = "";
+      words.value = what === "unmet_sums" ? model.get("unmet_sums") : "";
     }
     asking.hidden = false;
     root.classList.add("ek-is-asking");
@@ -102,7 +111,9 @@ function render({ model, el: root }) {
     percent: Object.fromEntries([...mixture.querySelectorAll("input")].map((one) => [one.dataset.type, Number(one.value)])),
   });
   const at = (page) => model.get("segments").find((one) => one.start <= page && page <= one.end);
-  const fields = () => model.get("is_about_fields");
+  const fields = () => model.get("kind") !== "classification";
+  const isTemplate = () => model.get("kind") === "statement_template";
+  const named = (what, otherwise) => NAMES[what][model.get("kind")] || otherwise;
   const current = () => model.get("segments").indexOf(at(model.get("page")));
 
   // A double click, or a press on a page that is not painted yet, never decides twice.
@@ -172,7 +183,7 @@ function render({ model, el: root }) {
     const ready = why || (locked ? "" : blind ? "Your answer can be submitted." : "Everything that must be seen was on screen.");
     fill(decide,
       changes.length ? el("details", { class: "ek-changed", open: true },
-        el("summary", { text: `${plural(changes.length, "change")} to the agent's answer` }),
+        el("summary", { text: `${plural(changes.length, "change")} ${named("changed", "to the agent's answer")}` }),
         el("ul", { class: "ek-changes" }, changes.map((one) => el("li", { text: one })))) : null,
       el("div", { class: "ek-row ek-state" },
         el("span", { class: why ? "ek-muted" : "ek-seen", text: ready }),
@@ -180,13 +191,14 @@ function render({ model, el: root }) {
         el("span", { class: "ek-saved", text: model.get("saved") })),
       el("div", { class: "ek-row ek-main" },
         blind ? null : el("button", { class: changed ? "" : "ek-primary", "data-key": "v", "data-decides": "", disabled: awaited || locked || Boolean(why) || changed,
-          onclick: once("validate") }, "Validate and next", kbd("v")),
+          onclick: once("validate") }, named("validate", "Validate and next"), kbd("v")),
         el("button", { class: changed || blind ? "ek-primary" : "", "data-key": "Ctrl+Enter", "data-decides": "", disabled: awaited || locked || !model.get("can_correct"),
-          onclick: once("correct") }, blind ? "Submit my answer" : "Submit correction", kbd("Ctrl ⏎"))),
+          onclick: once("correct") }, blind ? "Submit my answer" : named("correct", "Submit correction"), kbd("Ctrl ⏎")),
+        model.get("unmet") ? el("button", { "data-key": "w", disabled: locked, onclick: () => ask("unmet_sums") }, "Say why", kbd("w")) : null),
       el("div", { class: "ek-row ek-more" },
         el("button", { "data-key": "d", disabled: locked, onclick: () => ask("defer") }, "Defer", kbd("d")),
         el("button", { "data-key": "e", disabled: locked || !model.get("can_ask"), onclick: () => ask("second") }, "2nd expert", kbd("e")),
-        el("button", { "data-key": "q", disabled: locked, onclick: () => ask("undeterminable") }, "Cannot tell", kbd("q")),
+        el("button", { "data-key": "q", disabled: locked, onclick: () => ask("undeterminable") }, named("cannot", "Cannot tell"), kbd("q")),
         el("button", { "data-key": "n", disabled: locked, onclick: () => ask("note") }, "Note", kbd("n")),
         el("button", { "data-key": "u", disabled: !model.get("undo"), title: model.get("undo"), onclick: () => send("undo") }, "Undo", kbd("u"))),
       model.get("problem") ? el("p", { class: "ek-problem", role: "alert", text: model.get("problem") }) : null);

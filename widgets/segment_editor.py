@@ -40,8 +40,12 @@ class SegmentEditor(anywidget.AnyWidget):
     """What differs from the agent's answer, a sentence each."""
     answered = traitlets.Int(0).tag(sync=True)
     """The number of the last press (``nth``) whose answer is on screen."""
-    is_about_fields = traitlets.Bool(default_value=False).tag(sync=True)
-    """The case is about fields: there are no segments, types or shares to say anything of."""
+    kind = traitlets.Unicode("classification").tag(sync=True)
+    """Which task asks: only in a classification are there segments, types or shares to say anything of."""
+    unmet = traitlets.Unicode().tag(sync=True)
+    """Of a template, what is wrong with its sums; empty where they are met."""
+    unmet_sums = traitlets.Unicode().tag(sync=True)
+    """Why it may be approved all the same, in the expert's words."""
     is_blind = traitlets.Bool(default_value=False).tag(sync=True)
     """The agent's answer is hidden until the expert has given theirs."""
     can_ask = traitlets.Bool(default_value=False).tag(sync=True)

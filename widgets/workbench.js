@@ -34,8 +34,8 @@ const MOVES = {
 };
 const KEYS = [
   ["Decide", [
-    ["v", "Validate and open the next case"], ["Ctrl+Enter", "Submit what you changed, or your own answer"],
-    ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Nobody can tell, with a reason"],
+    ["v", "Validate, or approve, and open the next case"], ["Ctrl+Enter", "Submit what you changed, or your own answer"],
+    ["d", "Defer, with a reason"], ["e", "Submit and ask a second expert, with a reason"], ["q", "Nobody can tell, or a template is rejected, with a reason"],
     ["u", "Undo; in an untouched case: reopen the one just submitted"], ["h", "Back to the queue"],
   ]],
   ["The document on screen", [
@@ -48,6 +48,11 @@ const KEYS = [
     ["j  k", "Next, previous field"], ["i", "Next field that must be looked at"], ["Enter", "Type its value; Enter keeps it, Esc leaves it"],
     ["y", "Found, as it was read"], ["m", "Missing: not present"], ["a", "Ambiguous"], ["l", "List the empty ones too, or not"],
     ["PageUp  PageDown", "Form before, next form"],
+  ]],
+  ["A template that reads statements", [
+    ["t", "To its edges; Tab goes on to the next one"], ["← → ↑ ↓", "Move the chosen edge; with Shift far; Esc leaves it"],
+    ["1 2 3 4", "List issues, rows, what was left over, how it is read"], ["j  k", "Next, previous of the list: it is lit"],
+    ["i", "Next issue that must be looked at"], ["a", "Add a box to a page that has none"], ["w", "Say why sums may be unmet"],
   ]],
   ["Pages", [
     ["←  →", "Previous, next page"], ["Home  End", "First, last page"], ["PageUp  PageDown", "Start of this or the document before, of the next one"],
@@ -117,6 +122,7 @@ const keyboard = (isAlone) => {
     }
     if (isTyping(target) || event.defaultPrevented) return;
     if (key === "?") { document.dispatchEvent(new CustomEvent("evalkit-keys")); event.preventDefault(); return; }
+    if (target.closest("[data-edge]") && key.startsWith("Arrow")) return; // it is moved by them
     const isCovered = document.querySelector(".ek-contact:not([hidden])"); // by all pages: no single one is on screen
     // Enter on a button is for that button, and on a field that is not open for opening it.
     const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");

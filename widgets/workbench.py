@@ -32,8 +32,11 @@ from evalkit.review.desk import Case, Desk, Submitted
 from evalkit.review.draft import Draft
 from evalkit.review.field_case import FieldCase
 from evalkit.review.fields import checked, field_of, parted
+from evalkit.review.ground_truth import Outcome
 from evalkit.review.packet import base_of
 from evalkit.review.queue import QueueView
+from evalkit.review.template_case import TemplateReview
+from evalkit.statements.template import StatementTemplate
 from widgets.assets import css, esm
 from widgets.case_panel import CasePanel, described, marks_of, style_of, surroundings
 from widgets.fault_panel import FaultPanel
@@ -41,6 +44,18 @@ from widgets.field_panel import FieldPanel, described_fields, ribbon, state, whe
 from widgets.page_pane import PagePane, evidence_pages
 from widgets.queue_panel import QueuePanel
 from widgets.segment_editor import SegmentEditor
+from widgets.template_panel import (
+    TemplatePanel,
+    choices_of,
+    counted,
+    described_template,
+    frames_of,
+    left_of,
+    rows_of,
+    sums_of,
+)
+from widgets.template_panel import ribbon as template_ribbon
+from widgets.template_panel import where as template_where
 
 log = logging.getLogger("evalkit.widgets")
 
@@ -120,6 +135,10 @@ class Workbench:
         self._active = 0.0
         self._said: list[Draft] = []
         """What the expert said before each change, newest last: for undoing."""
+        self._moved = ""
+        """The edge that was moved last, whose further moves are the same change."""
+        self._read: StatementTemplate | None = None
+        """The template whose rows are on screen."""
         self._again: Message = {}
         """What to try again after a fault."""
         self._view = QueueView()
@@ -128,6 +147,7 @@ class Workbench:
         self._page = PagePane()
         self._panel = CasePanel()
         self._fields = FieldPanel()
+        self._template = TemplatePanel()
         self._unfinished = ""
         """The field whose value is being typed, or was refused: nothing is decided before that has ended."""
         self._editor = SegmentEditor()
@@ -135,7 +155,8 @@ class Workbench:
         self._stage = ipywidgets.Box(layout=ipywidgets.Layout(width="100%", overflow="hidden"))
         self._stage.add_class("ek-stage").add_class("ek-desk")
         self._desk_view = self._arranged()
-        for widget in (self._bar, self._queue, self._page, self._panel, self._fields, self._editor, self._broken):
+        panels = (self._panel, self._fields, self._template)
+        for widget in (self._bar, self._queue, self._page, *panels, self._editor, self._broken):
             widget.on_msg(self._told)
         self.view = ipywidgets.VBox([self._bar, self._stage], layout=ipywidgets.Layout(width="100%", overflow="hidden"))
         if served:
@@ -144,7 +165,8 @@ class Workbench:
     def _arranged(self) -> ipywidgets.Widget:
         layout = ipywidgets.Layout
         self._page.layout = layout(flex="1 1 0", min_width="0", height="100%")
-        self._panel.layout = self._fields.layout = layout(flex="1 1 0", min_height="0", width="100%")
+        panels = layout(flex="1 1 0", min_height="0", width="100%")
+        self._panel.layout = self._fields.layout = self._template.layout = panels
         self._right = ipywidgets.VBox(
             [self._panel, self._editor], layout=layout(width="456px", min_width="400px", height="100%")
         )
@@ -162,7 +184,9 @@ class Workbench:
     def _told(self, widget: anywidget.AnyWidget, message: Message, _: object) -> None:
         """One message of a widget; one that counts its presses hears which of them has been answered."""
         self._heard(_whole_signs(message))
-        if isinstance(widget, CasePanel | FieldPanel | SegmentEditor) and isinstance(message.get("nth"), int):
+        if isinstance(widget, CasePanel | FieldPanel | TemplatePanel | PagePane | SegmentEditor) and isinstance(
+            message.get("nth"), int
+        ):
             widget.answered = message["nth"]
 
     @guarded
@@ -183,7 +207,10 @@ class Workbench:
             answer(self, message)
         finally:  # what could not be saved is on screen all the same, and can be undone
             if before is not None and self._draft is not None and _words(before) != _words(self._draft):
-                self._said.append(before)
+                edge = str(message.get("edge", ""))
+                if not (edge and edge == self._moved and message.get("goes_on")):
+                    self._said.append(before)
+                self._moved = edge
                 self._editor.undo = self._undoable()
 
     # ------------------------------------------------------------------------------------------ queue
@@ -278,6 +305,8 @@ class Workbench:
     def _forget_case(self) -> None:
         self._case = self._draft = None
         self._said = []
+        self._moved = ""
+        self._read = None
         self._unfinished = ""
         self._is_taken = False
         if self._pictures is not None:
@@ -330,23 +359,15 @@ class Workbench:
             self._editor.token, self._editor.segments, self._editor.problem = "", [], ""
         evidence = () if case.is_blind else evidence_pages(packet)
         self._page.begin(token, case.bundle, self._segments(), evidence=evidence, seen=case.draft.pages_seen)
+        if isinstance(case, TemplateReview):
+            self._page.strips = []  # whose page it is does not matter to how it is read
         self._page.note = self._fault
-        if isinstance(case, FieldCase):
-            with self._fields.hold_sync():
-                self._fields.case = described_fields(case) | {"token": token}
-                self._fields.selected, self._fields.place, self._fields.checked = "", "", {}
-        else:
-            with self._panel.hold_sync():
-                self._panel.case = described(case) | {"token": token}
-                self._panel.selected, self._panel.context = "", {}
+        self._begin_panel(case, token)
         if self._right.children[0] is not self._item_panel:
             self._right.children = (self._item_panel, self._editor)
         self._editor.saved = f"Draft of {case.saved_at[11:19]} restored" if case.saved_at else ""
         self._stage.children = [self._desk_view]
-        worst = (
-            case.first() if isinstance(case, FieldCase) else next((one.issue_id for one in packet.open_issues), None)
-        )
-        first = None if case.is_blind else case.draft.issue_id or worst
+        first = self._first(case)
         if case.saved_at:
             self._turn(case.draft.page, first)
         elif first:
@@ -355,19 +376,49 @@ class Workbench:
             self._turn(1, None)
         self._refresh()
 
+    def _begin_panel(self, case: Case, token: str) -> None:
+        """What lists the things to look at begins with this case."""
+        if isinstance(case, FieldCase):
+            with self._fields.hold_sync():
+                self._fields.case = described_fields(case) | {"token": token}
+                self._fields.selected, self._fields.place, self._fields.checked = "", "", {}
+        elif isinstance(case, TemplateReview):
+            with self._template.hold_sync():
+                self._template.case = described_template(case) | {"token": token}
+                self._template.selected = self._template.place = ""
+        else:
+            with self._panel.hold_sync():
+                self._panel.case = described(case) | {"token": token}
+                self._panel.selected, self._panel.context = "", {}
+
+    def _first(self, case: Case) -> str | None:
+        """What is open first: what was open last, else the worst."""
+        if case.is_blind:
+            return None
+        if isinstance(case, FieldCase):
+            return case.draft.issue_id or case.first()
+        if isinstance(case, TemplateReview):
+            last = case.draft.issue_id
+            return last if last and case.lists(last, case.draft) else case.first()
+        return case.draft.issue_id or next((one.issue_id for one in case.packet.open_issues), None)
+
     def select(self, message: Message) -> None:
         """Open an issue: its place is lit."""
         if not self.case.is_blind:
             self._select(str(message["issue_id"]))
 
     @property
-    def _item_panel(self) -> CasePanel | FieldPanel:
+    def _item_panel(self) -> CasePanel | FieldPanel | TemplatePanel:
         """What lists the things to look at in the open case."""
+        if isinstance(self.case, TemplateReview):
+            return self._template
         return self._fields if isinstance(self.case, FieldCase) else self._panel
 
     def _select(self, issue_id: str) -> None:
         if isinstance(self.case, FieldCase):
             page = self.case.place(issue_id).page
+        elif isinstance(self.case, TemplateReview):
+            page = self.case.place(issue_id, self.draft).page
         else:
             context = self.case.context(issue_id)
             page = context.page_found or context.issue.page or (context.segment.start_page if context.segment else 1)
@@ -390,6 +441,10 @@ class Workbench:
             place = self.case.place(issue_id)
             marks = marks_of(place.boxes, place.style)
             self._fields.selected = issue_id
+        elif issue_id and isinstance(self.case, TemplateReview):
+            place = self.case.place(issue_id, self.draft)
+            marks = marks_of(place.boxes, place.style)
+            self._template.selected = issue_id
         elif issue_id:
             context = self.case.context(issue_id)
             marks = marks_of(context.boxes, style_of(context.verdict))
@@ -404,6 +459,8 @@ class Workbench:
         self._editor.page = page
         self._draft = self.draft.model_copy(update={"page": page, "issue_id": self._item_panel.selected or None})
         self._is_turned = True
+        if isinstance(self.case, TemplateReview):
+            self._show_reading(self.case)
 
     def show_evidence(self, message: Message) -> None:
         """A quote of the agent's claims: lit where it really stands."""
@@ -441,7 +498,7 @@ class Workbench:
     def painted(self, message: Message) -> None:
         """A page was really on screen: it counts as seen, and so does the issue whose place was lit."""
         draft = self.draft.seen_page(int(message["page"]))
-        if isinstance(self.case, FieldCase):
+        if isinstance(self.case, FieldCase | TemplateReview):
             if name := message.get("issue"):
                 draft = self.case.seen(draft, str(name), int(message["page"]))
         elif issue_id := message.get("issue"):
@@ -543,6 +600,68 @@ class Workbench:
                 remedy="Press Enter in its line, or Esc to leave the field as it was.",
             )
 
+    # ------------------------------------------------------------------------------------------ a statement template
+
+    @property
+    def _template_case(self) -> TemplateReview:
+        """The open case. UsageError where it is not about a template."""
+        if not isinstance(self.case, TemplateReview):
+            raise UsageError("this case is not about a template", code="TEMPLATE-UNKNOWN", remedy="Reload the page.")
+        return self.case
+
+    def move_edge(self, message: Message) -> None:
+        """An edge of a region or column goes elsewhere; what it reads then is shown at once."""
+        self.draft_is(self._template_case.with_edge(self.draft, str(message["edge"]), float(message["to"])))
+
+    def add_box(self, message: Message) -> None:
+        """A page that the template passes over has rows too."""
+        self.draft_is(self._template_case.with_box(self.draft, int(message["page"])))
+
+    def name_column(self, message: Message) -> None:
+        """A column is another one than the agent took it for."""
+        self.draft_is(self._template_case.with_column(self.draft, int(message["column"]), str(message["name"])))
+
+    def choose(self, message: Message) -> None:
+        """Signs, balances or dates are read otherwise."""
+        self.draft_is(self._template_case.with_choice(self.draft, str(message["what"]), str(message["value"])))
+
+    def explain_sums(self, message: Message) -> None:
+        """Why the template may be approved although sums are not met."""
+        if not self._template_case.unmet(self.draft):
+            self.tell("All sums are met: there is nothing to explain.")
+            return
+        self.draft_is(self.draft.with_unmet_sums(str(message["reason"])))
+
+    def _show_reading(self, case: TemplateReview) -> None:
+        """What the template reads, on the page on screen."""
+        draft, page = self.draft, self._editor.page
+        reading = case.reading(draft)
+        if self._read not in (None, reading.template) and not case.is_issue(self._template.selected):
+            self._template.selected = self._page.issue_id = ""  # the rows are others now
+            self._page.marks = []
+        self._read = reading.template
+        self._page.frames = frames_of(case, draft, page, is_locked=self._is_locked)
+        with self._template.hold_sync():
+            self._template.page = page
+            self._template.place = (
+                template_where(case, self._template.selected, draft) if self._template.selected else ""
+            )
+            self._template.sums = sums_of(reading) | {"reason": draft.unmet_sums}
+            self._template.rows, self._template.left = rows_of(reading, page), left_of(reading)
+            self._template.counted = counted(reading, page)
+            self._template.has_box = bool(self._page.frames)
+            self._template.template = choices_of(case, draft)
+            self._template.seen = list(draft.evidence_seen)
+            self._template.wanted = list(case.not_yet_seen(draft).issues)
+            self._template.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
+            self._template.notes = draft.issue_notes
+            self._template.is_locked = self._is_locked
+
+    @property
+    def _is_locked(self) -> bool:
+        """Whether the open case can only be read."""
+        return self.case.is_completed or bool(self._fault)
+
     def take_opinion(self, message: Message) -> None:
         """One of two answers, as the expert's own."""
         name = message["opinion"]
@@ -569,7 +688,7 @@ class Workbench:
     def undo(self, _: Message) -> None:
         """The last change; in a case that nobody has touched, the submission before it."""
         if self._said:
-            before = self._said.pop()
+            before, self._moved = self._said.pop(), ""
             seen = {name: getattr(self.draft, name) for name in _SEEN}
             self.draft_is(before.model_copy(update=seen))
         elif self._is_touched():
@@ -619,13 +738,19 @@ class Workbench:
 
     def _refresh(self) -> None:
         case, draft = self.case, self.draft
-        why_not = case.why_not_submit(draft) if case.is_blind else case.why_not_validate(draft)
+        if isinstance(case, TemplateReview):
+            why_not = case.why_not_approve(draft)
+        else:
+            why_not = case.why_not_submit(draft) if case.is_blind else case.why_not_validate(draft)
         segments = self._segments()
         if self._page.segments != segments:
             self._page.segments = segments
         with self._editor.hold_sync():
             self._editor.token = self._page.version
-            self._editor.is_about_fields = isinstance(case, FieldCase)
+            self._editor.kind = case.packet.kind
+            is_template = isinstance(case, TemplateReview)
+            self._editor.unmet = case.unmet(draft) if isinstance(case, TemplateReview) else ""
+            self._editor.unmet_sums = draft.unmet_sums
             self._editor.segments = segments
             self._editor.dominant = draft.dominant_type.value if draft.dominant_type else None
             self._editor.mixture = [
@@ -634,10 +759,10 @@ class Workbench:
             self._editor.notes = draft.notes
             self._editor.is_changed = case.is_changed(draft)
             self._editor.is_blind = case.is_blind
-            self._editor.is_locked = case.is_completed or bool(self._fault)
+            self._editor.is_locked = self._is_locked
             self._editor.can_correct = (
-                why_not is None
-                if case.is_blind
+                why_not is None and (case.is_blind or case.is_changed(draft))
+                if case.is_blind or is_template
                 else case.is_changed(draft) or bool(case.refusal() and draft.notes.strip())
             )
             self._editor.why_not = self._fault or why_not or ""
@@ -655,6 +780,9 @@ class Workbench:
                 self._fields.notes = draft.issue_notes
                 self._fields.is_locked = self._editor.is_locked
             return
+        if isinstance(case, TemplateReview):
+            self._show_reading(case)
+            return
         with self._panel.hold_sync():
             self._panel.seen = list(draft.evidence_seen)
             self._panel.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
@@ -663,6 +791,8 @@ class Workbench:
 
     def _open_issue(self) -> str:
         """The issue that a note would be about; empty for none."""
+        if isinstance(self.case, TemplateReview):
+            return self._template.selected if self.case.is_issue(self._template.selected) else ""
         if not isinstance(self.case, FieldCase):
             return self._panel.selected
         issues = self.case.item(self._fields.selected).issues if self._fields.selected else ()
@@ -682,6 +812,8 @@ class Workbench:
     def _segments(self) -> list[dict[str, Any]]:
         if isinstance(self.case, FieldCase):
             return ribbon(self.case)
+        if isinstance(self.case, TemplateReview):
+            return template_ribbon(self.case, self.draft)
         said = {} if self.case.is_blind else _said_by_agent(self.case.packet.classification)
         return [
             {
@@ -733,7 +865,8 @@ class Workbench:
 
     def _saved(self, done: Submitted) -> str:
         """What is said of a decision: when it was saved, and what the machines had said, which nobody had seen yet."""
-        parts = [f"Saved {done.saved_at[11:19]}: {self.case.packet.pdf_filename} {done.review.outcome}"]
+        outcome = _TEMPLATE_OUTCOMES[done.review.outcome] if self.case.packet.template_case else done.review.outcome
+        parts = [f"Saved {done.saved_at[11:19]}: {self.case.packet.pdf_filename} {outcome}"]
         if done.agrees is not None:
             parts.append("the agent said the same" if done.agrees else f"the agent said {done.agent or 'cannot tell'}")
         if done.production:
@@ -802,6 +935,11 @@ _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
     "field_check": Workbench.check_field,
     "field_value": Workbench.set_field,
     "field_status": Workbench.set_field_status,
+    "edge": Workbench.move_edge,
+    "box": Workbench.add_box,
+    "column": Workbench.name_column,
+    "choice": Workbench.choose,
+    "unmet_sums": Workbench.explain_sums,
     "take": Workbench.take_opinion,
     "repair": Workbench.apply_repair,
     "undo": Workbench.undo,
@@ -823,6 +961,13 @@ _PLAIN = {
     "STORE-FAILED": "Nothing can be read or saved at the moment.",
     "OUTPUT-FOLDER": "The folder with the cases is not there.",
 }
+#: What became of a template, in the words of its buttons.
+_TEMPLATE_OUTCOMES: dict[Outcome, str] = {
+    "validated": "approved",
+    "corrected": "approved with changes",
+    "undeterminable": "rejected",
+    "reopened": "reopened",
+}
 _WITHOUT_TAB = frozenset({"hello", "retry"})
 _UNDOABLE = frozenset(
     [
@@ -836,6 +981,11 @@ _UNDOABLE = frozenset(
         "mixture",
         "field_value",
         "field_status",
+        "edge",
+        "box",
+        "column",
+        "choice",
+        "unmet_sums",
         "take",
         "repair",
         "segment_note",
@@ -850,7 +1000,7 @@ _CHANGES = frozenset(_ANSWERS) - {
 #: What of a draft is what the expert saw, not what they say: undoing leaves it.
 _SEEN = ("page", "issue_id", "pages_seen", "evidence_seen", "fields_seen", "seconds_active", "mixture_seen", "notes")
 #: What of an opinion is taken over.
-_OPINION = ("segments", "dominant_type", "flags", "mixture", "fields")
+_OPINION = ("segments", "dominant_type", "flags", "mixture", "fields", "template", "unmet_sums")
 
 
 def _whole_signs(value: Any) -> Any:

@@ -15,6 +15,7 @@ from evalkit.review.ground_truth import (
     IssueVerdict,
     Review,
     Shown,
+    TemplateGroundTruth,
     accept_silver,
     ground_truth_records,
     withdraw_silver,
@@ -40,6 +41,7 @@ from evalkit.review.queue import (
     rebuild_rows,
     review_status,
 )
+from evalkit.review.template_case import TemplateReview
 
 if TYPE_CHECKING:
     from evalkit.review.page_view import LitPage, PageView, view
@@ -72,6 +74,8 @@ __all__ = [
     "SegmentFlag",
     "Shown",
     "Submitted",
+    "TemplateGroundTruth",
+    "TemplateReview",
     "accept_silver",
     "ground_truth_records",
     "issue_context",

@@ -37,7 +37,6 @@ from evalkit.review.packet import (
 )
 from evalkit.review.queue import (
     OPEN_STATUSES,
-    SHOWN_KINDS,
     Progress,
     Queue,
     QueueView,
@@ -47,6 +46,7 @@ from evalkit.review.queue import (
 )
 from evalkit.review.seeded import feedback, read_seeded
 from evalkit.review.submission import Submission, Submitter
+from evalkit.review.template_case import TemplateReview
 from evalkit.store import Claim, Deferral, Files, Index, StoredDraft
 
 __all__ = ["Case", "Desk", "Submitted"]
@@ -166,10 +166,10 @@ class Desk:
     def next_case(self) -> str | None:
         """The case to do next, or None: the worst that nobody has open, every eighth time an audit or sample.
 
-        Never one that was put off, that this reviewer may not do, or of a kind that has no screen yet.
+        Never one that was put off, or that this reviewer may not do.
         """
         reconcile(self._files, self._index, moment(self._clock()))
-        worst = partial(self._index.case_list.worst, kinds=SHOWN_KINDS, barred=self._me.reviewer)
+        worst = partial(self._index.case_list.worst, barred=self._me.reviewer)
         is_turn = self._index.closed(reviewer=self._me.reviewer) % ONE_IN == ONE_IN - 1
         return (worst(reasons=_DRAWN) if is_turn else None) or worst()
 
@@ -177,16 +177,10 @@ class Desk:
         """The case, claimed for this tab for 15 minutes, with the draft that was saved.
 
         A closed case is opened for reading, without a claim. CaseTaken where it is open elsewhere, unless it is taken
-        over; ReviewRefused where it needs another expert's opinion than this one's, or where its kind has no screen yet;
-        NotFound, naming it; StoreError where its files cannot be read.
+        over; ReviewRefused where it needs another expert's opinion than this one's; NotFound, naming it; StoreError where
+        its files cannot be read.
         """
         packet = read_packet(self._files, case_id)
-        if packet.kind not in SHOWN_KINDS:
-            raise ReviewRefused(
-                f"the screen for cases like {case_id!r} is not there yet",
-                code="REVIEW-KIND",
-                remedy="Open another case.",
-            )
         bundle = read_bundle(self._files, packet)  # before the claim: it may fail
         now = self._clock()
         with writing(self._files):
@@ -436,8 +430,16 @@ class Desk:
         return draft if is_same else draft.moved_to(first), stored.saved_at
 
 
+#: What a case of each kind is on the screen.
+_KINDS: dict[str, type[Case]] = {
+    "classification": Case,
+    "extraction": FieldCase,
+    "statement_template": TemplateReview,
+}
+
+
 def _kind(packet: SMEPacket) -> type[Case]:
-    return FieldCase if packet.kind == "extraction" else Case
+    return _KINDS[packet.kind]
 
 
 def _incomplete(message: str, remedy: str) -> ReviewRefused:

@@ -16,6 +16,7 @@ from evalkit.classification.v2_consistency import tie_winner
 from evalkit.review.fields import FieldAnswer, shown
 from evalkit.review.ground_truth import IssueVerdict
 from evalkit.review.packet import SMEPacket
+from evalkit.statements.template import StatementTemplate
 
 Flag = Literal["other_patient", "duplicate", "out_of_order"]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
@@ -78,10 +79,14 @@ class Draft(_Frozen):
     """What the expert says about fields, by their keys, where it is not what the agent said."""
     fields_seen: tuple[str, ...] = ()
     """The keys of the fields that were open on screen, in that order."""
+    template: StatementTemplate | None = None
+    """The statement template as the expert has it; None where it is as it was."""
+    unmet_sums: str = ""
+    """Why the template may be approved although sums are not met, in the expert's words; never blank."""
     page: int = 1
     """The page on screen, from 1."""
     issue_id: str | None = None
-    """The issue on screen; in a case about fields also the key of a field."""
+    """The issue on screen; in a case about fields also the key of a field, of a template the name of what is lit."""
     pages_seen: tuple[int, ...] = ()
     """The pages that were on screen, sorted."""
     evidence_seen: tuple[str, ...] = ()
@@ -219,6 +224,14 @@ class Draft(_Frozen):
         seen = self.fields_seen if key in self.fields_seen else (*self.fields_seen, key)
         return self._changed(issue_id=key, fields_seen=seen)
 
+    def with_template(self, template: StatementTemplate | None) -> Draft:
+        """The template is that; None: as it was. Why sums are not met was said of another one, and is asked anew."""
+        return self if template == self.template else self._changed(template=template, unmet_sums="")
+
+    def with_unmet_sums(self, text: str) -> Draft:
+        """Why the template may be approved although sums are not met; blank words take it back."""
+        return self._changed(unmet_sums=text.strip())
+
     def with_verdict(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None, note: str = "") -> Draft:
         """The expert's verdict on an issue, in place of an earlier one; None takes it back, with its note."""
         kept = [one for one in self.issue_verdicts if one.issue_id != issue_id]
@@ -252,8 +265,11 @@ class Draft(_Frozen):
         """
         words = [*self.issue_notes.values(), *(f"{key}: {shown(one)}" for key, one in self.fields.items())]
         if self.total_pages != fresh.total_pages:
-            return fresh.with_notes(self._notes_and(*words, *self.segment_notes.values()))
-        kept: dict[str, Any] = {"mixture": self.mixture, "page": self.page, "seconds_active": self.seconds_active}
+            noted = self._notes_and(*words, *self.segment_notes.values())
+            return fresh._changed(notes=noted, template=self.template)
+        kept: dict[str, Any] = {
+            "mixture": self.mixture, "template": self.template, "page": self.page, "seconds_active": self.seconds_active,
+        }  # fmt: skip
         if self.is_redrawn:
             kept |= {"segments": self.segments, "dominant_type": self.dominant_type, "is_redrawn": True}
         if self.is_type_chosen:

@@ -25,6 +25,7 @@ from evalkit.review.corrections import Part
 from evalkit.review.fields import FormFields, Key, form_template
 from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION, ReviewStatus, SMEPacket, is_for_a_person
+from evalkit.statements.template import StatementTemplate
 from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name, shaped
 
 SCHEMA_VERSION = 1
@@ -50,8 +51,10 @@ STATUS: dict[Outcome, ReviewStatus] = {
 #: Reviews made by a program, for demonstrations and tests; they are marked in everything that is shown or exported.
 SIMULATED = "simulated_"
 
-#: What a reviewed case says: a classification, or the fields of each report and form.
-Answered = ClassificationOutput | Annotated[tuple[FormFields, ...], Field(min_length=1)]
+#: What a reviewed case says: a classification, the fields of each report and form, or a statement template.
+Answered = ClassificationOutput | Annotated[tuple[FormFields, ...], Field(min_length=1)] | StatementTemplate
+#: What an expert stands for in a case about a template: all of it.
+Whole = Literal["template"]
 
 _REVIEW_FILE = re.compile(r"(\d{4,})\.json")
 
@@ -93,17 +96,19 @@ class Review(_Frozen):
     outcome: Outcome
     """What was decided."""
     before: Answered | None
-    """The packet's classification, or its fields."""
+    """The packet's classification, its fields or its template."""
     after: Answered | None
-    """The classification, or the fields, in the ground truth; None where there is none."""
+    """The classification, the fields or the template in the ground truth; None where there is none."""
     repairs_applied: tuple[Repair, ...] = ()
     """What validating mended by arithmetic."""
     correction_notes: str = ""
     """The expert's words; of ``undeterminable`` and ``reopened`` the reason."""
     issue_verdicts: tuple[IssueVerdict, ...] = ()
     """What the expert said about single issues."""
-    vouched: tuple[Part | Key, ...] = ()
-    """What the expert stands for: parts of a classification, or fields by their keys (``1.wages_tips``)."""
+    vouched: tuple[Part | Whole | Key, ...] = ()
+    """What the expert stands for: parts of a classification, fields by their keys (``1.wages_tips``), or ``template``."""
+    unmet_sums: str = ""
+    """Why a template was approved although sums are not met. Written down only where it is so."""
     pages_seen: tuple[int, ...] = ()
     """The pages that were on screen, from 1."""
     evidence_seen: tuple[str, ...] = ()
@@ -127,7 +132,8 @@ class Review(_Frozen):
     @model_serializer(mode="wrap")
     def _as_stored(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = serialised(self)
-        return fields if self.seeded else {name: value for name, value in fields.items() if name != "seeded"}
+        passing = [name for name in ("seeded", "unmet_sums") if not getattr(self, name)]
+        return {name: value for name, value in fields.items() if name not in passing}
 
 
 class _Record(_Frozen):
@@ -172,6 +178,17 @@ class FieldsGroundTruth(_Record):
     """By report and form; only the ``vouched`` ones were looked at."""
     vouched: tuple[Key, ...]
     """The fields that the expert stands for, by their keys (``1.wages_tips``); none for silver."""
+
+
+class TemplateGroundTruth(_Record):
+    """How a bank's statements are read, and who says so: ``ground_truth/gt_{template_id}.statement_template.json``."""
+
+    ground_truth_template: StatementTemplate
+    """As ``templates/{template_id}.toml`` has it from then on: stable."""
+    unmet_sums: str
+    """Why it was approved although sums are not met; empty where they are."""
+    vouched: tuple[Whole, ...]
+    """The expert stands for all of it."""
 
 
 def is_simulated(reviewer: str | None) -> bool:
@@ -235,7 +252,7 @@ def _hash(files: Files, case_id: str, revision: int) -> str | None:
 
 def project(
     packet: SMEPacket, chain: Sequence[tuple[int, Review]], *, withheld: Container[int] = ()
-) -> GroundTruth | FieldsGroundTruth | None:
+) -> GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None:
     """The ground truth of a case from its numbered reviews, oldest first; None where the newest leaves none.
 
     It supersedes the newest earlier review that gave ground truth, also one that was reopened since, but none of those
@@ -265,6 +282,8 @@ def project(
     }
     if isinstance(newest.after, tuple):
         return FieldsGroundTruth(ground_truth_fields=newest.after, **common)
+    if isinstance(newest.after, StatementTemplate):
+        return TemplateGroundTruth(ground_truth_template=newest.after, unmet_sums=newest.unmet_sums, **common)
     is_corrected = source == "SME_CORRECTED"
     return GroundTruth(
         ground_truth_classification=newest.after,

@@ -19,6 +19,7 @@ from evalkit.review.opinions import Opinions
 from evalkit.review.packet import SMEPacket, moment, packet_digest, read_bundle, read_packet, utc_now
 from evalkit.review.queue import pending
 from evalkit.review.submission import Submission, Submitter
+from evalkit.statements.template import StatementTemplate
 from evalkit.store import CASE_COLUMNS, Files, Index
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ class SMEReviewHelper:
         undeterminable: str | None = None,
         *,
         corrected_fields: Mapping[str, Any] | None = None,
+        corrected_template: StatementTemplate | str | None = None,
+        unmet_sums: str = "",
         vouched: Iterable[str] | None = None,
         seconds_active: float | None = None,
         pages_seen: Iterable[int] = (),
@@ -119,6 +122,10 @@ class SMEReviewHelper:
         status ``found``, ``not_present`` or ``ambiguous``; ``vouched`` names fields, and defaults to all of them, or to
         the corrected ones.
 
+        In a case about a statement template ``corrected_template`` is one, or its TOML text. Where its sums are not met on
+        the statement that the case shows, ``unmet_sums`` says why it may be approved all the same. ``undeterminable``
+        rejects it.
+
         No claim is needed. Where another reviewer has the case open in the workbench, saving on whatever is the newest
         is refused (CaseTaken); whoever names the ``base_revision`` they have seen saves, and the other is told so when
         they submit.
@@ -133,6 +140,8 @@ class SMEReviewHelper:
             corrected_segments=corrected_segments,
             corrected_mixture=corrected_mixture,
             corrected_fields=corrected_fields,
+            corrected_template=corrected_template,
+            unmet_sums=unmet_sums,
             correction_notes=correction_notes,
             issue_verdicts=issue_verdicts,
             undeterminable=undeterminable,

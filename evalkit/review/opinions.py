@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from evalkit.errors import ReviewRefused
+from evalkit.errors import NotFound, ReviewRefused, UsageError
 from evalkit.review.draft import Draft, SegmentFlag
 from evalkit.review.fields import differing, forms, said_alike
 from evalkit.review.ground_truth import (
@@ -24,6 +24,7 @@ from evalkit.review.ground_truth import (
     GroundTruth,
     Outcome,
     Review,
+    TemplateGroundTruth,
     if_readable,
     numbered,
     project,
@@ -45,7 +46,9 @@ from evalkit.review.packet import (
     to_json,
 )
 from evalkit.review.seeded import cases_about, read_seeded, seeded_cases, still_holds, waits
-from evalkit.store import Files, Index, digest, ground_truth_name, packet_name
+from evalkit.review.templates import edited, template_of
+from evalkit.statements.template import StatementTemplate, read_template, write_template
+from evalkit.store import Files, Index, digest, ground_truth_name, packet_name, template_name
 
 _Chain = list[tuple[int, Review]]
 
@@ -84,7 +87,7 @@ class Opinions:
         chains = {one: numbered(files, one) for one in _family(base.case_id)}
         if base.is_seeded:
             return cls(base, chains, _answered(files, base.shown_doc_id))
-        if base.kind == "extraction":  # what a document is, which a seeded case is about, is not asked here
+        if base.kind != "classification":  # what a document is, which a seeded case is about, is not asked here
             return cls(base, chains)
         seeded = cases_about(files, base.doc_id)
         told = tuple(review.reviewer for one in seeded for _, review in numbered(files, one))
@@ -120,7 +123,7 @@ class Opinions:
             wanted[self._id(ADJUDICATION)] = self._packet(ADJUDICATION, reason, second)
         return wanted
 
-    def record(self) -> GroundTruth | FieldsGroundTruth | None:
+    def record(self) -> GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None:
         """The document's ground truth; None where there is none, or none yet."""
         chain = self.chains[self.base.case_id]
         # What was asked about gave no ground truth, unless the second opinion agreed with it for a while.
@@ -280,6 +283,9 @@ class Opinions:
         if isinstance(review.after, tuple) or self.base.kind == "extraction":
             own = differing(forms(self.base), review.after) if isinstance(review.after, tuple) else {}
             return Draft.of(self.base).model_copy(update=said | {"fields": own})
+        if self.base.kind == "statement_template":
+            drawn = said | {"template": edited(self.base, review.after), "unmet_sums": review.unmet_sums}
+            return Draft.of(self.base).model_copy(update=drawn)
         draft = Draft.of(self.base.model_copy(update={"classification": review.after}))
         starts = {one.start_page for one in draft.segments}
         flags = tuple(
@@ -358,6 +364,34 @@ def _settle_record(files: Files, opinions: Opinions) -> None:
         files.write(name, value)
     if opinions.base.kind == "classification":
         withdraw_unbacked(files, opinions.base.doc_id)
+    if opinions.base.kind == "statement_template":
+        _settle_template(files, opinions, record)
+
+
+def _settle_template(files: Files, opinions: Opinions, record: object) -> None:
+    """The template's file as the reviews leave it: stable as it was approved, else the draft that it was before.
+
+    A version that was made since is none of these reviews' business, and a draft that somebody has changed stays.
+    """
+    draft = template_of(opinions.base)
+    name = template_name(draft.template_id)
+    stored = _stored_template(files, name)
+    if isinstance(record, TemplateGroundTruth):
+        wanted = record.ground_truth_template
+        if stored is None or (stored != wanted and stored.version <= wanted.version):
+            files.write_text(name, write_template(wanted))
+        return
+    left = [review.after for chain in opinions.chains.values() for _, review in chain]
+    if stored is None or (stored != draft and stored in left):
+        files.write_text(name, write_template(draft))
+
+
+def _stored_template(files: Files, name: str) -> StatementTemplate | None:
+    """None where there is no such file, or no template in it."""
+    try:
+        return read_template(files.raw(name).decode(), name)
+    except (NotFound, UsageError, UnicodeDecodeError):
+        return None
 
 
 def _settle_packet(files: Files, case_id: str, wanted: SMEPacket | None, *, is_begun: bool) -> None:
@@ -387,5 +421,7 @@ def _answer(review: Review) -> tuple[Any, ...]:
         return (review.outcome,)
     if isinstance(review.after, tuple):
         return tuple(said_alike(review.after))
+    if isinstance(review.after, StatementTemplate):
+        return (review.after,)
     segments = [(one.start_page, one.end_page, one.dominant_type) for one in review.after.segments]
     return review.after.dominant_type_overall, segments

@@ -12,9 +12,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
@@ -29,6 +29,9 @@ from evalkit.extraction.schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
 from evalkit.extraction.schema import Extraction, Extractions
 from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
 from evalkit.review.lock import writing
+from evalkit.statements.convergence import Reason
+from evalkit.statements.record import STATEMENT_TEMPLATE, TemplateCase, ToldIssue
+from evalkit.statements.report import Severity
 from evalkit.store import (
     REVIEWS,
     Files,
@@ -52,6 +55,8 @@ SECOND, ADJUDICATION = ".second", ".adjudication"
 EXTRACTION = ".extraction"
 #: ``decision_rule`` of such a case: no row of the arbiter's table.
 FIELDS_RULE = "fields"
+#: ``decision_rule`` of a case about a statement template.
+TEMPLATE_RULE = "statement_template"
 
 _CASE_ID = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
 #: Columns of a terminal line of ``issue_text``: what slide 9's example keeps to.
@@ -94,7 +99,8 @@ class SMEPacket(_Frozen):
     v5_decision: Decision
     """What the arbiter decided."""
     decision_rule: str
-    """The arbiter's row ``1`` … ``8``, or ``retries`` or ``cycle``; of a case about fields ``fields``."""
+    """The arbiter's row ``1`` … ``8``, or ``retries`` or ``cycle``; of a case about fields ``fields``, about a statement
+    template ``statement_template``."""
     decision_reason: str
     """The row's sentence: why a person is asked."""
     total_issues: int
@@ -124,19 +130,27 @@ class SMEPacket(_Frozen):
     extractions: tuple[Extraction, ...] = ()
     """Of a case about fields, what was extracted from the document's reports and forms, accepted ones too. Written down
     only in such a case."""
+    template_case: TemplateCase | None = None
+    """Of a case about a statement template, the template and all that was said of it. Written down only in such a case."""
+
+    @model_validator(mode="after")
+    def _has_what_it_asks_about(self) -> Self:
+        if (self.kind == "statement_template") != (self.template_case is not None):
+            raise ValueError("a case about a statement template has one, and no other case has")
+        return self
 
     @model_serializer(mode="wrap")
     def _as_stored(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = serialised(self)
-        return fields if self.extractions else _without(fields, "extractions")
+        return _without(fields, *(name for name in ("extractions", "template_case") if not getattr(self, name)))
 
     @property
     def is_asked_blind(self) -> bool:
         """Whether its first reviewer answers before the agent's answer is shown: audits, samples, second opinions.
 
-        Never about fields: nobody types a form anew that is read already.
+        Never about fields or templates: nobody types a form anew that is read already, or draws boxes that are drawn.
         """
-        if self.case_id.endswith(ADJUDICATION) or self.kind == "extraction":
+        if self.case_id.endswith(ADJUDICATION) or self.kind != "classification":
             return False
         return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND)
 
@@ -210,31 +224,86 @@ class SMEPacketGenerator:
                 (issue for one in made.extractions for issue in one.issues), key=lambda issue: issue.status != "open"
             )
         )
-        still_open = [issue for issue in issues if issue.status == "open"]
-        return SMEPacket(
+        return _escalated(
+            bundle,
+            issues,
             kind="extraction",
             case_id=made.doc_id + EXTRACTION,
-            doc_id=made.doc_id,
-            pdf_filename=PurePath(bundle.file_path).name,
-            pdf_path=bundle.file_path,
-            total_pages=bundle.total_pages,
-            v5_decision=Decision.ESCALATE_TO_SME,
             decision_rule=FIELDS_RULE,
             decision_reason=why_asked(made.extractions),
-            total_issues=len(still_open),
-            issues_summary=tuple(_summary(issue) for issue in still_open),
-            issues=tuple(issues),
-            classification=None,
-            proposed_repairs=(),
-            production_differs=None,
-            production_classification=None,
-            document_bundle_path=bundle_name(made.doc_id),
-            review_status="pending",
-            review_reason="escalated",
-            inclusion_probability=1.0,
             created_at=created_at,
             extractions=made.extractions,
         )
+
+    def template_packet(self, case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
+        """The case of a statement template that goes to a person, with the statement that it was tried on."""
+        return _escalated(
+            bundle,
+            by_severity(map(_template_issue, case.issues)),
+            kind="statement_template",
+            case_id=case.template_id + STATEMENT_TEMPLATE,
+            decision_rule=TEMPLATE_RULE,
+            decision_reason=TEMPLATE_REASONS[case.escalation.escalation_reason],
+            created_at=created_at,
+            template_case=case,
+        )
+
+
+def _escalated(bundle: DocumentBundle, issues: Iterable[Issue], **own: Any) -> SMEPacket:
+    """A case without a classification, of which a person is always asked; ``issues`` worst first."""
+    issues = tuple(issues)
+    still_open = [issue for issue in issues if issue.status == "open"]
+    return SMEPacket(
+        doc_id=bundle.doc_id,
+        pdf_filename=PurePath(bundle.file_path).name,
+        pdf_path=bundle.file_path,
+        total_pages=bundle.total_pages,
+        v5_decision=Decision.ESCALATE_TO_SME,
+        total_issues=len(still_open),
+        issues_summary=tuple(_summary(issue) for issue in still_open),
+        issues=issues,
+        classification=None,
+        proposed_repairs=(),
+        production_differs=None,
+        production_classification=None,
+        document_bundle_path=bundle_name(bundle.doc_id),
+        review_status="pending",
+        review_reason="escalated",
+        inclusion_probability=1.0,
+        **own,
+    )
+
+
+#: How a template's issues rank in the one queue (contract, ruling 19).
+TEMPLATE_RANKS: dict[Severity, IssueSeverity] = {
+    "critical": IssueSeverity.BLOCKER,
+    "high":     IssueSeverity.BLOCKER,
+    "medium":   IssueSeverity.MAJOR,
+    "low":      IssueSeverity.MINOR,
+}  # fmt: skip
+#: Why a template goes to a person, in words for whoever looks at it.
+TEMPLATE_REASONS: dict[Reason, str] = {
+    "max_retries_exceeded":  "after all attempts a reviewer still finds faults in the template",
+    "diverging":             "each attempt at the template made it worse",
+    "arbitration_uncertain": "the reviewers disagree about the template, and nobody could settle it",
+    "reviewer_failed":       "a reviewer of the template gave no answer",
+    "critical_disagreement": "only one of two reviewers finds a critical fault in the template",
+    "review_disabled":       "only one reviewer looks at templates, so a person approves each",
+}  # fmt: skip
+
+
+def _template_issue(told: ToldIssue) -> Issue:
+    """One fault, as all tasks tell theirs; what an arbitrator dismissed stays open: no model takes back what was found."""
+    one = told.issue
+    return Issue.of(
+        told.reported_by[0] if told.reported_by else "arbitrator",
+        f"TEMPLATE-{one.category.upper().replace('_', '-')}",
+        TEMPLATE_RANKS[one.severity],
+        one.message,
+        location=one.evidence.location,
+        suggested_fix=one.suggested_fix,
+        page=one.page,
+    ).model_copy(update={"issue_id": one.issue_id})
 
 
 def is_for_a_person(extraction: Extraction) -> bool:
@@ -368,6 +437,8 @@ def _type_of(packet: SMEPacket) -> str:
     if packet.kind == "extraction":
         types = {one.document_type for one in packet.extractions}
         return types.pop() if len(types) == 1 else "several"
+    if packet.kind == "statement_template":
+        return "Statement template"
     return packet.classification.dominant_type_overall or "" if packet.classification else ""
 
 
@@ -377,6 +448,8 @@ def source(files: Files, packet: SMEPacket) -> str:
     The document's result or extraction says so; a queue is no place to fail in because that file is gone.
     """
     doc_id = packet.shown_doc_id
+    if packet.kind == "statement_template":
+        return ""
     try:
         if packet.kind == "extraction":
             return str(files.read(extraction_name(doc_id), schema_version=EXTRACTIONS_VERSION)["model"])

@@ -21,8 +21,6 @@ from evalkit.store import PACKETS, Files, Index, Moments
 
 #: A case in one of these waits; only ``completed`` ones do not.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
-#: The kinds of cases that the workbench can show.
-SHOWN_KINDS = ("classification", "extraction")
 
 Order = Literal["worst", "oldest", "newest", "name", "pages"]
 Facets = Mapping[str, Mapping[str, int]]

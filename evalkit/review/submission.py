@@ -31,6 +31,9 @@ from evalkit.review.packet import (
     read_packet,
 )
 from evalkit.review.queue import review_status
+from evalkit.review.templates import approved, given_template, template_of, unmet
+from evalkit.statements.reading import Reading
+from evalkit.statements.template import StatementTemplate
 from evalkit.store import Files, Index, canonical
 
 log = logging.getLogger(__name__)
@@ -69,6 +72,8 @@ class Submission:
     corrected_segments: Sequence[Any] | None = None
     corrected_mixture: Sequence[Any] | None = None
     corrected_fields: Mapping[str, Any] | None = None
+    corrected_template: StatementTemplate | str | None = None
+    unmet_sums: str = ""
     correction_notes: str = ""
     issue_verdicts: Iterable[IssueVerdict | Mapping[str, Any]] = ()
     undeterminable: str | None = None
@@ -121,17 +126,27 @@ class Submitter:
         """
         outcome = _outcome(said)
         _require_of_its_kind(read.packet, said)
-        is_fields = read.packet.kind == "extraction"
-        vouch = _vouched_fields(read.packet, said, outcome) if is_fields else ()
-        stands_for = () if is_fields else _vouched(said.vouched, outcome, said.corrects)
+        kind = read.packet.kind
+        vouch: tuple[str, ...] = ()
+        stands_for: tuple[Part, ...] = ()
+        if kind == "extraction":
+            vouch = _vouched_fields(read.packet, said, outcome)
+        elif kind == "statement_template":
+            vouch = () if outcome == "undeterminable" else ("template",)
+        else:
+            stands_for = _vouched(said.vouched, outcome, said.corrects)
+        # Before anybody has to wait: reading a statement takes a while.
+        template = _decided_template(outcome, said, read) if kind == "statement_template" else None
         with writing(self.files):
             packet = read_packet(self.files, read.packet.case_id)
             packet_sha256, now = self._digest(packet, read), moment(self.clock())
             may(packet_sha256, now)
             after: Answered | None
             repairs: list[Repair] = []
-            if is_fields:
+            if kind == "extraction":
                 after = _decided_fields(outcome, said, packet, read.bundle)
+            elif kind == "statement_template":
+                after = template
             else:
                 after, repairs = _decided(outcome, said, packet, read.bundle, stands_for)
             return self._save(
@@ -150,8 +165,9 @@ class Submitter:
                 evidence_seen=tuple(said.evidence_seen),
                 shown=said.shown or Shown(),
                 segment_flags=_segment_flags(
-                    said.segment_flags, None if isinstance(after, tuple) else after, packet.total_pages
+                    said.segment_flags, after if isinstance(after, ClassificationOutput) else None, packet.total_pages
                 ),
+                unmet_sums=said.unmet_sums.strip() if template else "",
                 second_opinion=said.second_opinion,
             )
 
@@ -223,7 +239,7 @@ class Submitter:
         try:
             review = Review(
                 reviewer=self.reviewer,
-                before=forms(packet) or packet.classification,
+                before=_before(packet),
                 seeded=packet.is_seeded,
                 versions=dict(_versions()),
                 **said,
@@ -238,6 +254,13 @@ class Submitter:
                 remedy="Give plain text, numbers and lists.",
             ) from None
         return review
+
+
+def _before(packet: SMEPacket) -> Answered | None:
+    """What the agent had said."""
+    if packet.kind == "statement_template":
+        return template_of(packet)
+    return forms(packet) or packet.classification
 
 
 @cache
@@ -284,6 +307,22 @@ def _decided_fields(
     return corrected_fields(told, answers(packet, said.corrected_fields or {}), bundle)
 
 
+def _decided_template(outcome: Outcome, said: Submission, read: Read) -> StatementTemplate | None:
+    """The template that the review leaves: stable. ReviewRefused where its sums are not met and nobody says why."""
+    if outcome == "undeterminable":
+        return None
+    agents = template_of(read.packet)
+    left = agents if said.corrected_template is None else given_template(read.packet, said.corrected_template)
+    reading = Reading.of(left, read.bundle)
+    if not reading.statement.transactions:
+        raise _refused("the template reads no transaction", "Correct it, or say why it cannot be used.")
+    if (wrong := unmet(reading.reconciliation)) and not said.unmet_sums.strip():
+        raise _refused(wrong, "Say why the template may be approved all the same (unmet_sums), or correct it.")
+    if not wrong and said.unmet_sums.strip():
+        raise _refused("all sums are met", "Leave unmet_sums out.")
+    return approved(agents, left)
+
+
 def _vouched_fields(packet: SMEPacket, said: Submission, outcome: Outcome) -> tuple[str, ...]:
     """The keys of the fields that the expert stands for, in the packet's order: all, or the corrected ones, if not said."""
     keys = keyed(forms(packet))
@@ -298,19 +337,30 @@ def _vouched_fields(packet: SMEPacket, said: Submission, outcome: Outcome) -> tu
 
 def _require_of_its_kind(packet: SMEPacket, said: Submission) -> None:
     """ReviewRefused where something is corrected that the case is not about."""
-    if packet.kind == "extraction" and said.corrects:
-        raise _refused(f"case {packet.case_id!r} is about fields", "Give corrected_fields.")
-    if packet.kind != "extraction" and said.corrected_fields is not None:
-        raise _refused(
-            f"case {packet.case_id!r} is not about fields", "Give corrected_dominant_type or corrected_segments."
-        )
+    given = {
+        "classification": bool(said.corrects),
+        "extraction": said.corrected_fields is not None,
+        "statement_template": said.corrected_template is not None or bool(said.unmet_sums.strip()),
+    }
+    for kind, is_given in given.items():
+        if is_given and kind != packet.kind:
+            about, remedy = _ABOUT[packet.kind]
+            raise _refused(f"case {packet.case_id!r} is about {about}, not about {_ABOUT[kind][0]}", remedy)
+
+
+#: What each kind of case is about, and how it is corrected.
+_ABOUT = {
+    "classification": ("a document's types", "Give corrected_dominant_type or corrected_segments."),
+    "extraction": ("fields", "Give corrected_fields."),
+    "statement_template": ("a statement template", "Give corrected_template."),
+}
 
 
 def _outcome(said: Submission) -> Outcome:
     outcomes: list[Outcome] = []
     if said.agrees:
         outcomes.append("validated")
-    if said.corrects or said.corrected_fields:
+    if said.corrects or said.corrected_fields or said.corrected_template is not None:
         outcomes.append("corrected")
     if said.undeterminable is not None:
         outcomes.append("undeterminable")

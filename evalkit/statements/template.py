@@ -51,7 +51,7 @@ class Status(StrEnum):
 
 
 class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
 def _inside(box: Box) -> Box:
@@ -203,10 +203,16 @@ class StatementTemplate(_Data):
         return next((column for column in self.columns if column.name == name), None)
 
     def boxes(self, page: int, pages: int) -> tuple[Box, ...]:
-        """The regions on page ``page`` of ``pages``, both from 1; none where transactions do not stand there."""
+        """The boxes of ``regions_on``."""
+        return tuple(self.regions[at].box for at in self.regions_on(page, pages))
+
+    def regions_on(self, page: int, pages: int) -> tuple[int, ...]:
+        """The positions (from 0) of the regions on page ``page`` of ``pages``, both from 1; none where transactions do
+        not stand there.
+        """
         place = "only" if pages == 1 else "first" if page == 1 else "last" if page == pages else "middle"
         for kind in _KINDS[place]:
-            if found := tuple(region.box for region in self.regions if region.pages == kind):
+            if found := tuple(at for at, region in enumerate(self.regions) if region.pages == kind):
                 return found
         return ()
 
@@ -226,7 +232,7 @@ def read_template(text: str, file: str) -> StatementTemplate:
 
 def write_template(template: StatementTemplate) -> str:
     """The template as TOML, with a sentence above each part; ``read_template`` reads the same template from it."""
-    return str(_layout().render(template.model_dump(mode="json", by_alias=True)))
+    return str(_layout().render(template.model_dump(mode="json")))
 
 
 def _wrong(where: str, what: str) -> UsageError:

@@ -116,12 +116,12 @@ class CaseList:
         with self._database.transaction() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def worst(self, *, kinds: Sequence[str], barred: str, reasons: Sequence[str] | None = None) -> str | None:
-        """The worst case of these kinds, and reasons if any are named, that waits and that ``barred`` may do."""
+    def worst(self, *, barred: str, reasons: Sequence[str] | None = None) -> str | None:
+        """The worst case, of these reasons if any are named, that waits and that ``barred`` may do."""
         row = tables.cases.c
         query = (
             sa.select(row.case_id)
-            .where(row.review_status == "pending", row.kind.in_(kinds), sa.not_(_names(row.barred, barred)))
+            .where(row.review_status == "pending", sa.not_(_names(row.barred, barred)))
             .order_by(*WORST_FIRST)
             .limit(1)
         )

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.errors import ReviewRefused
 from evalkit.review import Queue, QueueView, SMEPacket, publish, rebuild_rows, withdraw
 from evalkit.review.packet import moment
 from evalkit.review.queue import FILTERS, Order, listed
@@ -243,7 +242,6 @@ def test_finished_cases_are_shown_when_asked_for_and_last(many: Any, tab: Any) -
         {"barred": "dr_kim,dr_lee"},
         {"review_status": "deferred"},
         {"review_status": "completed"},
-        {"kind": "statement_template"},
     ],
 )
 def test_the_next_case_is_one_that_this_reviewer_can_do(desk: Any, tab: Any, changed: dict[str, str]) -> None:
@@ -258,14 +256,6 @@ def test_the_next_case_is_one_that_this_reviewer_can_do(desk: Any, tab: Any, cha
 def test_who_is_barred_is_a_whole_name(desk: Any, tab: Any) -> None:
     put(desk, "a", barred="dr_leeds,adr_lee")
     assert tab("dr_lee").next_case() == "a"
-
-
-def test_a_kind_without_a_screen_is_said_in_words(build: Any, desk: Any, tab: Any) -> None:
-    packet = desk.publish(build.single("Other")).model_copy(update={"kind": "statement_template"})
-    desk.files.write("sme_packets/sme_packet_doc2_6.json", packet.model_dump(mode="json"))
-    with pytest.raises(ReviewRefused, match="not there yet"):
-        tab("dr_lee").open("doc2_6")
-    assert desk.index.claims.live("2025-02-01T10:40:00+00:00") == {}
 
 
 # --- claims --------------------------------------------------------------------------------------------------------

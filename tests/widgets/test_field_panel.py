@@ -55,7 +55,7 @@ def press(screen: Workbench, action: str, **more: Any) -> None:
 def test_the_fields_stand_in_place_of_the_segments(screen: Workbench) -> None:
     assert screen.case.packet.case_id == CASE
     assert isinstance(screen._right.children[0], FieldPanel)
-    assert screen._editor.is_about_fields
+    assert screen._editor.kind == "extraction"
     assert screen._fields.selected == TAX
     assert screen._fields.place == "Lit on page 1."
     assert [mark["style"] for mark in screen._page.marks] == ["found"]

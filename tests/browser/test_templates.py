@@ -1,0 +1,306 @@
+"""A template that cuts off a row: the edge is moved by mouse or by key, the sums meet, and it reads the statement whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from browser.screen import Screen, lit
+from browser.server import Served, serving
+from browser.small_cases import Waiting, until
+from browser.test_access import grave, missed_by_tab
+from playwright.sync_api import Locator
+from statements.measuring import rows_of
+from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
+
+from evalkit.statements.apply import apply
+from evalkit.statements.template import Identity, StatementTemplate, Status, read_template
+from evalkit.store import Files, Index
+
+Login = Callable[..., Screen]
+
+HOSTILE = "<img src=x onerror=window.__xss=1>"
+
+
+def made(folder: Path) -> dict[str, Spoilt]:
+    """What waits: each statement cut off before its last row, but where it says otherwise."""
+    return {
+        "a_mouse": spoilt(folder, "a_mouse"),
+        "b_keys": spoilt(folder, "b_keys", "debit and credit columns", 5),
+        "c_pages": spoilt(folder, "c_pages", "over several pages", 3),
+        "d_signs": spoilt(folder, "d_signs", "signed amounts", 8, with_signs_inverted, "critical_disagreement"),
+        "e_unmet": spoilt(folder, "e_unmet", "parentheses", 4),
+        "f_access": spoilt(folder, "f_access", "check numbers", 4, identity=Identity(bank=HOSTILE)),
+        "g_reject": spoilt(folder, "g_reject", "signed amounts", 6),
+        "h_turned": spoilt(folder, "h_turned", "signed amounts", 9),
+    }
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Spoilt]:
+    return made(tmp_path_factory.mktemp("statements"))
+
+
+@pytest.fixture(scope="module")
+def served(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    output = tmp_path_factory.mktemp("templates") / "output"
+    files, index = Files(output), Index(output)
+    for one in cases.values():
+        put(files, index, one)
+    index.close()
+    with serving(output, ["dr_lee"]) as server:
+        yield server
+
+
+@pytest.fixture
+def waiting(served: Served) -> Iterator[Waiting]:
+    waiting = Waiting(served.output)
+    yield waiting
+    waiting.close()
+
+
+class Sheet:
+    """One case about a template, opened, and what the expert's hands do."""
+
+    def __init__(self, screen: Screen, waiting: Waiting, one: Spoilt) -> None:
+        self.screen, self.page, self.waiting, self.one = screen, screen.page, waiting, one
+
+    def open(self) -> Sheet:
+        self.screen.open(self.one.case_id)
+        self.page.wait_for_selector(".ek-frames [data-edge]")
+        return self
+
+    def edge(self, name: str) -> Locator:
+        return self.page.locator(f'[data-edge="{name}"]')
+
+    def drag(self, name: str, to: float) -> None:
+        """Drag a horizontal edge to that fraction of the page's height."""
+        self.edge(name).scroll_into_view_if_needed()
+        sheet, box = self.page.locator(".ek-page-image").first.bounding_box(), self.edge(name).bounding_box()
+        across, down = box["x"] + box["width"] * 0.3, box["y"] + box["height"] / 2
+        self.page.mouse.move(across, down)
+        self.page.mouse.down()
+        for step in range(1, 6):
+            self.page.mouse.move(across, down + (sheet["y"] + to * sheet["height"] - down) * step / 5)
+        self.page.mouse.up()
+
+    def sums_met(self) -> None:
+        self.page.wait_for_selector("h3.ek-met:has-text('✓ Sums')")
+
+    def draft(self) -> dict:
+        return self.waiting.draft(self.one.case_id) or {"template": None, "evidence_seen": [], "pages_seen": []}
+
+    def look(self) -> None:
+        """Look at every grave issue, and every page."""
+        for page in range(1, self.one.bundle.total_pages + 1):
+            self.screen.turn_to(page)
+            until(self.screen, lambda page=page: page in self.draft()["pages_seen"], f"page {page} seen")
+        left = "() => document.querySelector('[data-key=i]')?.innerText"
+        while was := self.page.evaluate(left):
+            self.page.keyboard.press("i")
+            self.page.wait_for_function(f"(was) => ({left})() !== was", arg=was)
+
+    def decided(self, *outcomes: str) -> None:
+        """Wait until that was decided, with all that follows from it, and the case has left the screen."""
+        until(self.screen, lambda: self.waiting.outcomes(self.one.case_id) == list(outcomes), f"{outcomes}")
+        self.page.wait_for_selector(f".ek-crumbs:not(:has-text('{self.one.bundle.doc_id}.pdf'))")
+
+    def written(self, output: Path) -> StatementTemplate:
+        name = f"{self.one.case.template_id}.toml"
+        return read_template((output / "templates" / name).read_text(), name)
+
+
+@pytest.fixture
+def sheet(login: Login, waiting: Waiting, cases: dict[str, Spoilt]) -> Callable[[str], Sheet]:
+    return lambda name: Sheet(login(), waiting, cases[name]).open()
+
+
+def assert_reads_all(one: Spoilt, template: StatementTemplate) -> None:
+    rows = rows_of(one.drawn, apply(template, one.bundle))
+    assert rows.there == rows.read == rows.right
+
+
+def test_an_edge_is_dragged_the_sums_meet_and_the_statement_is_read_whole(
+    served: Served, login: Login, waiting: Waiting, cases: dict[str, Spoilt], shots: Path | None
+) -> None:
+    screen = login()
+    row = screen.row(cases["a_mouse"].case_id)
+    assert "after all attempts a reviewer still finds faults" in row.inner_text()
+    screen.shot(shots, "templates-queue-1440")
+    one = Sheet(screen, waiting, cases["a_mouse"]).open()
+    assert_reads_all(one.one, one.one.sound)
+    assert "the box cuts off rows: 1 stand outside" in one.page.locator(".ek-issue").first.inner_text()
+    one.page.wait_for_selector("h3.ek-unmet:has-text('✗ Sums')")
+    assert len(lit(screen)) == 1, "the row that was cut off is outlined"
+    screen.shot(shots, "template-1440")
+    assert screen.button("Approve").is_disabled()
+    one.look()
+    one.drag("region.0.bottom", one.one.sound.regions[0].box[3])
+    one.sums_met()
+    one.page.wait_for_selector(".ek-changes li")
+    assert "bottom edge" in one.page.locator(".ek-changes").inner_text()
+    screen.shot(shots, "template-moved-1440")
+    one.page.keyboard.press("Control+Enter")
+    one.decided("corrected")
+    template = one.written(served.output)
+    assert (template.status, template.version) == (Status.STABLE, 2)
+    assert_reads_all(one.one, template)
+    truth = json.loads((served.output / "ground_truth" / f"gt_{one.one.case_id}.json").read_text())
+    assert (truth["ground_truth_source"], truth["reviewer"], truth["unmet_sums"]) == ("SME_CORRECTED", "dr_lee", "")
+    assert StatementTemplate.model_validate(truth["ground_truth_template"]) == template
+
+
+def test_all_of_it_by_keyboard(served: Served, sheet: Callable[[str], Sheet], shots: Path | None) -> None:
+    one = sheet("b_keys")
+    one.look()
+    one.page.keyboard.press("t")
+    one.page.wait_for_selector('[data-edge="region.0.top"]:focus')
+    one.page.keyboard.press("Tab")
+    one.page.wait_for_selector('[data-edge="region.0.bottom"]:focus')
+    before = one.draft()
+    one.page.keyboard.press("ArrowDown")
+    until(one.screen, lambda: one.draft()["template"] != before["template"], "moved by a little")
+    moved = one.draft()["template"]["region"][0]["box"][3]
+    one.screen.shot(shots, "template-edge-1440")
+    one.page.keyboard.press("Shift+ArrowDown")
+    one.sums_met()
+    assert one.draft()["template"]["region"][0]["box"][3] == pytest.approx(moved + 0.02, abs=1e-3)
+    assert one.page.locator("[data-edge]:focus").get_attribute("data-edge") == "region.0.bottom", "the focus stays"
+    one.page.keyboard.press("u")
+    one.page.wait_for_selector("h3.ek-unmet")
+    assert one.draft()["template"] is None, "moving one edge was one change"
+    one.page.keyboard.press("Shift+ArrowDown")
+    one.sums_met()
+    one.page.keyboard.press("Escape")
+    one.page.keyboard.press("Control+Enter")
+    one.decided("corrected")
+    assert_reads_all(one.one, one.written(served.output))
+
+
+def test_rows_are_lit_one_by_one_and_every_page_must_be_seen(
+    served: Served, sheet: Callable[[str], Sheet], shots: Path | None
+) -> None:
+    one = sheet("c_pages")
+    one.page.keyboard.press("2")
+    one.page.wait_for_selector(".ek-rows")
+    one.screen.turn_to(1)
+    on_page = [row for row in one.one.drawn.rows if row.page == 1]
+    until(one.screen, lambda: one.page.locator(".ek-rows tbody tr").count() == len(on_page), "the rows of page 1")
+    one.page.keyboard.press("j")
+    one.page.wait_for_selector('tr.ek-chosen-row[data-name="row.1"]')
+    until(one.screen, lambda: len(lit(one.screen)) == 1, "the first row lit")
+    first = lit(one.screen)
+    assert on_page[0].description in one.page.locator(".ek-chosen-row").inner_text()
+    one.screen.shot(shots, "template-rows-1440")
+    one.page.keyboard.press("j")
+    until(one.screen, lambda: lit(one.screen) not in ([], first), "the second row lit")
+    one.page.keyboard.press("3")
+    one.page.locator(".ek-left [data-name]", has_text="outside of every box").first.click()
+    one.page.wait_for_selector(".ek-mark-near")
+    one.screen.shot(shots, "template-left-1440")
+    one.look()
+    at = one.one.sound.regions_on(3, 3)[0]
+    one.screen.turn_to(3)
+    one.page.wait_for_selector(f'[data-edge="region.{at}.bottom"]')
+    one.drag(f"region.{at}.bottom", one.one.sound.regions[at].box[3])
+    one.sums_met()
+    one.page.keyboard.press("Control+Enter")
+    one.decided("corrected")
+    assert_reads_all(one.one, one.written(served.output))
+
+
+def test_inverted_signs_are_put_right_by_choosing(
+    served: Served, sheet: Callable[[str], Sheet], shots: Path | None
+) -> None:
+    one = sheet("d_signs")
+    assert "CRITICAL" in one.page.locator(".ek-issue").first.inner_text()
+    one.look()
+    one.page.keyboard.press("4")
+    one.page.get_by_label("Amounts with a minus, brackets or DR are").select_option("withdrawals")
+    one.page.wait_for_selector(".ek-changes li:has-text('deposits → withdrawals')")
+    one.page.get_by_label("Amounts without a sign are").select_option("deposit")
+    one.sums_met()
+    one.screen.shot(shots, "template-choices-1440")
+    one.screen.button("Approve with changes").click()
+    one.decided("corrected")
+    assert_reads_all(one.one, one.written(served.output))
+
+
+def test_sums_that_are_not_met_need_a_reason_in_words(
+    served: Served, sheet: Callable[[str], Sheet], shots: Path | None
+) -> None:
+    one = sheet("e_unmet")
+    one.look()
+    one.page.wait_for_selector(".ek-state:has-text('say why it may be approved')")
+    one.page.keyboard.press("v")
+    one.page.wait_for_timeout(700)
+    assert one.waiting.outcomes(one.one.case_id) == []
+    one.page.keyboard.press("w")
+    one.page.wait_for_selector(".ek-asking textarea:focus")
+    one.page.keyboard.type("the last row is stamped over")
+    one.page.keyboard.press("Enter")
+    one.page.wait_for_selector(".ek-reason:has-text('stamped over')")
+    one.screen.shot(shots, "template-unmet-1440")
+    one.page.wait_for_selector("[data-key=v]:enabled")
+    one.page.keyboard.press("v")
+    one.decided("validated")
+    template = one.written(served.output)
+    assert (template.status, template.version) == (Status.STABLE, 1)
+    review = json.loads((served.output / "reviews" / one.one.case_id / "0001.json").read_text())
+    assert review["unmet_sums"] == "the last row is stamped over"
+
+
+def test_edges_follow_the_hand_on_a_page_that_is_turned(sheet: Callable[[str], Sheet]) -> None:
+    one = sheet("h_turned")
+    before, whole = read_template(one.one.case.template, "").regions[0].box[3], one.one.sound.regions[0].box[3]
+
+    def bottom() -> float:
+        return one.draft()["template"]["region"][0]["box"][3] if one.draft()["template"] else before
+
+    one.page.keyboard.press("r")
+    one.edge("region.0.bottom").focus()
+    one.page.keyboard.press("ArrowDown")  # along the edge: it goes nowhere
+    one.page.keyboard.press("Shift+ArrowLeft")  # the page's foot is at the left now
+    until(one.screen, lambda: bottom() == pytest.approx(before + 0.02, abs=1e-4), "moved by key")
+    image, edge = one.page.locator(".ek-page-image").first.bounding_box(), one.edge("region.0.bottom").bounding_box()
+    down = edge["y"] + min(edge["height"] * 0.3, 200)
+    one.page.mouse.move(edge["x"] + edge["width"] / 2, down)
+    one.page.mouse.down()
+    one.page.mouse.move(image["x"] + (1 - whole) * image["width"], down, steps=4)
+    one.page.mouse.up()
+    until(one.screen, lambda: bottom() == pytest.approx(whole, abs=0.01), "moved by mouse")
+    one.sums_met()
+
+
+def test_a_rejected_template_stays_a_draft(served: Served, sheet: Callable[[str], Sheet]) -> None:
+    one = sheet("g_reject")
+    one.page.keyboard.press("q")
+    one.page.wait_for_selector(".ek-asking textarea:focus")
+    one.page.keyboard.type("vqt")  # keys are words here
+    one.page.keyboard.press("Enter")
+    one.decided("undeterminable")
+    assert one.written(served.output).status is Status.DRAFT
+    assert not (served.output / "ground_truth" / f"gt_{one.one.case_id}.json").exists()
+
+
+def test_everybody_can_use_it(sheet: Callable[[str], Sheet], shots: Path | None) -> None:
+    one = sheet("f_access")
+    assert HOSTILE in one.page.locator(".ek-why").inner_text()
+    assert one.page.evaluate("window.__xss") is None, "what a template says is never run"
+    assert grave(one.page) == []
+    for key in "234":
+        one.page.keyboard.press(key)
+        one.page.wait_for_selector(f"[data-key='{key}'][aria-pressed=true]")
+        assert grave(one.page) == []
+    assert missed_by_tab(one.page) == []
+    one.page.keyboard.press("?")
+    one.page.wait_for_selector(".ek-keys:not([hidden])")
+    assert "To its edges" in one.page.locator(".ek-keys").inner_text()
+    one.screen.shot(shots, "template-keys-1440")
+    one.page.keyboard.press("Escape")
+    one.page.set_viewport_size({"width": 1280, "height": 720})
+    one.page.keyboard.press("2")
+    one.page.wait_for_timeout(500)
+    one.screen.shot(shots, "template-1280")

@@ -1,0 +1,606 @@
+"""Cases about statement templates: what goes to a person, what an expert may change, and what is true afterwards."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from statements.measuring import rows_of
+from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
+from typer.testing import CliRunner
+
+from evalkit.batch.reindex import reindex
+from evalkit.cli import app
+from evalkit.errors import EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
+from evalkit.evaluation.ground_truth import load_ground_truth
+from evalkit.issue import IssueSeverity
+from evalkit.review import Desk as Tab
+from evalkit.review import Draft, QueueView, SMEPacket, TemplateReview, packet_digest
+from evalkit.review.packet import TEMPLATE_REASONS, SMEPacketGenerator, publish, read_packet
+from evalkit.review.templates import (
+    CHOICES,
+    ROOM,
+    changes,
+    chosen,
+    column_edges,
+    edited,
+    moved,
+    place_of,
+    renamed,
+    with_region,
+)
+from evalkit.statements.apply import apply
+from evalkit.statements.arbitration import Resolution
+from evalkit.statements.convergence import Reason
+from evalkit.statements.record import TemplateCase, ToldIssue
+from evalkit.statements.report import TemplateIssue
+from evalkit.statements.template import StatementTemplate, Status, read_template, write_template
+from evalkit.store import Files, packet_name
+
+AT = "2026-11-20T10:00:00+00:00"
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Spoilt:
+    """A statement of one page, whose box ends before the last row."""
+    return spoilt(tmp_path_factory.mktemp("drawn"), "one")
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Spoilt:
+    """A statement of several pages, with debits and credits apart, whose last box ends before the last row."""
+    return spoilt(tmp_path_factory.mktemp("long"), "long", "over several pages")
+
+
+class Bank:
+    """An output folder in which a template went to a person."""
+
+    def __init__(self, desk: Any, one: Spoilt) -> None:
+        self.desk, self.files, self.index, self.one = desk, desk.files, desk.index, one
+        put(self.files, self.index, one)
+
+    @property
+    def case_id(self) -> str:
+        return self.one.case_id
+
+    @property
+    def draft(self) -> StatementTemplate:
+        """The template as the person got it."""
+        return read_template(self.one.case.template, "")
+
+    @property
+    def mended(self) -> StatementTemplate:
+        """The one that reads the whole statement."""
+        return self.one.sound
+
+    def stored(self) -> StatementTemplate:
+        name = f"templates/{self.one.case.template_id}.toml"
+        return read_template(self.files.raw(name).decode(), name)
+
+    def truth(self) -> dict[str, Any] | None:
+        return self.desk.truth(self.case_id)
+
+
+@pytest.fixture
+def bank(desk: Any, drawn: Spoilt) -> Bank:
+    return Bank(desk, drawn)
+
+
+def opened(tab: Tab, case_id: str) -> tuple[TemplateReview, Draft]:
+    """The case, with all that must be seen seen."""
+    case = tab.open(case_id)
+    assert isinstance(case, TemplateReview)
+    draft = case.draft
+    for page in case.pages_read(draft):
+        draft = draft.seen_page(page)
+    for one in case.shown:
+        name = one.issue.issue_id
+        draft = case.seen(draft, name, case.place(name, draft).page)
+    return case, draft
+
+
+def mended(case: TemplateReview, draft: Draft, one: Spoilt) -> Draft:
+    """The draft whose edges are where the sound template has them."""
+    for at, region in enumerate(one.sound.regions):
+        draft = case.with_edge(draft, f"region.{at}.bottom", region.box[3])
+    return draft
+
+
+# --- the packet ---------------------------------------------------------------------------------------------------
+
+
+def test_the_packet_ranks_what_reviewers_said_and_keeps_it_whole(bank: Bank, tab: Any) -> None:
+    packet = read_packet(bank.files, bank.case_id)
+    assert (packet.kind, packet.case_id, packet.doc_id) == ("statement_template", "one_bank.statement_template", "one")
+    assert packet.decision_reason == "after all attempts a reviewer still finds faults in the template"
+    assert packet.template_case == bank.one.case
+    assert {one.agent for one in packet.issues} == {"layout_geometry", "semantic_financial"}
+    assert not packet.is_asked_blind
+    (row,) = tab().queue().rows
+    assert (row.kind, row.blocker, row.dominant_type, row.source) == ("statement_template", 3, "Statement template", "")
+
+
+@pytest.mark.parametrize(
+    ("told", "rank"),
+    [("critical", "BLOCKER"), ("high", "BLOCKER"), ("medium", "MAJOR"), ("low", "MINOR")],
+)
+def test_each_severity_has_its_rank(drawn: Spoilt, told: Any, rank: str) -> None:
+    issue = TemplateIssue(issue_id="a_001", severity=told, category="sign_logic", message="m", page=1)
+    dismissed = Resolution(issue_id="a_001", winning_reviewer="neither", final_severity="dismissed")
+    case = drawn.case.model_copy(
+        update={"issues": (ToldIssue(issue=issue, reported_by=("arbitrator",), resolution=dismissed),)}
+    )
+    packet = SMEPacketGenerator().template_packet(case, drawn.bundle, created_at=AT)
+    (made,) = packet.open_issues
+    assert (made.severity, made.code, made.agent) == (IssueSeverity(rank), "TEMPLATE-SIGN-LOGIC", "arbitrator")
+
+
+@pytest.mark.parametrize("reason", TEMPLATE_REASONS)
+def test_every_reason_to_escalate_is_a_sentence(drawn: Spoilt, reason: Reason) -> None:
+    escalation = drawn.case.escalation.model_copy(update={"escalation_reason": reason})
+    case = drawn.case.model_copy(update={"escalation": escalation})
+    packet = SMEPacketGenerator().template_packet(case, drawn.bundle, created_at=AT)
+    assert " " in packet.decision_reason
+    assert "_" not in packet.decision_reason
+
+
+def test_other_packets_say_nothing_of_templates(build: Any, desk: Any) -> None:
+    packet = desk.publish(build.single("Other"), [build.issue()])
+    stored = desk.files.read(packet_name("doc2_6"))
+    assert "template_case" not in stored
+    assert packet_digest(SMEPacket.model_validate(stored)) == packet_digest(packet)
+
+
+def test_a_packet_without_its_template_is_damaged(bank: Bank, tab: Any) -> None:
+    stored = bank.files.read(packet_name(bank.case_id))
+    del stored["template_case"]
+    bank.files.write(packet_name(bank.case_id), stored)
+    with pytest.raises(StoreError):
+        tab().open(bank.case_id)
+
+
+def test_show_prints_the_template_and_what_was_said_and_steers_no_terminal(bank: Bank) -> None:
+    words = ["--output", str(bank.desk.root)]
+    shown = CliRunner().invoke(app, ["show", bank.case_id, *words])
+    assert shown.exit_code == 0
+    for wanted in ("after all attempts", "[BLOCKER] layout_geometry_001", "[[region]]"):
+        assert wanted in shown.output
+    as_json = json.loads(CliRunner().invoke(app, ["show", bank.case_id, "--json", *words]).stdout)
+    assert as_json["template_case"]["template_id"] == "one_bank"
+    hostile = bank.one.case.model_copy(update={"template": "# \x1b[2J"})
+    packet = SMEPacketGenerator().template_packet(hostile, bank.one.bundle, created_at=AT)
+    publish(bank.files, bank.index, packet)
+    assert "\x1b" not in CliRunner().invoke(app, ["show", bank.case_id, *words]).output
+
+
+def test_the_queue_finds_it_by_kind_and_by_who_raised_it(bank: Bank, tab: Any) -> None:
+    for view in (QueueView(kind="statement_template"), QueueView.of({"agent": "layout_geometry"})):
+        assert [row.case_id for row in tab().queue(view).rows] == [bank.case_id]
+    assert tab().next_case() == bank.case_id
+
+
+# --- moves --------------------------------------------------------------------------------------------------------
+
+
+def test_a_shared_edge_moves_both_columns_and_stays_shared(drawn: Spoilt) -> None:
+    template = drawn.sound
+    assert place_of(template, "column.0.right") == place_of(template, "column.1.left")
+    named = dict(column_edges(template, template))
+    assert "edge between date and description" in named.values()
+    after = moved(template, "column.1.left", 0.3, by=template)
+    assert (after.columns[0].x[1], after.columns[1].x[0]) == (0.3, 0.3)
+    # An edge that only comes to lie on its neighbour's does not stick to it.
+    apart = template.model_copy(
+        update={"columns": (template.columns[0].model_copy(update={"x": (0.01, 0.15)}), *template.columns[1:])}
+    )
+    back = moved(moved(apart, "column.0.right", template.columns[1].x[0], by=apart), "column.0.right", 0.15, by=apart)
+    assert back == apart
+
+
+edges = st.sampled_from(
+    [f"region.0.{side}" for side in ("left", "top", "right", "bottom")]
+    + [f"column.{at}.{side}" for at in range(4) for side in ("left", "right")]
+)
+
+
+@given(moves=st.lists(st.tuples(edges, st.floats(-0.5, 1.5)), max_size=8))
+def test_whatever_is_moved_the_template_is_one_and_reads_back(drawn: Spoilt, moves: list[tuple[str, float]]) -> None:
+    template = drawn.sound
+    for name, to in moves:
+        template = moved(template, name, to, by=drawn.sound)
+        assert place_of(template, name) == pytest.approx(min(max(to, 0), 1), abs=1e-4) or _is_held(template, name)
+    assert read_template(write_template(template), "") == template
+    told = list(changes(drawn.sound, template))
+    assert bool(told) == (template != drawn.sound)
+
+
+def _is_held(template: StatementTemplate, name: str) -> bool:
+    """Whether the edge, or the one that it shares its place with, stands as near to another as there is room."""
+    boxes = [(box[0], box[2]) for box in (region.box for region in template.regions)]
+    heights = [(region.box[1], region.box[3]) for region in template.regions]
+    spans = [*boxes, *heights, *(column.x for column in template.columns)]
+    return any(end - start < ROOM + 2e-4 for start, end in spans)
+
+
+@pytest.mark.parametrize("name", ["region.9.top", "column.0.top", "column.99.left", "nonsense", "region.0.middle"])
+def test_an_edge_that_there_is_not_is_refused(drawn: Spoilt, name: str) -> None:
+    with pytest.raises(ReviewRefused, match="no such edge"):
+        moved(drawn.sound, name, 0.5, by=drawn.sound)
+
+
+def names(template: StatementTemplate) -> list[str]:
+    return [column.name for column in template.columns]
+
+
+def test_columns_are_exchanged_and_sides_take_the_place_of_an_amount(drawn: Spoilt, long: Spoilt) -> None:
+    assert names(drawn.sound) == ["date", "description", "amount", "balance"]
+    assert names(renamed(drawn.sound, 2, "balance")) == ["date", "description", "balance", "amount"]
+    assert names(renamed(drawn.sound, 3, "credit")) == ["date", "description", "debit", "credit"]
+    assert names(long.sound)[2:] == ["debit", "credit", "balance"]
+    assert names(renamed(long.sound, 2, "credit"))[2:] == ["credit", "debit", "balance"]
+    assert names(renamed(long.sound, 3, "amount"))[2:] == ["other", "amount", "balance"]
+    with pytest.raises(ReviewRefused, match="a row needs"):
+        renamed(drawn.sound, 0, "other")
+    with pytest.raises(ReviewRefused):
+        renamed(drawn.sound, 0, "nonsense")
+
+
+@pytest.mark.parametrize(
+    ("kept", "page", "kind"),
+    [("first", 2, "later"), ("first", 3, "later"), ("later", 1, "first"), ("last", 2, "middle")],
+)
+def test_a_page_without_a_box_gets_one(long: Spoilt, kept: str, page: int, kind: str) -> None:
+    region = long.sound.regions[0].model_copy(update={"pages": kept})
+    template = long.sound.model_copy(update={"regions": (region,)})
+    after = with_region(template, page, 3)
+    assert [one.pages for one in after.regions] == [kept, kind]
+    assert after.regions_on(page, 3) == (1,)
+    (told,) = changes(template, after)
+    assert told.startswith("A box is added: transactions on ")
+    moved_too = list(changes(template, moved(after, "region.0.top", 0.2, by=template)))
+    assert len(moved_too) == 2
+    with pytest.raises(ReviewRefused, match="a box already"):
+        with_region(after, page, 3)
+
+
+def test_each_choice_can_be_made_and_is_told_in_words(drawn: Spoilt) -> None:
+    for what, choice in CHOICES.items():
+        for value in choice.options(drawn.sound):
+            after = chosen(drawn.sound, what, value)
+            assert choice.read(after) == value
+            told = list(changes(drawn.sound, after))
+            assert len(told) == (after != drawn.sound)
+            assert all(choice.question in one for one in told)
+        with pytest.raises(ReviewRefused):
+            chosen(drawn.sound, what, "nonsense")
+
+
+# --- on the screen ------------------------------------------------------------------------------------------------
+
+
+def test_each_page_and_grave_issue_must_be_seen_and_unmet_sums_explained(bank: Bank, tab: Any) -> None:
+    lee = tab()
+    case = lee.open(bank.case_id)
+    assert case.why_not_approve(case.draft) == "3 blocking issues and page 1 not yet seen"
+    with pytest.raises(ReviewRefused, match="not yet seen"):
+        lee.submit(bank.case_id, mended(case, case.draft, bank.one))
+    case, draft = opened(lee, bank.case_id)
+    assert case.why_not_approve(draft) == "2 of 4 sums are not met: say why it may be approved, or correct it."
+    with pytest.raises(ReviewRefused, match="2 of 4 sums are not met"):
+        lee.submit(bank.case_id, draft, validate=True)
+    assert case.why_not_approve(draft.with_unmet_sums("a stamp hides the row")) is None
+    assert case.why_not_approve(mended(case, draft, bank.one)) is None
+    assert draft.with_unmet_sums("x").with_template(bank.mended).unmet_sums == "", "it was said of another reading"
+
+
+def test_a_template_that_reads_nothing_cannot_be_approved(bank: Bank, tab: Any) -> None:
+    case, draft = opened(tab(), bank.case_id)
+    draft = case.with_edge(draft, "region.0.bottom", 0).with_unmet_sums("no reason is good enough")
+    assert case.reading(draft).statement.transactions == ()
+    assert case.why_not_approve(draft) == "The template reads no transaction: correct it, or reject it."
+
+
+def test_what_is_read_has_its_place_and_what_is_not_is_not_found(bank: Bank, tab: Any) -> None:
+    case, draft = opened(tab(), bank.case_id)
+    reading = case.reading(draft)
+    rows = reading.statement.transactions
+    assert case.place("row.1", draft).boxes == ((1, *rows[0].boxes[0]),)
+    assert case.place("outside.1", draft).style == "near"
+    cut = case.place("layout_geometry_001", draft)
+    assert cut.boxes == ((1, *reading.statement.outside[0].box),), "the row that was cut off is outlined"
+    for at in range(1, len(reading.reconciliation.checks) + 1):
+        assert case.place(f"sum.{at}", draft).page == 1
+    for name in (f"row.{len(rows) + 1}", "row.0", "left.1", "nonsense"):
+        with pytest.raises(NotFound):
+            case.place(name, draft)
+    assert not case.lists("outside.1", mended(case, draft, bank.one))
+
+
+def test_moving_an_edge_is_read_anew_at_once(long: Spoilt) -> None:
+    packet = SMEPacketGenerator().template_packet(long.case, long.bundle, created_at=AT)
+    case = TemplateReview(packet, long.bundle, 0, Draft.of(packet), None, False, ())
+    case.reading(case.draft)
+    draft = case.draft
+    started = time.perf_counter()
+    for step in range(20):
+        draft = case.with_edge_moved(draft, "region.0.bottom", -0.002 * (step + 1))
+        case.reading(draft)
+    assert (time.perf_counter() - started) / 20 < 0.15
+
+
+def test_more_of_the_same_issue_is_not_asked_thirty_times(drawn: Spoilt) -> None:
+    many = tuple(
+        ToldIssue(
+            issue=TemplateIssue(
+                issue_id=f"r_{at:03}", severity="high", category="reconciliation_strategy", message=f"row {at}"
+            ),
+            reported_by=("semantic_financial",),
+        )
+        for at in range(30)
+    )
+    packet = SMEPacketGenerator().template_packet(
+        drawn.case.model_copy(update={"issues": many}), drawn.bundle, created_at=AT
+    )
+    case = TemplateReview(packet, drawn.bundle, 0, Draft.of(packet), None, False, ())
+    assert (len(packet.issues), len(case.shown), len(case.must_see.issues)) == (30, 2, 2)
+
+
+def test_a_draft_is_kept_and_moves_to_a_packet_that_was_made_anew(bank: Bank, tab: Any) -> None:
+    case, draft = opened(tab(), bank.case_id)
+    draft = case.with_edge(draft, "region.0.top", 0.2)
+    assert Draft.model_validate_json(draft.model_dump_json()) == draft
+    fresh = Draft.of(case.packet)
+    assert draft.moved_to(fresh).template == draft.template
+    assert draft.moved_to(fresh).evidence_seen == ()
+    longer = Draft.of(case.packet.model_copy(update={"total_pages": 9}))
+    assert draft.moved_to(longer).template == draft.template
+
+
+# --- what is true afterwards --------------------------------------------------------------------------------------
+
+
+def test_a_changed_template_becomes_stable_with_a_new_version(bank: Bank, tab: Any) -> None:
+    lee = tab()
+    case, draft = opened(lee, bank.case_id)
+    done = lee.submit(bank.case_id, mended(case, draft, bank.one))
+    assert (done.review.outcome, done.review.vouched) == ("corrected", ("template",))
+    stored = bank.stored()
+    assert (stored.status, stored.version) == (Status.STABLE, 2)
+    assert edited(case.packet, stored) == bank.mended
+    rows = rows_of(bank.one.drawn, apply(stored, bank.one.bundle))
+    assert rows.there == rows.right == rows.read
+    truth = bank.truth()
+    assert truth is not None
+    assert (truth["ground_truth_source"], truth["vouched"]) == ("SME_CORRECTED", ["template"])
+    assert StatementTemplate.model_validate(truth["ground_truth_template"]) == stored
+    review = bank.files.read(f"reviews/{bank.case_id}/0001.json")
+    assert review["before"]["version"] == 1
+    assert "unmet_sums" not in review
+    assert set(review["evidence_seen"]) == set(case.must_see.issues)
+
+
+def test_an_unchanged_template_keeps_its_version_and_says_why_sums_are_unmet(bank: Bank, tab: Any) -> None:
+    lee = tab()
+    _, draft = opened(lee, bank.case_id)
+    done = lee.submit(bank.case_id, draft.with_unmet_sums("a stamp hides the row"), validate=True)
+    assert (done.review.outcome, done.review.unmet_sums) == ("validated", "a stamp hides the row")
+    assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 1)
+    assert (bank.truth() or {})["unmet_sums"] == "a stamp hides the row"
+
+
+def test_a_rejected_template_stays_a_draft_and_leaves_no_truth(bank: Bank, tab: Any) -> None:
+    lee = tab()
+    case, draft = opened(lee, bank.case_id)
+    done = lee.submit(bank.case_id, mended(case, draft, bank.one), undeterminable="another bank's layout")
+    assert (done.review.outcome, done.review.after, done.review.vouched) == ("undeterminable", None, ())
+    assert bank.stored() == bank.draft
+    assert bank.truth() is None
+    assert bank.index.cases("pending") == []
+
+
+def test_a_reopened_review_gives_the_draft_back(bank: Bank, tab: Any) -> None:
+    lee = tab()
+    case, draft = opened(lee, bank.case_id)
+    said = mended(case, draft, bank.one)
+    lee.submit(bank.case_id, said)
+    assert lee.undo_submitted() == bank.case_id
+    assert bank.stored() == bank.draft
+    assert bank.truth() is None
+    case = lee.open(bank.case_id)
+    assert case.draft.template == said.template
+    lee.submit(bank.case_id, case.draft)
+    assert bank.stored().version == 2, "it is the draft's next version, not the withdrawn one's"
+
+
+def test_from_python_the_same_rules_hold(bank: Bank) -> None:
+    helper = bank.desk.helper()
+    with pytest.raises(ReviewRefused, match="sums are not met"):
+        helper.save_review(bank.case_id, agrees=True)
+    with pytest.raises(ReviewRefused, match="not about fields"):
+        helper.save_review(bank.case_id, corrected_fields={"x": "1"})
+    with pytest.raises(ReviewRefused, match="about a statement template"):
+        helper.save_review(bank.case_id, corrected_dominant_type="Other")
+    with pytest.raises(ReviewRefused, match="another template_id"):
+        helper.save_review(bank.case_id, corrected_template=bank.mended.model_copy(update={"template_id": "other"}))
+    with pytest.raises(ReviewRefused, match="Expected '='"):
+        helper.save_review(bank.case_id, corrected_template="nonsense")
+    with pytest.raises(ReviewRefused, match="all sums are met"):
+        helper.save_review(bank.case_id, corrected_template=bank.mended, unmet_sums="why not")
+    assert bank.stored() == bank.draft, "nothing was written"
+    helper.save_review(bank.case_id, corrected_template=write_template(bank.mended), correction_notes="by hand")
+    assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 2)
+
+
+def test_another_case_takes_no_template(build: Any, desk: Any, drawn: Spoilt) -> None:
+    desk.publish(build.single("Other"), [build.issue()])
+    with pytest.raises(ReviewRefused, match="not about a statement template"):
+        desk.helper().save_review("doc2_6", corrected_template=drawn.sound)
+
+
+def test_templates_are_no_labels(bank: Bank) -> None:
+    bank.desk.helper().save_review(bank.case_id, corrected_template=bank.mended)
+    assert load_ground_truth(bank.desk.root).empty
+
+
+def test_signs_are_put_right_by_two_choices(tmp_path: Path, desk: Any, tab: Any) -> None:
+    bank = Bank(desk, spoilt(tmp_path, "signs", "debit and credit columns", 5, with_signs_inverted))
+    lee = tab()
+    case, draft = opened(lee, bank.case_id)
+    assert case.unmet(draft)
+    at = names(case.agents).index("debit")
+    draft = case.with_column(draft, at, "credit")
+    assert not case.unmet(draft)
+    assert any("debit (money out) → credit (money in)" in one for one in case.changes(draft))
+    lee.submit(bank.case_id, draft)
+    rows = rows_of(bank.one.drawn, apply(bank.stored(), bank.one.bundle))
+    assert rows.there == rows.right
+
+
+# --- further opinions ---------------------------------------------------------------------------------------------
+
+
+def test_two_experts_who_differ_leave_it_a_draft_until_a_third_decides(bank: Bank, tab: Any) -> None:
+    lee = tab("dr_lee")
+    case, draft = opened(lee, bank.case_id)
+    lee.ask_second(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
+    assert bank.stored() == bank.draft, "in doubt it is not relied on"
+    kim = tab("dr_kim")
+    second, draft = opened(kim, f"{bank.case_id}.second")
+    assert (second.request, second.is_blind, draft.template) == ("is that all of it?", False, None)
+    kim.submit(f"{bank.case_id}.second", draft.with_unmet_sums("the row is no row"), validate=True)
+    assert bank.stored() == bank.draft
+    judge = tab("dr_judge")
+    third, draft = opened(judge, f"{bank.case_id}.adjudication")
+    assert {one.draft.template == bank.mended for one in third.opinions} == {True, False}
+    taken = next(one.draft for one in third.opinions if one.draft.template)
+    judge.submit(f"{bank.case_id}.adjudication", draft.with_template(taken.template))
+    assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 2)
+    assert (bank.truth() or {})["reviewer"] == "dr_judge"
+
+
+def test_two_experts_who_agree_make_it_stable(bank: Bank, tab: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    case, draft = opened(lee, bank.case_id)
+    lee.ask_second(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
+    case, draft = opened(kim, f"{bank.case_id}.second")
+    kim.submit(f"{bank.case_id}.second", mended(case, draft, bank.one))
+    assert bank.stored().status is Status.STABLE
+
+
+# --- crashes ------------------------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+def killed_at(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Die before the write of that number, from 0, whatever it writes."""
+    left = [count]
+    for name in ("write", "write_text", "remove", "create"):
+        real: Callable[..., Any] = getattr(Files, name)
+
+        def dying(self: Files, *words: Any, _real: Callable[..., Any] = real, **more: Any) -> Any:
+            if left[0] == 0:
+                raise Killed
+            left[0] -= 1
+            return _real(self, *words, **more)
+
+        monkeypatch.setattr(Files, name, dying)
+
+
+def state(bank: Bank) -> dict[str, Any]:
+    packet = bank.files.read(packet_name(bank.case_id))
+    truth = bank.truth()
+    return {
+        "template": bank.stored(),
+        "truth": truth and truth | {"reviewed_at": ""},
+        "status": packet["review_status"],
+    }
+
+
+def writes() -> Iterator[int]:
+    yield from range(8)
+
+
+@pytest.mark.parametrize("undo", [False, True], ids=["approved", "reopened"])
+def test_reindex_heals_a_crash_at_any_write(
+    bank: Bank, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, undo: bool
+) -> None:
+    helper = bank.desk.helper()
+
+    def act() -> None:
+        if undo:
+            helper.reopen(bank.case_id, "wrong statement")
+        else:
+            helper.save_review(bank.case_id, corrected_template=bank.mended)
+
+    if undo:
+        helper.save_review(bank.case_id, corrected_template=bank.mended)
+    shutil.copytree(bank.desk.root, tmp_path / "kept")
+    before = state(bank)
+    act()
+    wanted = state(bank)
+    assert wanted != before
+    ends = 0
+    for count in writes():
+        shutil.rmtree(bank.desk.root)
+        shutil.copytree(tmp_path / "kept", bank.desk.root)
+        with monkeypatch.context() as patch:
+            killed_at(patch, count)
+            try:
+                act()
+                ends += 1
+            except Killed:
+                pass
+        reindex(bank.desk.root)
+        assert state(bank) == (before if count == 0 else wanted), f"killed at write {count}"
+        reindex(bank.desk.root)
+        assert state(bank) == (before if count == 0 else wanted)
+    assert 1 <= ends < 6, "the kills reached every write"
+
+
+def test_reindex_leaves_what_was_made_since_alone(bank: Bank) -> None:
+    helper = bank.desk.helper()
+    helper.save_review(bank.case_id, corrected_template=bank.mended)
+    newer = bank.stored().model_copy(update={"version": 3, "status": Status.DRAFT})
+    name = f"templates/{bank.one.case.template_id}.toml"
+    bank.files.write_text(name, write_template(newer))
+    reindex(bank.desk.root)
+    assert bank.stored() == newer
+    helper.reopen(bank.case_id, "another look")
+    assert bank.stored() == newer
+    bank.files.write_text(name, "torn")
+    reindex(bank.desk.root)
+    assert bank.stored() == bank.draft
+
+
+def test_without_a_review_nothing_is_written(bank: Bank) -> None:
+    name = f"templates/{bank.one.case.template_id}.toml"
+    by_hand = bank.one.case.template + "# a remark\n"
+    bank.files.write_text(name, by_hand)
+    reindex(bank.desk.root)
+    assert bank.files.raw(name).decode() == by_hand
+
+
+def test_a_template_that_cannot_be_read_is_refused_not_shown(bank: Bank, tab: Any) -> None:
+    broken = bank.one.case.model_copy(update={"template": "nonsense"})
+    packet = SMEPacketGenerator().template_packet(broken, bank.one.bundle, created_at=AT)
+    publish(bank.files, bank.index, packet)
+    with pytest.raises(UsageError):
+        tab().open(bank.case_id).reading(Draft.of(packet))
+    with pytest.raises(EvalkitError):
+        bank.desk.helper().save_review(bank.case_id, agrees=True)
+
+
+def test_a_packet_reads_back_as_it_was_written(bank: Bank) -> None:
+    packet = read_packet(bank.files, bank.case_id)
+    assert SMEPacket.model_validate(packet.model_dump(mode="json")) == packet
+    assert isinstance(packet.template_case, TemplateCase)

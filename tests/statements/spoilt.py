@@ -1,0 +1,107 @@
+"""Templates that go to a person: of drawn statements, spoilt on purpose, with what both reviewers measure of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from statements.drawn import Drawn, draw
+
+from evalkit.documents.bundle import DocumentBundle
+from evalkit.documents.ingest import read
+from evalkit.review.packet import SMEPacketGenerator, publish
+from evalkit.statements.builder import build
+from evalkit.statements.convergence import Reason
+from evalkit.statements.finance import inverted
+from evalkit.statements.reading import Reading
+from evalkit.statements.record import ConvergencePoint, Escalation, PersistentIssue, TemplateCase, ToldIssue
+from evalkit.statements.reviewers import review
+from evalkit.statements.template import StatementTemplate, write_template
+from evalkit.store import Files, Index, bundle_name, template_name
+
+AT = "2026-11-20T10:00:00+00:00"
+Spoil = Callable[[StatementTemplate, Reading], StatementTemplate]
+
+
+@dataclass(frozen=True)
+class Spoilt:
+    """A statement, the template that reads all of it, and the one that a person is asked about."""
+
+    drawn: Drawn
+    bundle: DocumentBundle
+    sound: StatementTemplate
+    case: TemplateCase
+
+    @property
+    def case_id(self) -> str:
+        return f"{self.case.template_id}.statement_template"
+
+
+def without_last_row(template: StatementTemplate, reading: Reading) -> StatementTemplate:
+    """The box of the last page ends between the last two rows."""
+    before, last = reading.statement.transactions[-2:]
+    pages = len(reading.pages)
+    bottom = (before.boxes[-1][3] + last.boxes[0][1]) / 2
+    plain = template.model_dump(mode="json")
+    for at in template.regions_on(last.page, pages):
+        plain["region"][at]["box"][3] = round(bottom, 4)
+    return StatementTemplate.model_validate(plain)
+
+
+def with_signs_inverted(template: StatementTemplate, reading: Reading) -> StatementTemplate:
+    """Debits are read as credits."""
+    return inverted(template)
+
+
+def spoilt(
+    folder: Path,
+    name: str,
+    shape: str = "signed amounts",
+    seed: int = 3,
+    spoil: Spoil = without_last_row,
+    reason: Reason = "max_retries_exceeded",
+    **changed: Any,
+) -> Spoilt:
+    """A statement of that shape, and a spoilt template of it, named ``name``; ``changed`` are fields of the template."""
+    drawn = draw(shape, seed)
+    path = folder / f"{name}.pdf"
+    path.write_bytes(drawn.pdf)
+    bundle = read(path, doc_id=name, timestamp="")
+    sound = build(bundle).template.model_copy(update={"template_id": f"{name}_bank", **changed})
+    wrong = spoil(sound, Reading.of(sound, bundle))
+    reading = Reading.of(wrong, bundle)
+    reports = tuple(
+        review(reading, role, reviewer_id=role, at=AT) for role in ("layout_geometry", "semantic_financial")
+    )
+    issues = tuple(
+        ToldIssue(issue=issue, reported_by=(report.reviewer_role,)) for report in reports for issue in report.issues
+    )
+    escalation = Escalation(
+        escalation_reason=reason,
+        attempt_count=4,
+        all_reviewer_reports=reports,
+        convergence_history=tuple(ConvergencePoint(attempt=at, issues=len(issues), score=0.0) for at in range(1, 5)),
+        persistent_issues=(
+            PersistentIssue(
+                issue_id=issues[0].issue.issue_id,
+                reported_in_attempts=(1, 2, 3, 4),
+                suggested_fixes_tried=(issues[0].issue.suggested_fix,),
+            ),
+        )
+        if issues
+        else (),
+        recommendation="Move the box's edge by hand.",
+    )
+    case = TemplateCase(
+        template_id=wrong.template_id, template=write_template(wrong), issues=issues, escalation=escalation
+    )
+    return Spoilt(drawn, bundle, sound, case)
+
+
+def put(files: Files, index: Index, one: Spoilt) -> None:
+    """What a run leaves when it asks a person: the statement, the draft, and the case in the queue."""
+    files.write(bundle_name(one.bundle.doc_id), one.bundle.model_dump(mode="json"))
+    files.write_text(template_name(one.case.template_id), one.case.template)
+    publish(files, index, SMEPacketGenerator().template_packet(one.case, one.bundle, created_at=AT))

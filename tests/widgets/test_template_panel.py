@@ -1,0 +1,236 @@
+"""A case about a statement template on the screen, without a browser."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+import pymupdf
+import pytest
+from ipywidgets.widgets.widget import _instances
+from statements.spoilt import Spoilt, put, spoilt, without_last_row
+
+from evalkit.documents.ingest import read
+from evalkit.review import SMEReviewHelper
+from evalkit.review.template_case import TemplateReview
+from evalkit.statements.arbitration import Resolution
+from evalkit.statements.reading import Reading
+from evalkit.statements.record import ToldIssue
+from evalkit.statements.template import StatementTemplate, read_template
+from evalkit.store import Files, Index
+from widgets.template_panel import TemplatePanel
+from widgets.workbench import Workbench
+
+
+def without_later_pages(template: StatementTemplate, reading: Reading) -> StatementTemplate:
+    """Only the first page has a box."""
+    return template.model_copy(update={"regions": template.regions[:1]})
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Spoilt]:
+    folder = tmp_path_factory.mktemp("statements")
+    return {
+        "cut": spoilt(folder, "cut", "over several pages", 3, without_last_row),
+        "boxless": spoilt(folder, "boxless", "over several pages", 3, without_later_pages),
+    }
+
+
+@pytest.fixture(scope="module")
+def output(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    output = tmp_path_factory.mktemp("templates") / "output"
+    files, index = Files(output), Index(output)
+    for one in cases.values():
+        put(files, index, one)
+    index.close()
+    return output
+
+
+@pytest.fixture
+def screen(output: Path, tmp_path: Path) -> Workbench:
+    shutil.copytree(output, tmp_path / "output")
+    workbench = Workbench(tmp_path / "output", "dr_lee")
+    workbench._heard({"action": "hello", "tab": "tab-1", "case": None})
+    return workbench
+
+
+def opened(screen: Workbench, one: Spoilt) -> TemplateReview:
+    screen._heard({"action": "open", "case_id": one.case_id})
+    assert isinstance(screen.case, TemplateReview)
+    return screen.case
+
+
+def press(screen: Workbench, action: str, **more: Any) -> None:
+    screen._heard({"action": action, "token": screen._page.version, **more})
+
+
+def test_the_worst_issue_is_open_and_its_rows_are_outlined(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+    opened(screen, cases["cut"])
+    assert isinstance(screen._right.children[0], TemplatePanel)
+    assert screen._editor.kind == "statement_template"
+    assert screen._template.selected == "layout_geometry_001"
+    (mark,) = [one for one in screen._page.marks if one["page"] == 2][-1:]
+    assert mark["style"] == "near"
+    assert screen._template.place == "Outlined on page 2."
+    assert screen._page.strips == []
+    assert [(one["start"], one["end"], one["type"]) for one in screen._page.segments] == [
+        (1, 1, "the first page"),
+        (2, 3, "all pages but the first"),
+    ]
+
+
+def test_rows_and_edges_are_those_of_the_page_on_screen(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+    one = cases["cut"]
+    opened(screen, one)
+    for page in (1, 2, 3):
+        press(screen, "page", page=page)
+        rows = screen._template.rows
+        drawn = [row for row in one.drawn.rows if row.page == page]
+        read_rows = [(row["date"], row["amount"]) for row in rows]
+        assert read_rows == [(row.date, f"{row.amount:,.2f}") for row in drawn][: len(rows)]
+        frames = screen._page.frames
+        assert (frames["page"], len(frames["regions"]), len(frames["columns"])) == (page, 1, 5)
+        ticks = [tick["is_read"] for tick in frames["ticks"]]
+        assert ticks.count(True) == len(rows)
+        assert len(ticks) == len(drawn), "each row is read, or marked as left over"
+        named = {edge["name"] for edge in frames["edges"]}
+        assert {column[side] for column in frames["columns"] for side in ("left", "right")} <= named
+        assert len(named) == len(frames["edges"]) == 4 + 6, "columns side by side share an edge"
+
+
+def test_an_edge_that_is_moved_is_read_kept_and_undone_as_one_change(
+    screen: Workbench, cases: dict[str, Spoilt]
+) -> None:
+    one = cases["cut"]
+    case = opened(screen, one)
+    press(screen, "select", issue_id="row.1")
+    assert screen._page.marks
+    press(screen, "edge", edge="region.1.bottom", to=0.3)
+    assert (screen._template.selected, screen._page.marks) == ("", []), "the rows are others now"
+    for to in (0.5, 0.7, one.sound.regions[1].box[3]):
+        press(screen, "edge", edge="region.1.bottom", to=to, goes_on=True)
+    assert screen._template.sums["is_met"]
+    assert screen._editor.changes == list(case.changes(screen.draft)) != []
+    assert not screen._editor.can_correct
+    assert "not yet seen" in screen._editor.why_not
+    press(screen, "undo")
+    assert screen.draft.template is None
+    press(screen, "edge", edge="region.1.bottom", to=2.0, goes_on=True)
+    assert screen._editor.undo, "what goes on after an undo is a change of its own"
+
+
+def test_what_cannot_be_done_is_said_and_changes_nothing(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+    opened(screen, cases["cut"])
+    for action, more in (
+        ("edge", {"edge": "region.9.top", "to": 0.5}),
+        ("edge", {"edge": "region.0.top", "to": float("nan")}),
+        ("column", {"column": 0, "name": "other"}),
+        ("choice", {"what": "dates", "value": "nonsense"}),
+        ("box", {"page": 1}),
+        ("select", {"issue_id": "row.999"}),
+    ):
+        press(screen, action, **more)
+        assert screen._editor.problem, action
+        assert screen.draft.template is None
+
+
+def test_a_page_without_a_box_gets_one_that_is_read(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+    one = cases["boxless"]
+    opened(screen, one)
+    press(screen, "page", page=2)
+    assert (screen._template.has_box, screen._template.rows, screen._page.frames) == (False, [], {})
+    press(screen, "box", page=2)
+    assert screen._template.has_box
+    press(screen, "edge", edge="region.1.top", to=one.sound.regions[1].box[1])
+    press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
+    assert screen._template.sums["is_met"]
+    assert [one["type"] for one in screen._page.segments] == ["the first page", "all pages but the first"]
+
+
+def test_all_of_it_is_approved_and_the_next_case_opens(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+    one = cases["cut"]
+    case = opened(screen, one)
+    for page in (1, 2, 3):
+        press(screen, "painted", page=page, issue="")
+    for told in case.shown:
+        name = told.issue.issue_id
+        press(screen, "select", issue_id=name)
+        press(screen, "painted", page=case.place(name, screen.draft).page, issue=name)
+    assert screen._template.wanted == []
+    assert "say why" in screen._editor.why_not
+    press(screen, "unmet_sums", reason="  ")
+    assert not screen.draft.unmet_sums
+    press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
+    press(screen, "unmet_sums", reason="there is nothing to explain")
+    assert "All sums are met" in screen._editor.problem
+    assert screen._editor.can_correct
+    press(screen, "correct")
+    assert screen.case.packet.case_id == cases["boxless"].case_id
+    assert screen._bar.notice.endswith("cut.pdf approved with changes")
+    stored = (screen._output / "templates" / "cut_bank.toml").read_text()
+    assert read_template(stored, "").version == 2
+
+
+def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+    one = cases["cut"]
+    opened(screen, one)
+    press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
+    press(screen, "select", issue_id="row.1")
+    template = screen.draft.template
+    again = Workbench(screen._output, "dr_lee")
+    again._heard({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    assert again.draft.template == template
+    assert again._template.selected == "row.1"
+    assert again._template.sums["is_met"]
+
+
+def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: dict[str, Spoilt]) -> None:
+    one = cases["cut"]
+    told = one.case.issues[0]
+    settled = Resolution(
+        issue_id=told.issue.issue_id, winning_reviewer="layout_geometry", final_severity="high", confidence=0.85,
+        reasoning="the row is there",
+    )  # fmt: skip
+    both = ToldIssue(issue=told.issue, reported_by=("layout_geometry", "semantic_financial"), resolution=settled)
+    files, index = Files(tmp_path / "output"), Index(tmp_path / "output")
+    put(files, index, Spoilt(one.drawn, one.bundle, one.sound, one.case.model_copy(update={"issues": (both,)})))
+    index.close()
+    screen = Workbench(tmp_path / "output", "dr_lee")
+    screen._heard({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    (issue,) = screen._template.case["issues"]
+    assert issue["by"] == "layout reviewer and finance reviewer"
+    assert issue["arbitrator"] == "Arbitrator: sides with the layout reviewer, high, 85% sure: the row is there"
+
+
+def test_a_closed_case_is_only_read(screen: Workbench, cases: dict[str, Spoilt]) -> None:
+    one = cases["cut"]
+    helper = SMEReviewHelper(screen._output, "dr_kim")
+    helper.save_review(one.case_id, corrected_template=one.sound)
+    helper.close()
+    opened(screen, one)
+    assert (screen._template.is_locked, screen._page.frames["is_locked"], screen._editor.is_locked) == (True,) * 3
+
+
+def test_five_pages_are_read_again_within_the_wink_of_an_eye(tmp_path: Path) -> None:
+    one = spoilt(tmp_path, "five", "over several pages", 3)
+    document = pymupdf.open(tmp_path / "five.pdf")
+    for page in (1, 1):
+        document.fullcopy_page(page, page)
+    document.save(tmp_path / "longer.pdf")
+    bundle = read(tmp_path / "longer.pdf", doc_id="longer", timestamp="")
+    assert bundle.total_pages == 5
+    files, index = Files(tmp_path / "output"), Index(tmp_path / "output")
+    put(files, index, Spoilt(one.drawn, bundle, one.sound, one.case))
+    index.close()
+    alive = len(_instances)
+    screen = Workbench(tmp_path / "output", "dr_lee")
+    screen._heard({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    took = []
+    for step in range(9):
+        started = time.perf_counter()
+        press(screen, "edge", edge="region.1.bottom", to=0.5 + step / 50)
+        took.append(time.perf_counter() - started)
+    assert sorted(took)[4] < 0.15
+    assert len(_instances) - alive < 150
