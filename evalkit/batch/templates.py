@@ -18,7 +18,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.render import page_pngs
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.llm.model import Usage
-from evalkit.review.packet import withdraw
+from evalkit.review.packet import SMEPacketGenerator, publish, withdraw
 from evalkit.settings import Settings
 from evalkit.statements.consensus import CAPS
 from evalkit.statements.convergence import RETRIES, Scenario
@@ -112,7 +112,7 @@ async def _review(template: StatementTemplate, pdf: Path, folder: Path, given: S
 
                 done = await loop.review(template, bundle, pictures=pictures, number=first, on_cycle=keep)
             keep_template(files, done.template)
-            case_id = _settle(files, index, done)
+            case_id = _settle(files, index, done, bundle)
         finally:
             index.close()
     return TemplateReview(
@@ -184,12 +184,13 @@ def is_stable(files: Files, template_id: str) -> bool:
         return False
 
 
-def _settle(files: Files, index: Index, done: Reviewed) -> str | None:
+def _settle(files: Files, index: Index, done: Reviewed, bundle: DocumentBundle) -> str | None:
     """The case of a template that a person has to decide; None, and any earlier case withdrawn, where it was approved."""
     case_id = done.template.template_id + STATEMENT_TEMPLATE
     if done.case is None:
         withdraw(files, index, case_id)
         return None
+    publish(files, index, SMEPacketGenerator().template_packet(done.case, bundle, created_at=now()))
     return case_id
 
 

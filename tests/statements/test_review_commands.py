@@ -24,6 +24,7 @@ from evalkit.doctor import examine
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.template_reviews import read_cycles, template_reviews
 from evalkit.llm.sight import SHOWN
+from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
 from evalkit.statements.consensus import CAPS, MOST
 from evalkit.statements.convergence import RETRIES
@@ -99,6 +100,9 @@ def test_what_a_person_has_to_decide_stays_a_draft(folder: Path) -> None:
     assert made["case_id"] == f"{TEMPLATE_ID}.statement_template"
     assert made["escalation"]["escalation_reason"] == "critical_disagreement"
     assert stored().status is Status.DRAFT
+    packet = SMEReviewHelper("output", reviewer="dr_lee").load_packet(made["case_id"])
+    assert packet.template_case.escalation.escalation_reason == "critical_disagreement"
+    assert [one.severity for one in packet.open_issues][:1] == ["BLOCKER"]
     told = CliRunner().invoke(app, ["review-template", "signs.toml", "statement.pdf"])
     assert told.exit_code == 0
     assert "signs are inverted" in told.output
