@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
 
 from evalkit.store import tables
 from evalkit.store.database import Database, folded
@@ -14,14 +15,26 @@ from evalkit.store.database import Database, folded
 _FINISHED = 2  # of ``standing``
 
 WORST_FIRST = (*(tables.cases.c[name].desc() for name in ("blocker", "major", "minor")), tables.cases.c.case_id)
-_FILE_NAME = sa.func.folded(tables.cases.c.pdf_filename)
 _ORDERS: dict[str, tuple[sa.ColumnElement[Any], ...]] = {
     "worst": WORST_FIRST,
     "oldest": (tables.cases.c.created_at.asc().nulls_last(), *WORST_FIRST),
     "newest": (tables.cases.c.created_at.desc().nulls_last(), *WORST_FIRST),
-    "name": (_FILE_NAME, *WORST_FIRST),
+    "name": (tables.cases.c.folded_name, *WORST_FIRST),
     "pages": (tables.cases.c.pages, *WORST_FIRST),
 }
+
+
+class _Place(sa.sql.functions.GenericFunction[int]):
+    """Where the second text begins in the first, from 1; 0 where it does not stand there."""
+
+    type = sa.Integer()
+    name = "instr"
+    inherit_cache = True
+
+
+@compiles(_Place, "postgresql")
+def _place(element: _Place, compiler: Any, **given: Any) -> str:
+    return f"strpos{compiler.process(element.clause_expr, **given)}"
 
 
 @dataclass(frozen=True)
@@ -163,7 +176,7 @@ def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterato
     if search:
         wanted = folded(search)
         yield sa.or_(
-            *(sa.func.instr(text, wanted) > 0 for text in (_FILE_NAME, sa.func.folded(tables.cases.c.case_id)))
+            *(_Place(text, wanted) > 0 for text in (tables.cases.c.folded_name, tables.cases.c.folded_id))
         )
 
 
@@ -187,4 +200,4 @@ def _has(facet: str, value: str, at: Moments) -> sa.ColumnElement[bool]:
 
 def _names(joined: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
     """Whether the name is one of those that are joined by commas."""
-    return sa.func.instr("," + joined + ",", f",{name},") > 0
+    return _Place("," + joined + ",", f",{name},") > 0

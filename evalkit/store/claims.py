@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from evalkit.store import tables
-from evalkit.store.database import Database
+from evalkit.store.database import Database, inserting
 
 
 @dataclass(frozen=True)
@@ -40,14 +39,15 @@ class Claims:
         is_live = row.expires_at > now
         is_own = sa.and_(row.reviewer == wanted.reviewer, row.session == wanted.session)
         since = sa.case((sa.and_(is_own, is_live), row.since), else_=wanted.since)
-        taking = insert(tables.claims).values(**asdict(wanted))
-        taken = taking.on_conflict_do_update(
-            index_elements=[row.case_id],
-            set_={**asdict(wanted), "since": since},
-            where=sa.true() if take_over else sa.or_(is_own, sa.not_(is_live)),
-        ).returning(tables.claims)
         with self._database.transaction() as connection:
-            # Where the statement took nothing, the transaction still holds the writer's lock: the other stays.
+            taking = inserting(connection, tables.claims).values(**asdict(wanted))
+            taken = taking.on_conflict_do_update(
+                index_elements=[row.case_id],
+                set_={**asdict(wanted), "since": since},
+                where=sa.true() if take_over else sa.or_(is_own, sa.not_(is_live)),
+            ).returning(tables.claims)
+            # Where the statement took nothing, the transaction still holds a lock (SQLite the only writer's, PostgreSQL
+            # that of the row, which it takes before it compares): the other stays.
             found = (
                 connection.execute(taken).mappings().first()
                 or connection.execute(sa.select(tables.claims).where(row.case_id == wanted.case_id)).mappings().one()

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from evalkit.store import tables
-from evalkit.store.database import Database
+from evalkit.store.database import Database, replace
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,8 @@ class Drafts:
 
     def put(self, draft: StoredDraft) -> None:
         """Insert or replace the draft of that case, reviewer and tab."""
-        putting = insert(tables.drafts).values(**asdict(draft))
-        keys = [column.name for column in tables.drafts.primary_key.columns]
         with self._database.transaction() as connection:
-            connection.execute(putting.on_conflict_do_update(index_elements=keys, set_=asdict(draft)))
+            replace(connection, tables.drafts, asdict(draft))
 
     def newest(self, case_id: str, reviewer: str, session: str) -> StoredDraft | None:
         """The reviewer's newest draft of the case from any tab; of equally new ones that of ``session``."""

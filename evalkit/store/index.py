@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from evalkit.store import tables
 from evalkit.store.calls import Calls
 from evalkit.store.case_list import WORST_FIRST, CaseList
 from evalkit.store.claims import Claims
-from evalkit.store.database import Database, replace
+from evalkit.store.database import Database, folded, inserting, replace
 from evalkit.store.deferrals import Deferrals
 from evalkit.store.drafts import Drafts
 
@@ -26,10 +25,11 @@ CASE_COLUMNS = (
 
 
 class Index:
-    """``evalkit.sqlite``: which documents and cases there are. Rows are plain dicts by column name."""
+    """The database of an output folder: which documents and cases there are. Rows are plain dicts by column name."""
 
-    def __init__(self, root: Path | str) -> None:
-        self._database = Database(root)
+    def __init__(self, root: Path | str, database: str | None = None) -> None:
+        """``database`` is a PostgreSQL URL; None is what is set, and ``evalkit.sqlite`` where nothing is."""
+        self._database = Database(root, database)
         self.case_list = CaseList(self._database)
         self.claims = Claims(self._database)
         self.drafts = Drafts(self._database)
@@ -37,7 +37,7 @@ class Index:
         self.calls = Calls(self._database)
 
     def close(self) -> None:
-        """Give the database file back."""
+        """Give the database back."""
         self._database.close()
 
     def together(self) -> AbstractContextManager[None]:
@@ -65,11 +65,10 @@ class Index:
 
     def put_case(self, row: dict[str, Any]) -> None:
         """Insert a case's row, or change what is named of it."""
-        putting = (
-            insert(tables.cases).values(**row).on_conflict_do_update(index_elements=[tables.cases.c.case_id], set_=row)
-        )
+        row = _searchable(row)
         with self._database.transaction() as connection:
-            connection.execute(putting)
+            putting = inserting(connection, tables.cases).values(**row)
+            connection.execute(putting.on_conflict_do_update(index_elements=[tables.cases.c.case_id], set_=row))
 
     def set_status(self, case_id: str, status: str) -> None:
         """Change a case's ``review_status``, and nothing else of its row."""
@@ -119,10 +118,13 @@ class Index:
         closings: Sequence[dict[str, Any]] | None = None,
     ) -> None:
         """Replace all rows at once, those of closed cases only if they are given; other tables are left alone."""
-        with self._database.transaction() as connection:
-            for table, rows in ((tables.documents, documents), (tables.cases, cases), (tables.closings, closings)):
-                if rows is None:
-                    continue
+        given = {
+            tables.documents: documents,
+            tables.cases: [_searchable(row) for row in cases],
+            **({} if closings is None else {tables.closings: closings}),
+        }
+        with self._database.alone(*given) as connection:
+            for table, rows in given.items():
                 connection.execute(sa.delete(table))
                 for row in rows:
                     connection.execute(sa.insert(table).values(**row))
@@ -130,3 +132,9 @@ class Index:
     def _rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
         with self._database.transaction() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _searchable(row: dict[str, Any]) -> dict[str, Any]:
+    """The row of a case, with what a search compares."""
+    name = {"folded_name": folded(row["pdf_filename"])} if "pdf_filename" in row else {}
+    return {**row, **name, "folded_id": folded(row["case_id"])}

@@ -327,6 +327,9 @@ def older(build: Any, desk: Any) -> Iterator[Path]:
         ("closings", "seconds_active"),
     ):
         database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+    for column in ("folded_name", "folded_id"):
+        database.execute(f"ALTER TABLE cases DROP COLUMN {column}")
+    database.execute("DROP TABLE alembic_version")
     database.execute("INSERT INTO claims VALUES ('a', 'dr_kim', 'tab', '2025', ?)", (LATER,))
     database.execute("INSERT INTO drafts VALUES ('a', 'dr_kim', 'tab', 'x', '{}', '2025')")
     database.execute("INSERT INTO closings VALUES ('z', 'dr_kim', '2025')")
