@@ -745,8 +745,7 @@ def move_database(output: OutputOption = None) -> None:
             remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to postgresql://USER@HOST/NAME.",
         )
     moved = move(_existing(output), url)
-    told = ", ".join(f"{count} {name}" for name, count in moved.items() if count) or "an empty database"
-    typer.echo(f"{told} moved; {MOVED} is a backup now")
+    typer.echo(f"{sum(moved.values())} rows of {len(moved)} tables moved; {MOVED} is a backup now")
 
 
 @app.command()

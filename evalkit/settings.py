@@ -115,7 +115,11 @@ class Settings(BaseSettings):
     """Everything that can be set. Names are those of ``evalkit.toml``."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix="EVALKIT_", env_nested_delimiter="__", toml_file="evalkit.toml",
+        frozen=True,
+        extra="forbid",
+        env_prefix="EVALKIT_",
+        env_nested_delimiter="__",
+        toml_file="evalkit.toml",
         hide_input_in_errors=True,
     )
 

@@ -175,9 +175,7 @@ def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterato
         yield sa.or_(tables.cases.c.review_status != "completed", tables.cases.c.doc_id.not_in(answers))
     if search:
         wanted = folded(search)
-        yield sa.or_(
-            *(_Place(text, wanted) > 0 for text in (tables.cases.c.folded_name, tables.cases.c.folded_id))
-        )
+        yield sa.or_(*(_Place(text, wanted) > 0 for text in (tables.cases.c.folded_name, tables.cases.c.folded_id)))
 
 
 def _ages(at: Moments) -> dict[str, sa.ColumnElement[bool]]:

@@ -124,8 +124,8 @@ def is_there(root: Path | str) -> bool:
 
 def inserting(connection: sa.Connection, table: sa.Table) -> sqlite_dialect.Insert | postgresql_dialect.Insert:
     """The insert of the connection's dialect: both can do something else where the key is there already."""
-    dialect = postgresql_dialect if connection.dialect.name == "postgresql" else sqlite_dialect
-    return dialect.insert(table)
+    is_server = connection.dialect.name == "postgresql"
+    return postgresql_dialect.insert(table) if is_server else sqlite_dialect.insert(table)
 
 
 def replace(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
@@ -138,7 +138,8 @@ def replace(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) 
 
 def folded(text: str | None) -> str:
     """A text as it is compared in a search: capitals and ways to write an accent make no difference."""
-    return unicodedata.normalize("NFC", text or "").casefold()
+    # No text of PostgreSQL holds a NUL; no file name does either.
+    return unicodedata.normalize("NFC", text or "").casefold().replace("\0", "\ufffd")
 
 
 def _damaged(path: Path, error: Exception) -> StoreError:

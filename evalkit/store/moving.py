@@ -26,7 +26,9 @@ def move(root: Path | str, url: str) -> dict[str, int]:
     path = folder / SQLITE
     if not path.exists():
         where = "in PostgreSQL already" if (folder / DATABASE).exists() else "not there yet"
-        raise UsageError(f"the database of this output folder is {where}", code="DATABASE", remedy="Nothing is to be moved.")
+        raise UsageError(
+            f"the database of this output folder is {where}", code="DATABASE", remedy="Nothing is to be moved."
+        )
     moved: dict[str, int] = {}
     if not (folder / DATABASE).exists():  # else a move ended just before its last step
         source = sqlite.opened(folder)

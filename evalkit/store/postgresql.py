@@ -47,7 +47,7 @@ def opened(root: Path, url: str) -> sa.Engine:
 
 def of_schema(name: str, url: str) -> sa.Engine:
     """The schema of that name; made, or brought to the newest version, where need be. StoreError, SQLAlchemyError."""
-    engine = _engine(url, f"-csearch_path={name} -clock_timeout={_SECONDS}s")
+    engine = _engine(url, f"-csearch_path={name} -clock_timeout={_SECONDS}s -csynchronous_commit=on")
     upgrade(engine, lambda connection: _make(connection, name))
     return engine
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +12,12 @@ from evalkit.errors import StoreError
 
 #: The newest of ``migrations/versions``.
 NEWEST = 2
+_ONE_AT_A_TIME = threading.Lock()
+"""Alembic keeps what it is about in its modules, for all threads."""
 _VERSIONS = sa.table("alembic_version", sa.column("version_num"))
 
 
-def upgrade(engine: sa.Engine, alone: Callable[[sa.Connection], None]) -> None:
+def upgrade(engine: sa.Engine, alone: Callable[[sa.Connection], object]) -> None:
     """Bring the database to the newest schema; one that has it is only asked for its number.
 
     ``alone`` begins what only one process at a time may do, in the connection's transaction: of several that open an
@@ -51,4 +54,5 @@ def _migrate(connection: sa.Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    with _ONE_AT_A_TIME:
+        command.upgrade(config, "head")

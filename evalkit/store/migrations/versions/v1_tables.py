@@ -5,6 +5,8 @@ It is what it was: later changes of ``tables`` are revisions of their own.
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -36,7 +38,7 @@ def _tables(*, is_server: bool) -> sa.MetaData:
     def key(name: str) -> sa.Column[str]:
         return sa.Column(name, text, primary_key=True)
 
-    def told(name: str, kind: sa.types.TypeEngine[object], sql: str) -> sa.Column[object]:
+    def told(name: str, kind: sa.types.TypeEngine[Any], sql: str) -> sa.Column[Any]:
         # SQLite adds none that is stored to a table that is there, PostgreSQL indexes none that is not.
         return sa.Column(name, kind, sa.Computed(sql, persisted=True if is_server else None))
 
@@ -47,7 +49,7 @@ def _tables(*, is_server: bool) -> sa.MetaData:
         return sa.Column(name, text, nullable=False, server_default="")
 
     metadata = sa.MetaData()
-    worst = (sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id")
+    worst: tuple[Any, ...] = (sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id")
     sa.Table(
         "documents",
         metadata,
@@ -124,10 +126,7 @@ def _tables(*, is_server: bool) -> sa.MetaData:
         *(given(name) for name in ("role", "model", "asked_at")),
         sa.Column("seconds", sa.Float, nullable=False),
         *(sa.Column(name, text) for name in ("answer", "failure")),
-        *(
-            sa.Column(f"{name}_tokens", sa.Integer, nullable=False)
-            for name in ("input", "output", "cached", "thought")
-        ),
+        *(sa.Column(f"{name}_tokens", sa.Integer, nullable=False) for name in ("input", "output", "cached", "thought")),
         sa.Column("cost_usd", text),
         sqlite_autoincrement=True,
     )
