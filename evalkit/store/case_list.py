@@ -106,7 +106,9 @@ class CaseList:
         """
         claim = tables.claims.c
         plain = [
-            column for column in tables.cases.columns if column.computed is None and column.name not in tables.FACETS
+            column
+            for column in tables.cases.columns
+            if column.computed is None and column.name not in (*tables.FACETS, "folded_name", "folded_id")
         ]
         query = (
             sa.select(

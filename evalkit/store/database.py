@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql as postgresql_dialect
-from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.store import postgresql, sqlite
 from evalkit.store.names import DATABASE, SQLITE
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
+    from sqlalchemy.dialects.sqlite import Insert as SQLiteInsert
 
 _joined: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
@@ -72,12 +74,16 @@ class Database:
 
     @contextmanager
     def alone(self, *table: sa.Table) -> Iterator[sa.Connection]:
-        """A transaction in which nobody else writes to these tables."""
+        """A transaction in which nobody else writes to these tables, most of whose rows become others."""
+        names = ", ".join(one.name for one in table)
         with self.transaction() as connection:
-            if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyway
-                names = ", ".join(one.name for one in table)
-                connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
+            if connection.dialect.name == "sqlite":  # it has one writer at a time anyway, and no statistics
+                yield connection
+                return
+            connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
             yield connection
+            # Else the first minute's queries would be planned for the rows that were there before.
+            connection.exec_driver_sql(f"ANALYZE {names}")
 
 
 def chosen(root: Path | str, url: str | None = None) -> str | None:
@@ -122,10 +128,15 @@ def is_there(root: Path | str) -> bool:
     return any((Path(root) / name).exists() for name in (SQLITE, DATABASE))
 
 
-def inserting(connection: sa.Connection, table: sa.Table) -> sqlite_dialect.Insert | postgresql_dialect.Insert:
+def inserting(connection: sa.Connection, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
     """The insert of the connection's dialect: both can do something else where the key is there already."""
-    is_server = connection.dialect.name == "postgresql"
-    return postgresql_dialect.insert(table) if is_server else sqlite_dialect.insert(table)
+    if connection.dialect.name == "sqlite":
+        from sqlalchemy.dialects.sqlite import insert
+
+        return insert(table)
+    from sqlalchemy.dialects import postgresql as dialect  # 3 MB of each kernel
+
+    return dialect.insert(table)
 
 
 def replace(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
