@@ -36,6 +36,7 @@ class Database:
             self._engine = postgresql.opened(folder, address) if address else sqlite.opened(folder)
         except (OSError, sa.exc.SQLAlchemyError) as error:
             raise (unreached(address, error) if address else _damaged(folder / SQLITE, error)) from None
+        self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT") if address else self._engine
 
     def close(self) -> None:
         """Give the database file, or the connections, back."""
@@ -44,12 +45,26 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
         """All of it or nothing, on disk when it ends. StoreError where the database cannot be read or written."""
+        with self._connected(self._engine) as connection:
+            yield connection
+
+    @contextmanager
+    def statement(self) -> Iterator[sa.Connection]:
+        """As ``transaction``, for one statement: a server is asked once, not also to begin and to commit.
+
+        Cases are worked on under one lock, and each question to a server is a way there and back.
+        """
+        with self._connected(self._autocommit) as connection:
+            yield connection
+
+    @contextmanager
+    def _connected(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         joined = _joined.get()
         if joined is not None and joined.engine is self._engine:
             yield joined
             return
         try:
-            with self._engine.begin() as connection:
+            with engine.begin() as connection:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
             is_file = self._engine.dialect.name == "sqlite"
