@@ -492,7 +492,8 @@ def review(
     from evalkit.serving.launch import review as serve
     from evalkit.settings import Settings
 
-    serve(_existing(output), port, public_url, Settings.load().review, typer.echo)
+    settings = Settings.load()
+    serve(_existing(output), port, public_url, settings.review, settings.database, typer.echo)
 
 
 reviewers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who may log in to `evalkit review`.")
@@ -771,6 +772,27 @@ def reindex(output: OutputOption = None) -> None:
 
     documents, cases = rebuild(_existing(output))
     typer.echo(f"{documents} documents and {cases} cases indexed")
+
+
+@app.command("move-database")
+def move_database(output: OutputOption = None) -> None:
+    """Move claims, drafts, journal and index from evalkit.sqlite to the PostgreSQL database that is set.
+
+    Example: EVALKIT_DATABASE=postgresql://evalkit@db/evalkit evalkit move-database
+    """
+    from evalkit.batch.reindex import move_database as move
+    from evalkit.settings import Settings
+    from evalkit.store.moving import MOVED
+
+    url = Settings.load().database
+    if url is None:
+        raise UsageError(
+            "no PostgreSQL database is set",
+            code="DATABASE",
+            remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to postgresql://USER@HOST/NAME.",
+        )
+    moved = move(_existing(output), url)
+    typer.echo(f"{sum(moved.values())} rows of {len(moved)} tables moved; {MOVED} is a backup now")
 
 
 @app.command()

@@ -52,6 +52,7 @@ def examine(settings: Settings, *, live: bool = False) -> list[Check]:
         _data(),
         *_traps(settings.traps_file),
         _output(Path(settings.output)),
+        _database(settings),
     ]
 
 
@@ -185,6 +186,15 @@ def _traps(path: str | None) -> list[Check]:
     examples = sum(len(row.fires) + len(row.silent) for row in own.rows)
     found = f"{path}: {len(own.rows)} rows, {examples} examples, version {own.version}"
     return [Check("own traps", True, "; ".join([found, *less]))]
+
+
+def _database(settings: Settings) -> Check:
+    from evalkit.store import described
+
+    try:
+        return Check("database", True, described(settings.output, settings.database))
+    except EvalkitError as error:
+        return Check("database", False, error.message, error.remedy)
 
 
 def _output(folder: Path) -> Check:

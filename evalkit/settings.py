@@ -204,11 +204,19 @@ class Settings(BaseSettings):
     """Everything that can be set. Names are those of ``evalkit.toml``."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix="EVALKIT_", env_nested_delimiter="__", toml_file="evalkit.toml"
+        frozen=True,
+        extra="forbid",
+        env_prefix="EVALKIT_",
+        env_nested_delimiter="__",
+        toml_file="evalkit.toml",
+        hide_input_in_errors=True,
     )
 
     output: str = Field("output", min_length=1)
     """The folder that everything is written to."""
+    database: str | None = Field(None, pattern=r"^postgresql(\+psycopg)?://", repr=False)
+    """Where claims, drafts, journal and index are: ``postgresql://USER@HOST/NAME``; None: ``evalkit.sqlite`` in the output
+    folder."""
     workers: int = Field(0, ge=0, le=256)
     """Processes that read PDFs; 0: one per core."""
     read_seconds: int = Field(300, ge=1, le=86_400)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import socket
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from demo.outputs import run_samples
 from hypothesis import HealthCheck, settings
 from once import once
+from servers.postgresql import PostgreSQLServer, programs
 
 from evalkit.batch import RunSummary
 from evalkit.samples import draw
@@ -73,6 +75,25 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         _connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSQLServer]:
+    if programs() is None:
+        pytest.skip("Debian's postgresql is not installed")
+    server = PostgreSQLServer()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each of the two databases, as whoever sets it up would: each new output folder is in it."""
+    if request.param == "postgresql":
+        server: PostgreSQLServer = request.getfixturevalue("postgresql")
+        monkeypatch.setenv("EVALKIT_DATABASE", server.url)
+    name: str = request.param
+    return name
 
 
 @pytest.fixture(scope="session")

@@ -370,7 +370,7 @@ def test_canonical_json_has_no_nan() -> None:
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
+def index(database: str, tmp_path: Path) -> Iterator[Index]:
     made = Index(tmp_path / "output")
     yield made
     made.close()

@@ -138,7 +138,7 @@ async def _extract(
     began = time.monotonic()
     files, how = Files(folder), how_of(given)
     with files.run_lock():
-        index = Index(folder)
+        index = Index(folder, given.database)
         try:
             found = find(paths, _known(files, index))
             async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:

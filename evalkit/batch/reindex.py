@@ -1,4 +1,4 @@
-"""The index, rebuilt from the files."""
+"""The index, rebuilt from the files, and the database, moved."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalkit.review.opinions import reproject, settle_seeded
 from evalkit.review.packet import base_of, moment, utc_now
 from evalkit.review.queue import case_ids, rebuild_closings, rebuild_rows
 from evalkit.review.stored import read_bundle, read_result
-from evalkit.store import RESULTS, Files, Index
+from evalkit.store import RESULTS, Files, Index, move
 
 
 def reindex(output: Path | str) -> tuple[int, int]:
@@ -28,6 +28,16 @@ def reindex(output: Path | str) -> tuple[int, int]:
             return rebuild(files, index)
         finally:
             index.close()
+
+
+def move_database(output: Path | str, database: str) -> dict[str, int]:
+    """Move the folder's ``evalkit.sqlite`` to the PostgreSQL database at that URL; how many rows of each table.
+
+    UsageError, StoreError: everything is as it was then.
+    """
+    files = Files(output)
+    with files.run_lock(), writing(files):
+        return move(output, database)
 
 
 def rebuild(files: Files, index: Index) -> tuple[int, int]:

@@ -213,7 +213,7 @@ async def arun(
     files = Files(folder)
     how = how_of(given)
     with files.run_lock():
-        index = Index(folder)
+        index = Index(folder, given.database)
         try:
             if not index.documents() and files.names(RESULTS):  # it only indexes: lost, it is made again
                 rebuild(files, index)

@@ -30,7 +30,7 @@ from evalkit.evaluation.splitting import split as divided
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.roster import Roster
 from evalkit.review.stored import read_bundle
-from evalkit.store import RESULTS, Files, Index, result_name
+from evalkit.store import RESULTS, Files, Index, is_there, result_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -235,7 +235,7 @@ def _aliases(files: Files, found: Truths, problems: list[str]) -> Aliases:
     reviewers = set(found.reviewers)
     try:
         reviewers.update(Roster(files).names())
-        if (files.root / "evalkit.sqlite").exists():
+        if is_there(files.root):
             index = Index(files.root)
             try:
                 rows = {row["doc_id"]: row for row in index.documents()}

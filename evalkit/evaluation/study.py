@@ -33,6 +33,7 @@ from evalkit.store import (
     Files,
     Index,
     ground_truth_name,
+    is_there,
     packet_name,
     result_name,
     review_name,
@@ -371,7 +372,7 @@ class _Reading:
         self._production: Mapping[str, Mapping[str, Any]] = {}
 
     def _indexed(self) -> dict[str, dict[str, Any]]:
-        if not (self.files.root / "evalkit.sqlite").exists():
+        if not is_there(self.files.root):
             return {}
         index = Index(self.files.root)
         try:

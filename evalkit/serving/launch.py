@@ -27,11 +27,18 @@ _ADDRESS = "127.0.0.1"
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
 
 
-def review(output: Path, port: int, public_url: str | None, trusted: Review, say: Callable[[str], None]) -> NoReturn:
+def review(
+    output: Path,
+    port: int,
+    public_url: str | None,
+    trusted: Review,
+    database: str | None,
+    say: Callable[[str], None],
+) -> NoReturn:
     """Become the server of the experts' screen. UsageError where it cannot start.
 
     ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port;
-    ``trusted`` is the proxy that may say who the reviewer is, if there is one.
+    ``trusted`` is the proxy that may say who the reviewer is, if there is one; ``database`` the setting of that name.
     """
     find_notebook()
     if public_url is not None:
@@ -48,7 +55,7 @@ def review(output: Path, port: int, public_url: str | None, trusted: Review, say
     # -P: a json.py in the folder where the command was typed must not become a part of the server.
     words = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or ""]
     words.append(trusted.model_dump_json())
-    os.execve(words[0], words, environment(os.environ, output))  # noqa: S606 - no shell, and our own interpreter
+    os.execve(words[0], words, environment(os.environ, output, database))  # noqa: S606 - no shell, and our own interpreter
 
 
 def find_notebook() -> Path:
@@ -66,7 +73,7 @@ def address(listener: socket.socket) -> str:
     return f"http://{host}:{port}/"
 
 
-def environment(given: Mapping[str, str], output: Path) -> dict[str, str]:
+def environment(given: Mapping[str, str], output: Path, database: str | None = None) -> dict[str, str]:
     """All that the server and its kernels get to see of the environment: no keys, no proxies, no user's settings."""
     kept = {name: given[name] for name in _KEPT if name in given}
     if given.get("PYTHONPATH"):  # relative parts would mean other folders in the server
@@ -76,7 +83,14 @@ def environment(given: Mapping[str, str], output: Path) -> dict[str, str]:
         **kept,
         "PYTHONUSERBASE": site.getuserbase(),  # HOME will be another one; `pip install --user` must still be found
         "EVALKIT_OUTPUT": os.path.abspath(output),
+        **(_database(given, database) if database else {}),
     }
+
+
+def _database(given: Mapping[str, str], database: str) -> dict[str, str]:
+    """What a kernel needs to be let in: never on a command line, which others on the machine can read."""
+    own = {name: value for name, value in given.items() if name.startswith("PG")}
+    return {"PGPASSFILE": str(Path("~/.pgpass").expanduser()), **own, "EVALKIT_DATABASE": database}
 
 
 def _check_public(url: str) -> None:

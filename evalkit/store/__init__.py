@@ -10,10 +10,12 @@ from evalkit.store.calls import Call
 from evalkit.store.canonical import canonical, digest, shaped
 from evalkit.store.case_list import Moments
 from evalkit.store.claims import Claim
+from evalkit.store.database import described, is_there
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
 from evalkit.store.files import Files
 from evalkit.store.index import CASE_COLUMNS, Index
+from evalkit.store.moving import move
 from evalkit.store.names import (
     DRAWS,
     EXTRACTIONS,
@@ -59,10 +61,13 @@ __all__ = [
     "bundle_name",
     "canonical",
     "cycle_name",
+    "described",
     "digest",
     "draw_name",
     "extraction_name",
     "ground_truth_name",
+    "is_there",
+    "move",
     "packet_name",
     "result_name",
     "review_name",

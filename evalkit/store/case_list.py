@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
 
 from evalkit.store import tables
 from evalkit.store.database import Database, folded
@@ -14,14 +15,26 @@ from evalkit.store.database import Database, folded
 _FINISHED = 2  # of ``standing``
 
 WORST_FIRST = (*(tables.cases.c[name].desc() for name in ("blocker", "major", "minor")), tables.cases.c.case_id)
-_FILE_NAME = sa.func.folded(tables.cases.c.pdf_filename)
 _ORDERS: dict[str, tuple[sa.ColumnElement[Any], ...]] = {
     "worst": WORST_FIRST,
     "oldest": (tables.cases.c.created_at.asc().nulls_last(), *WORST_FIRST),
     "newest": (tables.cases.c.created_at.desc().nulls_last(), *WORST_FIRST),
-    "name": (_FILE_NAME, *WORST_FIRST),
+    "name": (tables.cases.c.folded_name, *WORST_FIRST),
     "pages": (tables.cases.c.pages, *WORST_FIRST),
 }
+
+
+class _Place(sa.sql.functions.GenericFunction[int]):
+    """Where the second text begins in the first, from 1; 0 where it does not stand there."""
+
+    type = sa.Integer()
+    name = "instr"
+    inherit_cache = True
+
+
+@compiles(_Place, "postgresql")
+def _place(element: _Place, compiler: Any, **given: Any) -> str:
+    return f"strpos{compiler.process(element.clause_expr, **given)}"
 
 
 @dataclass(frozen=True)
@@ -42,7 +55,7 @@ class CaseList:
     def by_status(self) -> dict[str, int]:
         """How many cases there are of each review status."""
         status = tables.cases.c.review_status
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             found = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
         return {row[0]: row[1] for row in found}
 
@@ -64,7 +77,7 @@ class CaseList:
             .where(*_listed(is_finished_shown, search, reader))
             .group_by(tables.cases.c.standing, *(tables.cases.c[column] for column in tables.FACETS.values()))
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return [
                 {**dict(zip(tables.FACETS, row, strict=False)), "age": age, "count": count}
                 for row in connection.execute(query)
@@ -93,7 +106,9 @@ class CaseList:
         """
         claim = tables.claims.c
         plain = [
-            column for column in tables.cases.columns if column.computed is None and column.name not in tables.FACETS
+            column
+            for column in tables.cases.columns
+            if column.computed is None and column.name not in (*tables.FACETS, "folded_name", "folded_id")
         ]
         query = (
             sa.select(
@@ -113,7 +128,7 @@ class CaseList:
             .limit(limit)
             .offset(offset)
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def worst(self, *, barred: str, reasons: Sequence[str] | None = None) -> str | None:
@@ -127,7 +142,7 @@ class CaseList:
         )
         if reasons is not None:
             query = query.where(row.review_reason.in_(reasons))
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return connection.execute(query).scalar()
 
     def contradicting_claims(self, now: str) -> list[str]:
@@ -138,7 +153,7 @@ class CaseList:
         hidden = sa.select(tables.cases.c.case_id).where(
             status.in_(("pending", "deferred")), tables.cases.c.case_id.in_(live)
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return list(connection.execute(left.union(hidden)).scalars())
 
     def unknown(self, limit: int) -> list[str]:
@@ -149,7 +164,7 @@ class CaseList:
             .order_by(*WORST_FIRST)
             .limit(limit)
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return list(connection.execute(query).scalars())
 
 
@@ -162,9 +177,7 @@ def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterato
         yield sa.or_(tables.cases.c.review_status != "completed", tables.cases.c.doc_id.not_in(answers))
     if search:
         wanted = folded(search)
-        yield sa.or_(
-            *(sa.func.instr(text, wanted) > 0 for text in (_FILE_NAME, sa.func.folded(tables.cases.c.case_id)))
-        )
+        yield sa.or_(*(_Place(text, wanted) > 0 for text in (tables.cases.c.folded_name, tables.cases.c.folded_id)))
 
 
 def _ages(at: Moments) -> dict[str, sa.ColumnElement[bool]]:
@@ -187,4 +200,4 @@ def _has(facet: str, value: str, at: Moments) -> sa.ColumnElement[bool]:
 
 def _names(joined: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
     """Whether the name is one of those that are joined by commas."""
-    return sa.func.instr("," + joined + ",", f",{name},") > 0
+    return _Place("," + joined + ",", f",{name},") > 0

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from evalkit.store import tables
-from evalkit.store.database import Database
+from evalkit.store.database import Database, inserting
 
 
 @dataclass(frozen=True)
@@ -40,14 +39,15 @@ class Claims:
         is_live = row.expires_at > now
         is_own = sa.and_(row.reviewer == wanted.reviewer, row.session == wanted.session)
         since = sa.case((sa.and_(is_own, is_live), row.since), else_=wanted.since)
-        taking = insert(tables.claims).values(**asdict(wanted))
-        taken = taking.on_conflict_do_update(
-            index_elements=[row.case_id],
-            set_={**asdict(wanted), "since": since},
-            where=sa.true() if take_over else sa.or_(is_own, sa.not_(is_live)),
-        ).returning(tables.claims)
         with self._database.transaction() as connection:
-            # Where the statement took nothing, the transaction still holds the writer's lock: the other stays.
+            taking = inserting(connection, tables.claims).values(**asdict(wanted))
+            taken = taking.on_conflict_do_update(
+                index_elements=[row.case_id],
+                set_={**asdict(wanted), "since": since},
+                where=sa.true() if take_over else sa.or_(is_own, sa.not_(is_live)),
+            ).returning(tables.claims)
+            # Where the statement took nothing, the transaction still holds a lock (SQLite the only writer's, PostgreSQL
+            # that of the row, which it takes before it compares): the other stays.
             found = (
                 connection.execute(taken).mappings().first()
                 or connection.execute(sa.select(tables.claims).where(row.case_id == wanted.case_id)).mappings().one()
@@ -59,7 +59,7 @@ class Claims:
         query = sa.select(tables.claims).where(tables.claims.c.expires_at > now)
         if case_id is not None:
             query = query.where(tables.claims.c.case_id == case_id)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return {row["case_id"]: Claim(**row) for row in connection.execute(query).mappings()}
 
     def drop(self, case_id: str, *, reviewer: str | None = None, session: str | None = None) -> bool:
@@ -69,5 +69,5 @@ class Claims:
             query = query.where(tables.claims.c.reviewer == reviewer)
         if session is not None:
             query = query.where(tables.claims.c.session == session)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return connection.execute(query).rowcount > 0

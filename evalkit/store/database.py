@@ -1,66 +1,81 @@
-"""The database of an output folder: its connections, its transactions, and how an older one gets what it lacks."""
+"""The database of an output folder: which one it is, and its transactions."""
 
 from __future__ import annotations
 
-import os
-import secrets
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.schema import CreateColumn, CreateIndex, CreateTable
 
-from evalkit.errors import StoreError
-from evalkit.store import tables
-from evalkit.store.files import private_folder, sync_folder
-from evalkit.store.names import SCRATCH
+from evalkit.errors import StoreError, UsageError
+from evalkit.store import postgresql, sqlite
+from evalkit.store.names import DATABASE, SQLITE
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
+    from sqlalchemy.dialects.sqlite import Insert as SQLiteInsert
 
 _joined: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
 
 class Database:
-    """``evalkit.sqlite`` of one output folder."""
+    """``evalkit.sqlite`` of one output folder, or the folder's schema in a PostgreSQL database."""
 
-    def __init__(self, root: Path | str) -> None:
-        """Open it; made where there is none. StoreError where it cannot be opened."""
-        path = Path(root) / "evalkit.sqlite"
+    def __init__(self, root: Path | str, url: str | None = None) -> None:
+        """Open it; made where there is none. ``url`` is the setting ``database`` unless it is given.
+
+        UsageError where the folder belongs to another database than the one that is set; StoreError where it cannot be
+        opened.
+        """
+        folder, address = Path(root), chosen(root, url)
         try:
-            if not path.exists():
-                _new_database(path)
-            self._engine = _engine(path)
-            _prepare(self._engine)
+            self._engine = postgresql.opened(folder, address) if address else sqlite.opened(folder)
         except (OSError, sa.exc.SQLAlchemyError) as error:
-            raise StoreError(
-                f"the index {path} cannot be opened ({type(error).__name__})",
-                code="STORE-INDEX",
-                remedy="Mend the folder's rights; if the file is damaged, delete it (open drafts and the paid answers of "
-                "language models go with it) and run `evalkit reindex`.",
-            ) from error
+            raise (unreached(address, error) if address else _damaged(folder / SQLITE, error)) from None
+        self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT") if address else self._engine
 
     def close(self) -> None:
-        """Give the database file back."""
+        """Give the database file, or the connections, back."""
         self._engine.dispose()
 
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
         """All of it or nothing, on disk when it ends. StoreError where the database cannot be read or written."""
+        with self._connected(self._engine) as connection:
+            yield connection
+
+    @contextmanager
+    def statement(self) -> Iterator[sa.Connection]:
+        """As ``transaction``, for one statement: a server is asked once, not also to begin and to commit.
+
+        Cases are worked on under one lock, and each question to a server is a way there and back.
+        """
+        with self._connected(self._autocommit) as connection:
+            yield connection
+
+    @contextmanager
+    def _connected(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         joined = _joined.get()
         if joined is not None and joined.engine is self._engine:
             yield joined
             return
         try:
-            with self._engine.begin() as connection:
+            with engine.begin() as connection:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
+            is_file = self._engine.dialect.name == "sqlite"
+            # Without the cause: PostgreSQL quotes the row, which may be a patient's.
             raise StoreError(
-                f"the database of the output folder could not be read or written ({type(error).__name__})",
+                f"the database of the output folder could not be read or written ({_name(error)})",
                 code="STORE-INDEX",
-                remedy="Nothing of it was saved: free some space or mend the folder's rights, then try again.",
-            ) from error
+                remedy="Nothing of it was saved: free some space or mend the folder's rights, then try again."
+                if is_file
+                else "Nothing of it was saved: see that the PostgreSQL server runs, then try again.",
+            ) from None
 
     @contextmanager
     def together(self) -> Iterator[None]:
@@ -72,77 +87,105 @@ class Database:
             finally:
                 _joined.reset(joined)
 
+    @contextmanager
+    def alone(self, *table: sa.Table) -> Iterator[sa.Connection]:
+        """A transaction in which nobody else writes to these tables, most of whose rows become others."""
+        names = ", ".join(one.name for one in table)
+        with self.transaction() as connection:
+            if connection.dialect.name == "sqlite":  # it has one writer at a time anyway, and no statistics
+                yield connection
+                return
+            connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
+            yield connection
+            # Else the first minute's queries would be planned for the rows that were there before.
+            connection.exec_driver_sql(f"ANALYZE {names}")
 
-def replace(connection: sa.Connection, table: sa.Table, row: dict[str, Any]) -> None:
+
+def chosen(root: Path | str, url: str | None = None) -> str | None:
+    """The PostgreSQL database that the folder belongs to; None for ``evalkit.sqlite``. UsageError; nothing is made.
+
+    A folder stays with the database that it has: people who looked for claims in two places would do a case twice.
+    """
+    from evalkit.settings import Settings
+
+    address = url or Settings.load().database
+    if address is None and (Path(root) / DATABASE).exists():
+        raise UsageError(
+            "the claims, drafts and journal of this output folder are in a PostgreSQL database",
+            code="DATABASE",
+            remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to its address.",
+        )
+    if address is not None and (Path(root) / SQLITE).exists():
+        raise UsageError(
+            f"the claims, drafts and journal of this output folder are in its {SQLITE}",
+            code="DATABASE",
+            remedy="Run `evalkit move-database` while nobody reviews, or unset the database.",
+        )
+    return address
+
+
+def described(root: Path | str, url: str | None = None) -> str:
+    """Which database the folder has, and that it can be reached; nothing is made. UsageError, StoreError."""
+    address = chosen(root, url)
+    if address is None:
+        return f"{SQLITE} in the output folder" + ("" if (Path(root) / SQLITE).exists() else ", once there is a run")
+    try:
+        version = postgresql.reached(address)
+    except sa.exc.SQLAlchemyError as error:
+        raise unreached(address, error) from None
+    schema = postgresql.schema_of(Path(root))
+    where = f"schema {schema}" if schema else "a schema for the output folder, once there is a run"
+    return f"PostgreSQL {version}, {postgresql.shown(address)}, {where}"
+
+
+def is_there(root: Path | str) -> bool:
+    """Whether the folder has a database already."""
+    return any((Path(root) / name).exists() for name in (SQLITE, DATABASE))
+
+
+def inserting(connection: sa.Connection, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
+    """The insert of the connection's dialect: both can do something else where the key is there already."""
+    if connection.dialect.name == "sqlite":
+        from sqlalchemy.dialects.sqlite import insert
+
+        return insert(table)
+    from sqlalchemy.dialects import postgresql as dialect  # 3 MB of each kernel
+
+    return dialect.insert(table)
+
+
+def replace(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
     """Put a row in the place of the one with its key."""
-    key = next(iter(table.primary_key.columns))
-    connection.execute(sa.delete(table).where(key == row[key.name]))
-    connection.execute(sa.insert(table).values(**row))
+    putting = inserting(connection, table).values(**row)
+    keys = [column.name for column in table.primary_key.columns]
+    others = {column.name: putting.excluded[column.name] for column in table.columns if column.name not in keys}
+    connection.execute(putting.on_conflict_do_update(index_elements=keys, set_=others))
 
 
 def folded(text: str | None) -> str:
     """A text as it is compared in a search: capitals and ways to write an accent make no difference."""
-    return unicodedata.normalize("NFC", text or "").casefold()
+    # No text of PostgreSQL holds a NUL; no file name does either.
+    return unicodedata.normalize("NFC", text or "").casefold().replace("\0", "\ufffd")
 
 
-def _engine(path: Path) -> sa.Engine:
-    """The database: waits 30 s for other writers, and keeps values, which may be a patient's, out of its errors."""
-    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30}, hide_parameters=True)
-    sa.event.listen(engine, "connect", _connected)
-    return engine
+def _damaged(path: Path, error: Exception) -> StoreError:
+    return StoreError(
+        f"the index {path} cannot be opened ({_name(error)})",
+        code="STORE-INDEX",
+        remedy="Mend the folder's rights; if the file is damaged, delete it (open drafts and the paid answers of "
+        "language models go with it) and run `evalkit reindex`.",
+    )
 
 
-def _connected(connection: Any, _record: object) -> None:
-    # What is called saved must outlive a power cut; WAL alone syncs only now and then.
-    connection.execute("PRAGMA synchronous=FULL")
-    connection.create_function("folded", 1, folded, deterministic=True)
+def unreached(url: str, error: Exception) -> StoreError:
+    """What is said of a PostgreSQL database that cannot be used, without its password."""
+    return StoreError(
+        f"the database {postgresql.shown(url)} cannot be opened ({_name(error)})",
+        code="STORE-INDEX",
+        remedy="See that the PostgreSQL server runs and lets this user in and make a schema; `evalkit doctor` tells.",
+    )
 
 
-def _new_database(path: Path) -> None:
-    """Put an empty database there, private, unless somebody else just did.
-
-    It is made under another name: of two that switch a new database to WAL at once, SQLite fails one; and closing the
-    file that others have open already would take their locks away.
-    """
-    temporary = path.parent / SCRATCH / f"{os.getpid()}-{secrets.token_hex(8)}"
-    private_folder(temporary.parent, path.parent)
-    os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-    try:
-        engine = _engine(temporary)
-        _prepare(engine)
-        engine.dispose()
-        with suppress(FileExistsError):
-            os.link(temporary, path)
-        sync_folder(path.parent)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _prepare(engine: sa.Engine) -> None:
-    with engine.begin() as connection:
-        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-        # MetaData.create_all looks first and creates then: of two that add a table at once, one would fail.
-        for table in tables.metadata.sorted_tables:
-            connection.execute(CreateTable(table, if_not_exists=True))
-        if _missing(connection):
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # of two that open an older database, one adds the columns
-            for column in _missing(connection):
-                described = CreateColumn(column).compile(dialect=connection.dialect)
-                connection.exec_driver_sql(f"ALTER TABLE {column.table.name} ADD COLUMN {described}")
-        for table in tables.metadata.sorted_tables:
-            for index in table.indexes:
-                connection.execute(CreateIndex(index, if_not_exists=True))
-
-
-def _missing(connection: sa.Connection) -> list[sa.Column[Any]]:
-    """The columns that the database of an older evalkit lacks; it has its rows and keeps them."""
-    there = {
-        table.name: {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_xinfo({table.name})")}
-        for table in tables.metadata.sorted_tables
-    }
-    return [
-        column
-        for table in tables.metadata.sorted_tables
-        for column in table.columns
-        if column.name not in there[table.name]
-    ]
+def _name(error: Exception) -> str:
+    """What went wrong, by the driver's own name for it."""
+    return type(getattr(error, "orig", None) or error).__name__

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from evalkit.store import tables
-from evalkit.store.database import Database
+from evalkit.store.database import Database, replace
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,8 @@ class Drafts:
 
     def put(self, draft: StoredDraft) -> None:
         """Insert or replace the draft of that case, reviewer and tab."""
-        putting = insert(tables.drafts).values(**asdict(draft))
-        keys = [column.name for column in tables.drafts.primary_key.columns]
-        with self._database.transaction() as connection:
-            connection.execute(putting.on_conflict_do_update(index_elements=keys, set_=asdict(draft)))
+        with self._database.statement() as connection:
+            replace(connection, tables.drafts, asdict(draft))
 
     def newest(self, case_id: str, reviewer: str, session: str) -> StoredDraft | None:
         """The reviewer's newest draft of the case from any tab; of equally new ones that of ``session``."""
@@ -46,7 +43,7 @@ class Drafts:
             .where(row.case_id == case_id, row.reviewer == reviewer)
             .order_by(row.saved_at.desc(), sa.desc(row.session == session), row.session)
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             found = connection.execute(query).mappings().first()
         return None if found is None else StoredDraft(**found)
 
@@ -58,5 +55,5 @@ class Drafts:
             row.reviewer == reviewer,
             sa.or_(row.session == session, row.saved_at <= until),
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(query)

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.sqlite import insert
 
 from evalkit.store import tables
 from evalkit.store.calls import Calls
 from evalkit.store.case_list import WORST_FIRST, CaseList
 from evalkit.store.claims import Claims
-from evalkit.store.database import Database, replace
+from evalkit.store.database import Database, folded, inserting, replace
 from evalkit.store.deferrals import Deferrals
 from evalkit.store.drafts import Drafts
 
@@ -26,10 +25,11 @@ CASE_COLUMNS = (
 
 
 class Index:
-    """``evalkit.sqlite``: which documents and cases there are. Rows are plain dicts by column name."""
+    """The database of an output folder: which documents and cases there are. Rows are plain dicts by column name."""
 
-    def __init__(self, root: Path | str) -> None:
-        self._database = Database(root)
+    def __init__(self, root: Path | str, database: str | None = None) -> None:
+        """``database`` is a PostgreSQL URL; None is what is set, and ``evalkit.sqlite`` where nothing is."""
+        self._database = Database(root, database)
         self.case_list = CaseList(self._database)
         self.claims = Claims(self._database)
         self.drafts = Drafts(self._database)
@@ -37,7 +37,7 @@ class Index:
         self.calls = Calls(self._database)
 
     def close(self) -> None:
-        """Give the database file back."""
+        """Give the database back."""
         self._database.close()
 
     def together(self) -> AbstractContextManager[None]:
@@ -65,15 +65,14 @@ class Index:
 
     def put_case(self, row: dict[str, Any]) -> None:
         """Insert a case's row, or change what is named of it."""
-        putting = (
-            insert(tables.cases).values(**row).on_conflict_do_update(index_elements=[tables.cases.c.case_id], set_=row)
-        )
-        with self._database.transaction() as connection:
-            connection.execute(putting)
+        row = _searchable(row)
+        with self._database.statement() as connection:
+            putting = inserting(connection, tables.cases).values(**row)
+            connection.execute(putting.on_conflict_do_update(index_elements=[tables.cases.c.case_id], set_=row))
 
     def set_status(self, case_id: str, status: str) -> None:
         """Change a case's ``review_status``, and nothing else of its row."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(
                 sa.update(tables.cases).where(tables.cases.c.case_id == case_id).values(review_status=status)
             )
@@ -87,12 +86,12 @@ class Index:
     def put_closing(self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None) -> None:
         """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
         row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             replace(connection, tables.closings, row)
 
     def drop_closing(self, case_id: str) -> None:
         """Forget that a case was closed: it was reopened."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(sa.delete(tables.closings).where(tables.closings.c.case_id == case_id))
 
     def closed(self, *, since: str = "", reviewer: str | None = None) -> int:
@@ -100,7 +99,7 @@ class Index:
         query = sa.select(sa.func.count()).select_from(tables.closings).where(tables.closings.c.closed_at >= since)
         if reviewer is not None:
             query = query.where(tables.closings.c.reviewer == reviewer)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return connection.execute(query).scalar_one()
 
     def seconds_active(self, reviewer: str, *, since: str = "") -> list[float]:
@@ -109,7 +108,7 @@ class Index:
         query = sa.select(row.seconds_active).where(
             row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return list(connection.execute(query).scalars())
 
     def rebuild(
@@ -119,14 +118,23 @@ class Index:
         closings: Sequence[dict[str, Any]] | None = None,
     ) -> None:
         """Replace all rows at once, those of closed cases only if they are given; other tables are left alone."""
-        with self._database.transaction() as connection:
-            for table, rows in ((tables.documents, documents), (tables.cases, cases), (tables.closings, closings)):
-                if rows is None:
-                    continue
+        given = {
+            tables.documents: documents,
+            tables.cases: [_searchable(row) for row in cases],
+            **({} if closings is None else {tables.closings: closings}),
+        }
+        with self._database.alone(*given) as connection:
+            for table, rows in given.items():
                 connection.execute(sa.delete(table))
                 for row in rows:
                     connection.execute(sa.insert(table).values(**row))
 
     def _rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _searchable(row: dict[str, Any]) -> dict[str, Any]:
+    """The row of a case, with what a search compares."""
+    name = {"folded_name": folded(row["pdf_filename"])} if "pdf_filename" in row else {}
+    return {**row, **name, "folded_id": folded(row["case_id"])}

@@ -19,6 +19,9 @@ PRODUCTION = "production.json"
 #: What is written before it has its name.
 SCRATCH = ".tmp"
 LOCK = ".lock"
+#: The database, unless another one is set; and which part of that other one is the folder's.
+SQLITE = "evalkit.sqlite"
+DATABASE = "database.json"
 PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 
 

@@ -1,21 +1,41 @@
-"""The tables of the database. Times are ISO 8601 in UTC, to the second: they compare as text."""
+"""The tables of the database as they are now; ``migrations`` make them. Times are ISO 8601 in UTC, to the second: they
+compare as text.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import sqlalchemy as sa
 
 metadata = sa.MetaData()
 
+
+class Text(sa.TypeDecorator[str]):
+    """Text that compares by code points, as SQLite does, whatever the language of a PostgreSQL server."""
+
+    impl = sa.String
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        """With the collation of that name on PostgreSQL."""
+        return sa.String(collation="C") if dialect.name == "postgresql" else sa.String()
+
+    def process_bind_param(self, value: str | None, dialect: sa.Dialect) -> str | None:
+        """A model's answer may hold a NUL, which PostgreSQL keeps in no text."""
+        return value.replace("\0", "\ufffd") if value and dialect.name == "postgresql" else value
+
+
 documents = sa.Table(
     "documents",
     metadata,
-    sa.Column("doc_id", sa.String, primary_key=True),
-    sa.Column("sha256", sa.String, index=True),
-    sa.Column("file_path", sa.String, index=True),
-    sa.Column("processed_at", sa.String),
-    sa.Column("fingerprint", sa.String),
-    sa.Column("decision", sa.String),
-    sa.Column("error_code", sa.String),
+    sa.Column("doc_id", Text, primary_key=True),
+    sa.Column("sha256", Text, index=True),
+    sa.Column("file_path", Text, index=True),
+    sa.Column("processed_at", Text),
+    sa.Column("fingerprint", Text),
+    sa.Column("decision", Text),
+    sa.Column("error_code", Text),
     sa.Column("replaced", sa.Boolean, nullable=False, default=False),
 )
 
@@ -29,31 +49,34 @@ FACETS = {
     "kind": "kind",
 }
 #: Before a reviewer has answered a blind case, nothing may tell what the agent said about it.
-_IS_HIDDEN = "is_blind = 1 AND review_status != 'completed'"
+_IS_HIDDEN = "is_blind AND review_status != 'completed'"
 
 cases = sa.Table(
     "cases",
     metadata,
-    sa.Column("case_id", sa.String, primary_key=True),
-    sa.Column("doc_id", sa.String, index=True),
-    sa.Column("kind", sa.String),
-    sa.Column("pdf_filename", sa.String),
+    sa.Column("case_id", Text, primary_key=True),
+    sa.Column("doc_id", Text, index=True),
+    sa.Column("kind", Text),
+    sa.Column("pdf_filename", Text),
     sa.Column("pages", sa.Integer),
     sa.Column("blocker", sa.Integer),
     sa.Column("major", sa.Integer),
     sa.Column("minor", sa.Integer),
-    sa.Column("decision_reason", sa.String),
-    sa.Column("review_reason", sa.String),
-    sa.Column("review_status", sa.String, index=True),
+    sa.Column("decision_reason", Text),
+    sa.Column("review_reason", Text),
+    sa.Column("review_status", Text, index=True),
     # NULL in a row that an older evalkit wrote: what stands below is not known of it yet.
-    sa.Column("created_at", sa.String),
-    sa.Column("dominant_type", sa.String, nullable=False, server_default=""),
-    sa.Column("agents", sa.String, nullable=False, server_default=""),
-    sa.Column("source", sa.String, nullable=False, server_default=""),
+    sa.Column("created_at", Text),
+    sa.Column("dominant_type", Text, nullable=False, server_default=""),
+    sa.Column("agents", Text, nullable=False, server_default=""),
+    sa.Column("source", Text, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
-    sa.Column("barred", sa.String, nullable=False, server_default=""),
+    sa.Column("barred", Text, nullable=False, server_default=""),
     # Of a seeded case the document whose pages it shows; else empty.
-    sa.Column("shows", sa.String, nullable=False, server_default=""),
+    sa.Column("shows", Text, nullable=False, server_default=""),
+    # File name and case id as a search compares them: folding is Python's, which no server does alike.
+    sa.Column("folded_name", Text, nullable=False, server_default=""),
+    sa.Column("folded_id", Text, nullable=False, server_default=""),
     # 0 waits or is open, 1 put off, 2 finished: the order of the queue.
     sa.Column(
         "standing",
@@ -64,7 +87,7 @@ cases = sa.Table(
     sa.Column("is_hidden", sa.Boolean, sa.Computed(_IS_HIDDEN)),
     sa.Column(
         "told_severity",
-        sa.String,
+        Text,
         sa.Computed(
             f"CASE WHEN {_IS_HIDDEN} THEN '' WHEN blocker > 0 THEN 'BLOCKER' WHEN major > 0 THEN 'MAJOR' "
             "WHEN minor > 0 THEN 'MINOR' ELSE 'none' END"
@@ -72,13 +95,13 @@ cases = sa.Table(
     ),
     sa.Column(
         "told_type",
-        sa.String,
+        Text,
         sa.Computed(
             f"CASE WHEN ({_IS_HIDDEN}) OR created_at IS NULL THEN '' "
             "WHEN dominant_type = '' THEN 'cannot tell' ELSE dominant_type END"
         ),
     ),
-    sa.Column("told_agents", sa.String, sa.Computed(f"CASE WHEN {_IS_HIDDEN} THEN '' ELSE agents END")),
+    sa.Column("told_agents", Text, sa.Computed(f"CASE WHEN {_IS_HIDDEN} THEN '' ELSE agents END")),
     sa.Index("ix_cases_worst", "review_status", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
     sa.Index("ix_cases_listed", "standing", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
     # All that the numbers beside the filters are counted from, in their order: nothing is sorted, no row is read.
@@ -88,60 +111,60 @@ cases = sa.Table(
 closings = sa.Table(
     "closings",
     metadata,
-    sa.Column("case_id", sa.String, primary_key=True),
-    sa.Column("reviewer", sa.String, nullable=False, index=True),
-    sa.Column("closed_at", sa.String, nullable=False, index=True),
+    sa.Column("case_id", Text, primary_key=True),
+    sa.Column("reviewer", Text, nullable=False, index=True),
+    sa.Column("closed_at", Text, nullable=False, index=True),
     sa.Column("seconds_active", sa.Float),
 )
 
 claims = sa.Table(
     "claims",
     metadata,
-    sa.Column("case_id", sa.String, primary_key=True),
-    sa.Column("reviewer", sa.String, nullable=False),
-    sa.Column("session", sa.String, nullable=False),
-    sa.Column("since", sa.String, nullable=False),
-    sa.Column("expires_at", sa.String, nullable=False),
+    sa.Column("case_id", Text, primary_key=True),
+    sa.Column("reviewer", Text, nullable=False),
+    sa.Column("session", Text, nullable=False),
+    sa.Column("since", Text, nullable=False),
+    sa.Column("expires_at", Text, nullable=False),
 )
 
 # The tab is part of the key: two tabs of one person that are both open must not write over each other's work.
 drafts = sa.Table(
     "drafts",
     metadata,
-    sa.Column("case_id", sa.String, primary_key=True),
-    sa.Column("reviewer", sa.String, primary_key=True),
-    sa.Column("session", sa.String, primary_key=True),
-    sa.Column("packet_sha256", sa.String, nullable=False),
-    sa.Column("draft", sa.String, nullable=False),
-    sa.Column("saved_at", sa.String, nullable=False),
+    sa.Column("case_id", Text, primary_key=True),
+    sa.Column("reviewer", Text, primary_key=True),
+    sa.Column("session", Text, primary_key=True),
+    sa.Column("packet_sha256", Text, nullable=False),
+    sa.Column("draft", Text, nullable=False),
+    sa.Column("saved_at", Text, nullable=False),
 )
 
 deferrals = sa.Table(
     "deferrals",
     metadata,
-    sa.Column("case_id", sa.String, primary_key=True),
-    sa.Column("reviewer", sa.String, nullable=False),
-    sa.Column("reason", sa.String, nullable=False),
-    sa.Column("deferred_at", sa.String, nullable=False),
+    sa.Column("case_id", Text, primary_key=True),
+    sa.Column("reviewer", Text, nullable=False),
+    sa.Column("reason", Text, nullable=False),
+    sa.Column("deferred_at", Text, nullable=False),
 )
 
 calls = sa.Table(
     "calls",
     metadata,
     sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("question", sa.String, nullable=False, index=True),
-    sa.Column("document", sa.String, nullable=False, index=True),
-    sa.Column("role", sa.String, nullable=False),
-    sa.Column("model", sa.String, nullable=False),
-    sa.Column("asked_at", sa.String, nullable=False),
+    sa.Column("question", Text, nullable=False, index=True),
+    sa.Column("document", Text, nullable=False, index=True),
+    sa.Column("role", Text, nullable=False),
+    sa.Column("model", Text, nullable=False),
+    sa.Column("asked_at", Text, nullable=False),
     sa.Column("seconds", sa.Float, nullable=False),
-    sa.Column("answer", sa.String),
-    sa.Column("failure", sa.String),
+    sa.Column("answer", Text),
+    sa.Column("failure", Text),
     sa.Column("input_tokens", sa.Integer, nullable=False),
     sa.Column("output_tokens", sa.Integer, nullable=False),
     sa.Column("cached_tokens", sa.Integer, nullable=False),
     sa.Column("thought_tokens", sa.Integer, nullable=False),
-    sa.Column("cost_usd", sa.String),
+    sa.Column("cost_usd", Text),
     sqlite_autoincrement=True,
 )
 

@@ -24,6 +24,8 @@ from evalkit.review.ground_truth import newest_revision
 from evalkit.review.packet import read_packet
 from evalkit.store import Claim, Index, StoredDraft
 
+pytestmark = pytest.mark.usefixtures("database")
+
 SINCE = "2025-02-01T10:40:00+00:00"
 
 
@@ -396,15 +398,6 @@ def test_a_draft_outlives_its_writer_killed_in_the_next_moment(case: str, desk: 
     found = again.open(case)
     assert (found.draft.notes, found.saved_at) == ("note 29", done.stdout)
     again.close()
-
-
-def test_the_database_syncs_every_write(tmp_path: Path) -> None:
-    index = Index(tmp_path)
-    with index.claims._database._engine.connect() as connection:
-        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
-        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
-        assert connection.exec_driver_sql("PRAGMA busy_timeout").scalar() >= 5000
-    index.close()
 
 
 def test_what_a_patients_draft_says_is_in_no_error(tmp_path: Path) -> None:

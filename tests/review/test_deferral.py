@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,9 @@ from evalkit.review import Desk, publish, withdraw
 from evalkit.review.claims import reconcile
 from evalkit.review.ground_truth import newest_revision
 from evalkit.review.packet import moment, read_packet
-from evalkit.store import Deferral, Index
+from evalkit.store import Deferral
+
+pytestmark = pytest.mark.usefixtures("database")
 
 AT = "2025-02-01T10:40:00+00:00"
 WHY = "the second fax is awaited"
@@ -159,19 +160,3 @@ def test_of_putting_off_and_submitting_at_once_the_review_stands(build: Any, des
         assert deferred or isinstance(outcomes[0], CaseTaken | ReviewConflict)
     assert desk.index.deferrals.all() == {}
     assert {row["review_status"] for row in desk.index.cases()} == {"completed"}
-
-
-def test_an_older_database_learns_of_it(case: str, desk: Any, tab: Any) -> None:
-    desk.index.close()
-    with sqlite3.connect(desk.root / "evalkit.sqlite") as connection:
-        connection.execute("DROP TABLE deferrals")
-        connection.execute("ALTER TABLE cases DROP COLUMN barred")
-    opened = together(*(partial(Index, desk.root) for _ in range(4)))
-    assert [type(one) for one in opened] == [Index] * 4
-    assert [row["case_id"] for row in opened[0].cases()] == [case]
-    for one in opened:
-        one.close()
-    with sqlite3.connect(desk.root / "evalkit.sqlite") as connection:
-        assert connection.execute("SELECT case_id, barred FROM cases").fetchall() == [(case, "")]
-    put_off(tab("dr_lee"), case)
-    assert status(desk) == "deferred"

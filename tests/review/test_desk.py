@@ -16,6 +16,8 @@ from evalkit.review.case import COUNTED
 from evalkit.review.packet import read_packet
 from evalkit.store import StoredDraft
 
+pytestmark = pytest.mark.usefixtures("database")
+
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 
 

@@ -30,6 +30,8 @@ from evalkit.review.ground_truth import newest_revision, read_review
 from evalkit.review.packet import read_packet
 from evalkit.store import CASE_COLUMNS, Files
 
+pytestmark = pytest.mark.usefixtures("database")
+
 REVIEW_KEYS = """
     schema_version reviewer submitted_at seconds_active outcome before after repairs_applied correction_notes
     issue_verdicts vouched pages_seen evidence_seen shown segment_flags second_opinion packet_sha256 prev_sha256 versions

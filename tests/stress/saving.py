@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from evalkit.classification.schema import DocumentType
-from evalkit.review import Desk, Draft, SMEReviewHelper
+from evalkit.review import Case, Desk, Draft, SMEReviewHelper
 from evalkit.review.ground_truth import Review, newest_revision, read_review, status_after
 from evalkit.store import Files, digest
 
@@ -62,11 +62,7 @@ class Saver:
 
     def _on_screen(self, case_id: str, words: str) -> Iterator[Step]:
         case = self._desk.open(case_id)
-        draft = case.draft.with_notes(words)
-        for page in case.must_see.pages:
-            draft = draft.seen_page(page)
-        for issue_id in case.must_see.issues:
-            draft = draft.seen_evidence(issue_id)
+        draft = looked_at(case).with_notes(words)
         yield "draft", lambda: self._drafted(case_id, draft)
         choice = self._chance.random()
         if choice < 0.3:
@@ -85,11 +81,21 @@ class Saver:
         return digest(draft.model_dump(mode="json"))
 
 
+def looked_at(case: Case) -> Draft:
+    """The case's draft after all that must be seen was seen."""
+    draft = case.draft
+    for page in case.must_see.pages:
+        draft = draft.seen_page(page)
+    for issue_id in case.must_see.issues:
+        draft = draft.seen_evidence(issue_id)
+    return draft
+
+
 def reviewed(review: Review) -> str:
     return digest(review.model_dump(mode="json"))
 
 
-def tell(line: dict[str, str]) -> None:
+def tell(line: dict[str, Any]) -> None:
     os.write(1, json.dumps(line).encode() + b"\n")  # at once and whole: a buffer would die with the process
 
 

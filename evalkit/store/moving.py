@@ -1,0 +1,86 @@
+"""From ``evalkit.sqlite`` to PostgreSQL: all tables, in one transaction, row by row as they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from evalkit.errors import StoreError, UsageError
+from evalkit.store import postgresql, sqlite, tables
+from evalkit.store.database import unreached
+from evalkit.store.names import DATABASE, SQLITE
+
+MOVED = f"{SQLITE}.moved"
+"""What the file is called afterwards; nobody reads it any more."""
+_AT_ONCE = 1000
+
+
+def move(root: Path | str, url: str) -> dict[str, int]:
+    """Move the folder's database to the one at ``url``; how many rows of each table.
+
+    The caller holds the run's lock and the lock of ``review``. UsageError where the folder has no ``evalkit.sqlite``;
+    StoreError where somebody has it open, or the server cannot be reached: everything is as it was then.
+    """
+    folder = Path(root)
+    path = folder / SQLITE
+    if not path.exists():
+        where = "in PostgreSQL already" if (folder / DATABASE).exists() else "not there yet"
+        raise UsageError(
+            f"the database of this output folder is {where}", code="DATABASE", remedy="Nothing is to be moved."
+        )
+    moved: dict[str, int] = {}
+    if not (folder / DATABASE).exists():  # else a move ended just before its last step
+        source = sqlite.opened(folder)
+        try:
+            moved = _copied(source, folder, url)
+        except sa.exc.SQLAlchemyError as error:
+            raise unreached(url, error) from None
+        finally:
+            source.dispose()
+    path.rename(folder / MOVED)
+    return moved
+
+
+def _copied(source: sa.Engine, folder: Path, url: str) -> dict[str, int]:
+    with source.connect() as reading:
+        _alone(reading)
+        name = postgresql.drawn()
+        target = postgresql.of_schema(name, url)
+        try:
+            with target.begin() as writing:
+                moved = {table.name: _table(reading, writing, table) for table in tables.metadata.sorted_tables}
+                number = sa.select(sa.func.max(tables.calls.c.number)).scalar_subquery()
+                writing.execute(sa.select(sa.func.setval("calls_number_seq", sa.func.coalesce(number, 1))))
+                writing.exec_driver_sql(f"ANALYZE {', '.join(moved)}")
+            postgresql.join(folder, name)
+        except BaseException:
+            with target.begin() as writing:
+                writing.execute(sa.schema.DropSchema(name, cascade=True))
+            raise
+        finally:
+            target.dispose()
+    return moved
+
+
+def _alone(connection: sa.Connection) -> None:
+    """All of it in the one file, and nobody else in it: SQLite leaves WAL only for its last user."""
+    try:
+        connection.exec_driver_sql("PRAGMA busy_timeout=1000")
+        connection.exec_driver_sql("PRAGMA journal_mode=DELETE")
+        connection.exec_driver_sql("BEGIN EXCLUSIVE")
+    except sa.exc.OperationalError:
+        raise StoreError(
+            f"somebody has {SQLITE} open",
+            code="STORE-BUSY",
+            remedy="End `evalkit review` and what else works on the folder, then move it.",
+        ) from None
+
+
+def _table(reading: sa.Connection, writing: sa.Connection, table: sa.Table) -> int:
+    columns = [column for column in table.columns if column.computed is None]
+    count = 0
+    for rows in reading.execute(sa.select(*columns)).mappings().partitions(_AT_ONCE):
+        writing.execute(sa.insert(table), [dict(row) for row in rows])
+        count += len(rows)
+    return count

@@ -1,0 +1,63 @@
+"""``evalkit.sqlite`` in the output folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from evalkit.store.files import private_folder, sync_folder
+from evalkit.store.names import SCRATCH, SQLITE
+from evalkit.store.schema import upgrade
+
+
+def opened(root: Path) -> sa.Engine:
+    """The database of that folder in the newest schema; made where there is none. OSError, SQLAlchemyError."""
+    path = root / SQLITE
+    if not path.exists():
+        _make(path)
+    engine = _engine(path)
+    _prepare(engine)
+    return engine
+
+
+def _engine(path: Path) -> sa.Engine:
+    """It waits 30 s for other writers, and keeps values, which may be a patient's, out of its errors."""
+    engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30}, hide_parameters=True)
+    sa.event.listen(engine, "connect", _connected)
+    return engine
+
+
+def _connected(connection: Any, _record: object) -> None:
+    # What is called saved must outlive a power cut; WAL alone syncs only now and then.
+    connection.execute("PRAGMA synchronous=FULL")
+
+
+def _make(path: Path) -> None:
+    """Put an empty database there, private, unless somebody else just did.
+
+    It is made under another name: of two that switch a new database to WAL at once, SQLite fails one; and closing the
+    file that others have open already would take their locks away.
+    """
+    temporary = path.parent / SCRATCH / f"{os.getpid()}-{secrets.token_hex(8)}"
+    private_folder(temporary.parent, path.parent)
+    os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    try:
+        engine = _engine(temporary)
+        _prepare(engine)
+        engine.dispose()
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+        sync_folder(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _prepare(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+    upgrade(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

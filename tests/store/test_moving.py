@@ -1,0 +1,148 @@
+"""From ``evalkit.sqlite`` to PostgreSQL: all of it, or nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from review.conftest import Build, Desk
+from servers.postgresql import PASSWORD, PostgreSQLServer
+
+from evalkit.batch.reindex import move_database, reindex
+from evalkit.errors import StoreError, UsageError
+from evalkit.store import Call, Claim, Deferral, Index, StoredDraft
+
+NOW, LATER = "2025-01-02T00:00:00+00:00", "2099-01-02T00:15:00+00:00"
+CALL = Call("q", "d", "v2", "m", NOW, 1.5, '{"ä": 1}', None, 1, 2, 3, 4, "0.0100")
+
+
+@pytest.fixture
+def worked_on(build: type[Build], desk: Desk) -> Path:
+    """A folder with two cases and a row in each table."""
+    for case_id in ("a", "b"):
+        desk.publish(build.single("Other"), [build.issue()], doc_id=case_id)
+    lee = desk.helper()
+    lee.save_review("b", undeterminable="illegible")
+    lee.close()
+    desk.index.put_document({"doc_id": "a", "file_path": "/Ä.pdf", "sha256": "s", "replaced": True})
+    desk.index.claims.take(Claim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
+    desk.index.drafts.put(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
+    desk.index.deferrals.put(Deferral("a", "dr_kim", "why", NOW))
+    for _ in range(3):
+        desk.index.calls.add(CALL)
+    desk.index.calls.begin_fresh()
+    desk.index.close()
+    return desk.root
+
+
+def everything(index: Index) -> Any:
+    return (
+        index.documents(),
+        index.cases(),
+        index.closed(reviewer="dr_lee"),
+        index.claims.live(NOW),
+        index.drafts.newest("a", "dr_lee", "tab"),
+        index.deferrals.all(),
+        index.calls.of("q"),
+        index.calls.begin_fresh(),
+    )
+
+
+def seen(folder: Path, url: str | None = None) -> Any:
+    index = Index(folder, url)
+    try:
+        return everything(index)
+    finally:
+        index.close()
+
+
+def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQLServer) -> None:
+    before = seen(worked_on)
+    moved = move_database(worked_on, postgresql.url)
+    assert moved == {
+        **dict.fromkeys(("documents", "closings", "claims", "drafts", "deferrals", "fresh"), 1),
+        "cases": 2,
+        "calls": 3,
+    }
+    assert seen(worked_on, postgresql.url) == before
+    assert not list(worked_on.glob("evalkit.sqlite"))
+    assert (worked_on / "evalkit.sqlite.moved").stat().st_mode & 0o077 == 0
+    index = Index(worked_on, postgresql.url)
+    index.calls.add(CALL)  # its number is the next one
+    assert len(index.calls.of("q", after=3)) == 1
+    index.close()
+
+
+def test_by_the_command_line_and_back_to_work(
+    worked_on: Path, postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = [sys.executable, "-m", "evalkit", "move-database", "--output", str(worked_on)]
+    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "no PostgreSQL database is set" in refused.stderr
+    monkeypatch.setenv("EVALKIT_DATABASE", postgresql.url)
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("11 rows of 8 tables moved")
+    assert PASSWORD not in done.stdout + done.stderr
+    again = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert again.returncode == 2
+    assert "in PostgreSQL already" in again.stderr
+
+
+def test_nothing_moves_while_somebody_has_it_open(worked_on: Path, postgresql: PostgreSQLServer) -> None:
+    reader = Index(worked_on)
+    before = everything(reader)
+    with pytest.raises(StoreError, match="somebody has") as refused:
+        move_database(worked_on, postgresql.url)
+    assert refused.value.code == "STORE-BUSY"
+    assert everything(reader) == before
+    reader.close()
+    assert not (worked_on / "database.json").exists()
+    move_database(worked_on, postgresql.url)
+
+
+def test_a_server_that_breaks_off_leaves_everything_as_it_was(
+    worked_on: Path, postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, schemas = seen(worked_on), _schemas(postgresql)
+
+    def fails(*_: Any) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr("evalkit.store.postgresql.join", fails)
+        with pytest.raises(KeyboardInterrupt):
+            move_database(worked_on, postgresql.url)
+    assert _schemas(postgresql) == schemas
+    assert seen(worked_on) == before
+
+
+def test_a_move_that_was_killed_before_its_last_step_is_ended(
+    worked_on: Path, postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = seen(worked_on)
+
+    def killed(*_: Any) -> Path:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            move_database(worked_on, postgresql.url)
+    move_database(worked_on, postgresql.url)
+    assert seen(worked_on, postgresql.url) == before
+    monkeypatch.setenv("EVALKIT_DATABASE", postgresql.url)
+    assert reindex(worked_on)[1] == 2
+
+
+def test_there_must_be_something_to_move(tmp_path: Path, postgresql: PostgreSQLServer) -> None:
+    with pytest.raises(UsageError, match="not there yet"):
+        move_database(tmp_path, postgresql.url)
+
+
+def _schemas(server: PostgreSQLServer) -> list[str]:
+    return server.execute("SELECT nspname FROM pg_namespace ORDER BY 1", "evalkit").split()

@@ -1,0 +1,339 @@
+"""PostgreSQL: what SQLite has no counterpart of. All else is tested on both, by the fixture ``database``."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from review.racing import together
+from servers.postgresql import PASSWORD, PostgreSQLServer, programs
+
+from evalkit.batch.reindex import reindex
+from evalkit.doctor import examine
+from evalkit.errors import EvalkitError, StoreError, UsageError
+from evalkit.settings import Settings
+from evalkit.store import Call, Claim, Index, Moments, StoredDraft, postgresql
+from evalkit.store.database import chosen
+
+PATIENT = "John Doe, born 1950"
+NOW, LATER = "2025-01-02T00:00:00+00:00", "2025-01-02T00:15:00+00:00"
+OTHER = PASSWORD[::-1]
+SECRETS = (PASSWORD, "p@ss:word")
+
+
+@pytest.fixture
+def url(postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("EVALKIT_DATABASE", postgresql.url)
+    return postgresql.url
+
+
+@pytest.fixture
+def index(url: str, tmp_path: Path) -> Iterator[Index]:
+    made = Index(tmp_path / "output")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def own() -> Iterator[PostgreSQLServer]:
+    """A server that the test may stop."""
+    if programs() is None:
+        pytest.skip("Debian's postgresql is not installed")
+    server = PostgreSQLServer()
+    yield server
+    server.remove()
+
+
+def schema(folder: Path) -> str:
+    found = postgresql.schema_of(folder)
+    assert found is not None
+    return found
+
+
+def draft(case_id: str = "a") -> StoredDraft:
+    return StoredDraft(case_id, "dr_lee", "tab", "0" * 64, json.dumps({"notes": PATIENT}), NOW)
+
+
+def told(error: BaseException) -> str:
+    return f"{error!r} {error} " + "".join(traceback.format_exception(error))
+
+
+# --- which database ------------------------------------------------------------------------------------------------
+
+
+def test_folders_in_one_database_do_not_mix(url: str, tmp_path: Path) -> None:
+    one, other = Index(tmp_path / "one"), Index(tmp_path / "other")
+    one.put_case({"case_id": "a", "review_status": "pending"})
+    one.claims.take(Claim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
+    assert other.cases() == []
+    assert other.claims.live(NOW) == {}
+    one.close()
+    other.close()
+
+
+def test_a_folder_may_be_renamed(url: str, tmp_path: Path) -> None:
+    index = Index(tmp_path / "one")
+    index.put_case({"case_id": "a", "review_status": "pending"})
+    index.close()
+    (tmp_path / "one").rename(tmp_path / "other")
+    index = Index(tmp_path / "other")
+    assert [row["case_id"] for row in index.cases()] == ["a"]
+    index.close()
+
+
+def test_threads_that_open_a_new_folder_at_once_share_one_schema(url: str, tmp_path: Path) -> None:
+    for turn in range(5):
+        opened = together(*(lambda turn=turn: Index(tmp_path / str(turn)) for _ in range(4)))
+        assert [type(one) for one in opened] == [Index] * 4
+        opened[0].put_case({"case_id": "a", "review_status": "pending"})
+        for one in opened:
+            assert [row["case_id"] for row in one.cases()] == ["a"]
+            one.close()
+
+
+def test_no_file_of_the_folder_holds_the_address(index: Index, tmp_path: Path) -> None:
+    files = {path.name: path.read_text() for path in (tmp_path / "output").rglob("*") if path.is_file()}
+    assert set(files) == {"database.json"}
+    assert set(json.loads(files["database.json"])) == {"schema_version", "schema"}
+
+
+def test_a_folder_in_postgresql_is_not_opened_without_it(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EVALKIT_DATABASE")
+    with pytest.raises(UsageError, match="Set EVALKIT_DATABASE"):
+        Index(tmp_path / "output")
+    assert not (tmp_path / "output" / "evalkit.sqlite").exists()
+
+
+def test_a_folder_with_a_file_is_not_opened_in_postgresql(postgresql: PostgreSQLServer, tmp_path: Path) -> None:
+    Index(tmp_path).close()
+    with pytest.raises(UsageError, match="move-database"):
+        Index(tmp_path, postgresql.url)
+    assert not (tmp_path / "database.json").exists()
+
+
+def test_a_torn_name_is_not_taken_for_a_schema(index: Index, tmp_path: Path) -> None:
+    path = tmp_path / "output" / "database.json"
+    path.write_text(json.dumps({"schema_version": 1, "schema": "public -cfsync=off"}))
+    with pytest.raises(StoreError, match=r"database\.json names no schema"):
+        Index(tmp_path / "output")
+
+
+@pytest.mark.parametrize("wrong", ["sqlite:///x", "mysql://u:hidden@h/d", "hidden", ""])
+def test_other_databases_are_refused_without_being_quoted(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALKIT_DATABASE", wrong)
+    with pytest.raises(UsageError, match="setting database") as refused:
+        Settings.load()
+    assert "hidden" not in told(refused.value)
+
+
+def test_the_password_is_not_shown(url: str) -> None:
+    settings = Settings.load()
+    assert settings.database == url
+    assert not any(secret in repr(settings) for secret in SECRETS)
+
+
+# --- what can go wrong ---------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_not_there_is_said_without_the_password(own: PostgreSQLServer, tmp_path: Path) -> None:
+    own.stop()
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="cannot be opened") as refused:
+        Index(tmp_path, own.url)
+    assert time.monotonic() - began < 5
+    assert refused.value.code == "STORE-INDEX"
+    assert not any(secret in told(refused.value) for secret in SECRETS)
+    assert not (tmp_path / "database.json").exists()
+    own.start()
+
+
+def test_a_wrong_password_is_said_without_it(url: str, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be opened") as refused:
+        Index(tmp_path, url.replace(PASSWORD, OTHER))
+    assert OTHER not in told(refused.value)
+
+
+def test_a_server_that_was_restarted_is_simply_used_again(own: PostgreSQLServer, tmp_path: Path) -> None:
+    index = Index(tmp_path, own.url)
+    index.drafts.put(draft())
+    own.stop()
+    with pytest.raises(StoreError, match="could not be read or written") as refused:
+        index.drafts.put(draft("b"))
+    assert PATIENT not in told(refused.value)
+    own.start()
+    index.drafts.put(draft("b"))
+    assert index.drafts.newest("a", "dr_lee", "tab") == draft()
+    index.close()
+
+
+def test_a_connection_that_is_lost_within_a_transaction_saves_nothing(
+    index: Index, postgresql: PostgreSQLServer
+) -> None:
+    def lost() -> None:
+        with index.together():
+            index.drafts.put(draft())
+            postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
+            index.drafts.put(draft("b"))
+
+    with pytest.raises(StoreError, match="could not be read or written"):
+        lost()
+    assert index.drafts.newest("a", "dr_lee", "tab") is None
+    index.drafts.put(draft())
+
+
+def test_another_s_lock_is_not_waited_for_for_ever(
+    index: Index, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgresql, "_SECONDS", 1)
+    impatient = Index(tmp_path / "output")
+    holds, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with index.together():
+            index.claims.take(Claim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
+            holds.set()
+            done.wait(20)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    holds.wait(20)
+    began = time.monotonic()
+    with pytest.raises(StoreError, match="LockNotAvailable"):
+        impatient.claims.take(Claim("a", "dr_kim", "tab", NOW, LATER), now=NOW)
+    assert 0.9 < time.monotonic() - began < 10
+    done.set()
+    holder.join()
+    assert impatient.claims.take(Claim("a", "dr_kim", "tab", NOW, LATER), now=NOW).reviewer == "dr_lee"
+    impatient.close()
+
+
+def test_a_row_that_is_refused_is_not_quoted(index: Index, postgresql: PostgreSQLServer, tmp_path: Path) -> None:
+    name = schema(tmp_path / "output")
+    postgresql.execute(f"ALTER TABLE {name}.drafts ADD CHECK (case_id <> 'a')", "evalkit")
+    with pytest.raises(EvalkitError, match="CheckViolation") as refused:
+        index.drafts.put(draft())
+    assert PATIENT not in told(refused.value)
+
+
+def test_a_claim_that_another_transaction_takes_and_keeps_is_theirs(index: Index, tmp_path: Path) -> None:
+    """Compared with what stands when the other has committed, not with what stood when the statement began."""
+    other = Index(tmp_path / "output")
+    old = Claim("a", "dr_old", "tab", "2025-01-01T00:00:00+00:00", NOW)
+    index.claims.take(old, now="2025-01-01T00:00:00+00:00")
+    holds = threading.Event()
+    got: list[Claim] = []
+
+    def take() -> None:
+        holds.wait(20)
+        got.append(other.claims.take(Claim("a", "dr_kim", "tab", NOW, LATER), now=NOW))
+
+    waiting = threading.Thread(target=take)
+    waiting.start()
+    with index.together():
+        assert index.claims.take(Claim("a", "dr_lee", "tab", NOW, LATER), now=NOW).reviewer == "dr_lee"
+        holds.set()
+        time.sleep(0.3)
+        assert got == []
+    waiting.join()
+    assert [claim.reviewer for claim in got] == ["dr_lee"]
+    other.close()
+
+
+def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(index: Index, tmp_path: Path) -> None:
+    other = Index(tmp_path / "output")
+    rows = [{"case_id": f"case_{number}", "review_status": "pending"} for number in range(50)]
+
+    def put_all() -> None:
+        for row in rows:
+            other.put_case(row)
+
+    for _ in range(5):
+        assert together(put_all, lambda: index.rebuild([], rows, [])) == [None, None]
+        assert len(index.cases()) == len(rows)
+    other.close()
+
+
+# --- what a text may hold ------------------------------------------------------------------------------------------
+
+
+def test_what_no_text_of_postgresql_holds_is_replaced(index: Index) -> None:
+    call = Call("q", "d", "v2", "m", NOW, 1.0, "torn \0 answer", None, 1, 1, 0, 0, None)
+    index.calls.add(call)
+    assert index.calls.of("q")[0].answer == "torn \ufffd answer"
+    at = Moments(NOW, NOW, NOW)
+    page = index.case_list.page(at, is_finished_shown=True, search="\0", facets={}, order="name", limit=9, offset=0)
+    assert page == []
+
+
+def test_long_paths_are_indexed(index: Index) -> None:
+    folders = "/".join(f"{number:x}" * 20 for number in range(90_000, 90_040))
+    index.put_document({"doc_id": "a", "file_path": f"/{folders}/a.pdf", "sha256": "a", "replaced": False})
+    index.put_document({"doc_id": "b", "file_path": f"/{folders}/a.pdf", "sha256": "b", "replaced": False})
+    assert [row["replaced"] for row in index.documents()] == [True, False]
+
+
+# --- who opens it --------------------------------------------------------------------------------------------------
+
+
+def test_doctor_says_which_database_it_is(url: str, own: PostgreSQLServer, tmp_path: Path) -> None:
+    def line(**given: Any) -> Any:
+        settings = Settings.load(output=str(tmp_path), **given)
+        (found,) = (one for one in examine(settings) if one.name == "database")
+        assert not any(secret in f"{found}" for secret in SECRETS)
+        return found
+
+    assert line().is_fine
+    assert "once there is a run" in line().found
+    assert not list(tmp_path.iterdir())  # it only looks
+    Index(tmp_path).close()
+    assert schema(tmp_path) in line().found
+    own.stop()
+    gone = line(database=own.url)
+    assert not gone.is_fine
+    assert "OperationalError" in gone.found
+    own.start()
+
+
+def test_doctor_says_that_it_is_the_file(tmp_path: Path) -> None:
+    Index(tmp_path).close()
+    (found,) = (one for one in examine(Settings.load(output=str(tmp_path))) if one.name == "database")
+    assert (found.is_fine, found.found) == (True, "evalkit.sqlite in the output folder")
+
+
+def test_a_run_and_a_reindex_use_what_is_set(samples: Path, url: str, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    path = sorted(samples.glob("*.pdf"))[0]
+    words = [sys.executable, "-m", "evalkit", "run", str(path), "--output", str(output)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    assert not (output / "evalkit.sqlite").exists()
+    index = Index(output)
+    (document,), cases = index.documents(), index.cases()
+    assert document["file_path"] == str(path)
+    assert reindex(output) == (1, len(cases))
+    assert index.cases() == cases
+    index.close()
+
+
+def test_nothing_of_the_address_is_logged(url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        index = Index(tmp_path)
+        index.drafts.put(draft())
+        index.close()
+    assert not any(text in caplog.text for text in (*SECRETS, PATIENT))
+
+
+def test_the_argument_counts_before_what_is_set(url: str, tmp_path: Path) -> None:
+    assert chosen(tmp_path, "postgresql://else/where") == "postgresql://else/where"
+    assert chosen(tmp_path) == url

@@ -1,0 +1,196 @@
+"""Schemas: every file that an evalkit ever made is brought to the newest, once, whoever opens it at the same moment."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from review.racing import together
+from servers.postgresql import PostgreSQLServer
+
+from evalkit.errors import StoreError
+from evalkit.store import Index, Moments, schema, tables
+from evalkit.store.postgresql import of_schema
+from evalkit.store.sqlite import opened
+
+UNNUMBERED = (Path(__file__).parent / "unnumbered.sql").read_text()
+"""The tables as the last evalkit made them whose schema had no number."""
+CAME = (
+    ("TABLE claims", "TABLE drafts", "TABLE closings"),
+    ("TABLE calls",),
+    ("TABLE fresh",),
+    (
+        *("TABLE deferrals", "INDEX ix_cases_worst", "COLUMN closings.seconds_active"),
+        *(f"COLUMN cases.{name}" for name in ("created_at", "dominant_type", "agents", "source", "is_blind", "barred")),
+    ),
+    ("COLUMN cases.shows",),
+    (
+        *("INDEX ix_cases_told", "INDEX ix_cases_listed"),
+        *(f"COLUMN cases.{name}" for name in ("standing", "is_hidden", "told_severity", "told_type", "told_agents")),
+    ),
+)
+"""What they came to have, one evalkit after the other."""
+OLDER = range(len(CAME) + 1)
+
+
+def made_by_an_older(folder: Path, generation: int) -> sqlite3.Connection:
+    """The database of the evalkit that had so much of it."""
+    connection = sqlite3.connect(folder / "evalkit.sqlite")
+    connection.executescript("PRAGMA journal_mode=WAL;" + UNNUMBERED)
+    for kind, _, name in (thing.partition(" ") for things in reversed(CAME[generation:]) for thing in things):
+        table, _, column = name.partition(".")
+        connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}" if column else f"DROP {kind} {name}")
+    return connection
+
+
+AT = Moments("2025-01-03", "2025-01-02", "2025-01-01")
+PROCESSES = 4
+
+
+@pytest.fixture(params=OLDER)
+def older(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A folder with the database of an old evalkit, and a row in each table."""
+    with made_by_an_older(tmp_path, request.param) as connection:
+        there = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in (table for table in there if not table.startswith("sqlite_")):
+            given = {
+                name: {"VARCHAR": f"Ünal {name}", "INTEGER": 7, "BOOLEAN": 0, "FLOAT": 1.5}[kind]
+                for _, name, kind, _, _, _, hidden in connection.execute(f"PRAGMA table_xinfo({table})")
+                if not hidden
+            }
+            marks = ", ".join(f":{name}" for name in given)
+            connection.execute(f"INSERT INTO {table} ({', '.join(given)}) VALUES ({marks})", given)
+    connection.close()
+    return tmp_path
+
+
+def rows(folder: Path) -> dict[str, list[Any]]:
+    with sqlite3.connect(folder / "evalkit.sqlite") as connection:
+        connection.row_factory = sqlite3.Row
+        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        found = {name: [dict(row) for row in connection.execute(f"SELECT * FROM {name}")] for name in names}
+    connection.close()
+    return found
+
+
+def shape(engine: sa.Engine) -> dict[str, Any]:
+    """What a database is made of, whatever the order of columns."""
+    with engine.connect() as connection:
+        found = sa.inspect(connection)
+        return {
+            table: (
+                sorted(
+                    (column["name"], str(column["type"]), column["nullable"]) for column in found.get_columns(table)
+                ),
+                found.get_pk_constraint(table)["constrained_columns"],
+                sorted((index["name"], index["column_names"]) for index in found.get_indexes(table)),
+            )
+            for table in found.get_table_names()
+            if table != "alembic_version"
+        }
+
+
+def test_what_an_older_file_held_is_still_there(older: Path) -> None:
+    before = rows(older)
+    Index(older).close()
+    after = rows(older)
+    for table, kept in before.items():
+        assert [{name: row[name] for name in kept[0]} for row in after[table]] == kept if kept else not after[table]
+
+
+def test_an_older_file_becomes_what_a_new_one_is(older: Path, tmp_path: Path) -> None:
+    new, old = opened(tmp_path / "new"), opened(older)
+    assert shape(old) == shape(new)
+    for engine in (new, old):
+        engine.dispose()
+
+
+def test_what_an_older_file_held_is_found_by_a_search(older: Path) -> None:
+    index = Index(older)
+    for search in ("ünal PDF", "U\u0308NAL CASE"):
+        (row,) = index.case_list.page(
+            AT, is_finished_shown=True, search=search, facets={}, order="name", limit=9, offset=0
+        )
+        assert row["case_id"] == "Ünal case_id"
+    index.close()
+
+
+@pytest.mark.parametrize("is_older", [False, True])
+def test_processes_that_open_at_once_upgrade_once(is_older: bool, tmp_path: Path) -> None:
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+        for turn in range(5):
+            folder = tmp_path / str(turn)
+            folder.mkdir()
+            if is_older:
+                made_by_an_older(folder, turn).close()
+            assert list(pool.map(opened_after, [folder] * PROCESSES)) == [schema.NEWEST] * PROCESSES
+
+
+def opened_after(folder: Path) -> int:
+    Index(folder).close()
+    return int(rows(folder)["alembic_version"][0]["version_num"])
+
+
+def test_threads_that_open_an_older_file_at_once_upgrade_once(older: Path) -> None:
+    opened = together(*(partial(Index, older) for _ in range(4)))
+    assert [type(one) for one in opened] == [Index] * 4
+    for one in opened:
+        one.close()
+
+
+def test_the_file_of_a_newer_evalkit_is_left_alone(tmp_path: Path) -> None:
+    Index(tmp_path).close()
+    with sqlite3.connect(tmp_path / "evalkit.sqlite") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '999'")
+    connection.close()
+    with pytest.raises(StoreError, match="schema 999") as refused:
+        Index(tmp_path)
+    assert refused.value.code == "STORE-NEWER"
+    assert rows(tmp_path)["alembic_version"] == [{"version_num": "999"}]
+
+
+def test_the_newest_number_is_the_newest_revision() -> None:
+    versions = Path(schema.__file__).parent / "migrations" / "versions"
+    assert {path.name.partition("_")[0] for path in versions.glob("*.py")} == {
+        f"v{number}" for number in range(1, schema.NEWEST + 1)
+    }
+
+
+def differences(engine: sa.Engine) -> list[Any]:
+    """Between the database and ``tables``; what runs downwards in an index of SQLite cannot be read back."""
+
+    def is_compared(_: Any, name: str | None, kind: str, *__: Any) -> bool:
+        return not (
+            kind == "index" and engine.dialect.name == "sqlite" and name in ("ix_cases_worst", "ix_cases_listed")
+        )
+
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"include_object": is_compared})
+        found = compare_metadata(context, tables.metadata)
+    engine.dispose()
+    return list(found)
+
+
+def test_sqlite_is_migrated_to_what_the_tables_say(tmp_path: Path) -> None:
+    assert differences(opened(tmp_path)) == []
+
+
+def test_postgresql_is_migrated_to_what_the_tables_say(postgresql: PostgreSQLServer) -> None:
+    assert differences(of_schema("evalkit_0123456789abcdef", postgresql.url)) == []
+
+
+def test_opening_what_is_there_does_not_load_alembic(tmp_path: Path) -> None:
+    Index(tmp_path).close()
+    program = "import sys; from evalkit.store import Index; Index(sys.argv[1]).close(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
+    assert {"alembic", "psycopg", "mako", "sqlalchemy.dialects.postgresql"}.isdisjoint(done.stdout.split())
