@@ -11,10 +11,10 @@ from evalkit.review.draft import Draft
 from evalkit.review.template_case import TemplateReview
 from evalkit.review.templates import CHOICES, COLUMN_WORDS, column_edges, place_of, region_words
 from evalkit.statements.apply import LeftOver, Transaction
+from evalkit.statements.reading import Reading
 from evalkit.statements.reconcile import Check, CheckName
 from evalkit.statements.record import ToldIssue
 from evalkit.statements.report import Role
-from evalkit.statements.reviewers import Reading
 from widgets.assets import css, esm
 from widgets.case_panel import earlier, headline, issue_counts, told
 

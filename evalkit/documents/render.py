@@ -1,26 +1,20 @@
-"""A page as a picture, for a person or for a model that sees, with passages lit."""
+"""A page as a picture, for a person or for a model that sees."""
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
 
-from PIL import Image, ImageChops, ImageDraw
+from PIL import Image
 
-from evalkit.documents.bundle import Box
 from evalkit.documents.file import load, unreadable
 from evalkit.documents.mupdf import OpenPdf, library, open_pdf
 from evalkit.errors import DocumentError
 
 #: 50 megapixels are 150 MB in memory: a poster becomes coarser instead of exhausting the machine.
 MAX_PIXELS = 50_000_000
-_FOUND = (255, 226, 92)
-_NEAR = (214, 120, 0)
-_DASH = 8
 _THUMBNAIL_DPI = 24
 #: Twice the 220 pixels of the contact sheet, for screens with fine dots.
 _PREVIEW_DPI = 52
@@ -60,21 +54,6 @@ def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int) -> Image.Im
         ) from None
 
 
-def light(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
-    """A copy of the image with the boxes (fractions 0..1) lit: filled yellow if found, dashed outline if only near."""
-    page = image.convert("RGB")
-    layer = Image.new("RGB", page.size, "white")
-    draw = ImageDraw.Draw(layer)
-    for box in boxes:
-        x0, y0, x1, y1 = (side * length for side, length in zip(box, page.size * 2, strict=True))
-        if style == "found":
-            draw.rectangle((x0, y0, x1, y1), fill=_FOUND)
-        else:
-            _dashed(draw, x0, y0, x1, y1)
-    # Multiplied, as with a marker pen: what is printed black stays black.
-    return ImageChops.multiply(page, layer)
-
-
 def jpeg(image: Image.Image, quality: int = 75) -> bytes:
     """The image as JPEG; ``quality`` 1..95."""
     buffer = io.BytesIO()
@@ -83,15 +62,6 @@ def jpeg(image: Image.Image, quality: int = 75) -> bytes:
     )  # converting copies even where there is nothing to do
     plain.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
-
-
-def _dashed(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: float) -> None:
-    for start in range(int(x0), int(x1), 2 * _DASH):
-        for y in (y0, y1):
-            draw.line((start, y, min(start + _DASH, x1), y), fill=_NEAR, width=2)
-    for start in range(int(y0), int(y1), 2 * _DASH):
-        for x in (x0, x1):
-            draw.line((x, start, x, min(start + _DASH, y1)), fill=_NEAR, width=2)
 
 
 class PagePictures:

@@ -57,6 +57,13 @@ _STOPPED_NOTE = (
     "Segments: all of them exactly, as given; merged: with neighbours of one type as one. The share is of all errors, those "
     "that nobody saw estimated from what was drawn, with its 95 % interval; errors and stopped count those that were seen."
 )
+#: What is said in place of a section that is left out of a report.
+_MISSING = {
+    "types": "No expert has said yet which type a document is, and no labels were given.",
+    "segments": "No expert has vouched yet for the segments of a document, and no labels were given.",
+    "production": "No document has a label of the production classifier: give it with `--production`.",
+    "experts": "Nobody has reviewed a case yet.",
+}
 _SHOWN = 8
 """So many documents are named in a cell; the others are counted."""
 
@@ -107,11 +114,13 @@ class Report:
     sections: tuple[Section, ...] = ()
 
     def __getitem__(self, key: str) -> Section:
-        """One section. KeyError naming those that there are: one without any document is left out."""
+        """One section; one that no document belongs to yet says so. KeyError naming those that there are."""
         for one in self.sections:
             if one.key == key:
                 return one
-        raise KeyError(f"{key!r} is none of {', '.join(one.key for one in self.sections)}")
+        if key in _MISSING:
+            return Section(key, "Nothing to show yet", _MISSING[key])
+        raise KeyError(f"{key!r} is none of {', '.join((*(one.key for one in self.sections), *_MISSING))}")
 
 
 def build(study: Study, *, made_at: str, rate: float = 0.05) -> Report:

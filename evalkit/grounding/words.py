@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gzip
 import re
-from array import array
-from bisect import bisect_left
+import zlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
-from io import StringIO
+from itertools import islice
 
 from evalkit.grounding.normalise import plain
 
@@ -19,21 +19,36 @@ _WORD = re.compile(r"[^\W\d_]+")
 _ENTRY = re.compile(r'"([^"\\]+)":')
 
 
+#: Words of a packed part of the list: so many are looked through at once.
+_PART = 256
+
+
 @dataclass(frozen=True)
 class Listed:
-    """A long list of words: as a set, English would take 20 MB instead of 2."""
+    """A long list of words: as a set, English would take 20 MB instead of half of one."""
 
-    text: str
-    """The words in order, each with a space behind it."""
-    starts: Sequence[int]
-    """Where each begins in ``text``, and where it ends."""
+    firsts: Sequence[str]
+    """The first word of each part, in order."""
+    parts: Sequence[bytes]
+    """The words of each part in order, each between spaces, packed."""
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Listed:
+        """The words, which come in order."""
+        rest, firsts, parts = iter(words), [], []
+        while part := list(islice(rest, _PART)):
+            firsts.append(part[0])
+            parts.append(zlib.compress(f" {' '.join(part)} ".encode()))
+        return cls(firsts, parts)
 
     def __contains__(self, word: str) -> bool:
-        at = bisect_left(self.starts, word, hi=len(self.starts) - 1, key=self._word)
-        return self.text.startswith(f"{word} ", self.starts[at])
+        at = bisect_right(self.firsts, word) - 1
+        return at >= 0 and f" {word} ".encode(errors="surrogatepass") in _unpacked(self.parts[at])
 
-    def _word(self, start: int) -> str:
-        return self.text[start : self.text.index(" ", start)]
+
+@lru_cache(maxsize=64)
+def _unpacked(part: bytes) -> bytes:
+    return zlib.decompress(part)
 
 
 @cache
@@ -43,10 +58,7 @@ def english() -> Listed:
     Its own reader would have them all in memory with their counts, and leave 10 MB of holes in a kernel for good.
     """
     packed = resources.files("spellchecker").joinpath("resources", "en.json.gz").read_bytes()
-    text, starts = StringIO(), array("i", [0])
-    for entry in _ENTRY.finditer(gzip.decompress(packed).decode()):
-        starts.append(starts[-1] + text.write(f"{entry[1]} "))
-    return Listed(text.getvalue(), starts)
+    return Listed.of(entry[1] for entry in _ENTRY.finditer(gzip.decompress(packed).decode()))
 
 
 class Vocabulary:

@@ -1,5 +1,8 @@
 """People: what an expert is asked, what stands around it, and what becomes of the answer."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from evalkit.review.case import Case, MustSee
 from evalkit.review.context import IssueContext, issue_context
 from evalkit.review.desk import Desk, Submitted
@@ -28,7 +31,6 @@ from evalkit.review.packet import (
     publish,
     withdraw,
 )
-from evalkit.review.page_view import LitPage, PageView, view
 from evalkit.review.queue import (
     Progress,
     Queue,
@@ -40,6 +42,9 @@ from evalkit.review.queue import (
     review_status,
 )
 from evalkit.review.template_case import TemplateReview
+
+if TYPE_CHECKING:
+    from evalkit.review.page_view import LitPage, PageView, view
 
 __all__ = [
     "Case",
@@ -86,3 +91,10 @@ __all__ = [
     "withdraw",
     "withdraw_silver",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Pictures with lit passages are for notebooks: the expert's screen, of which there are many, goes without their library.
+    if name in ("LitPage", "PageView", "view"):
+        return getattr(import_module("evalkit.review.page_view"), name)
+    raise AttributeError(f"module 'evalkit.review' has no attribute {name!r}")

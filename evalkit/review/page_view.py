@@ -14,7 +14,8 @@ from PIL.Image import Image
 from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.documents.bundle import Box, DocumentBundle
 from evalkit.documents.file import digest
-from evalkit.documents.render import jpeg, light, render_page
+from evalkit.documents.highlight import light
+from evalkit.documents.render import jpeg, render_page
 from evalkit.errors import DocumentError
 from evalkit.grounding import Locator
 from evalkit.issue import PageBox

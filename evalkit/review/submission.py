@@ -32,7 +32,7 @@ from evalkit.review.packet import (
 )
 from evalkit.review.queue import review_status
 from evalkit.review.templates import approved, given_template, template_of, unmet
-from evalkit.statements.reviewers import Reading
+from evalkit.statements.reading import Reading
 from evalkit.statements.template import StatementTemplate
 from evalkit.store import Files, Index, canonical
 

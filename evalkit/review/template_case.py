@@ -20,9 +20,9 @@ from evalkit.review.submission import Submission
 from evalkit.review.templates import changes, chosen, moved, place_of, renamed, template_of, unmet, with_region
 from evalkit.statements.apply import LeftOver
 from evalkit.statements.consensus import shown
+from evalkit.statements.reading import Reading
 from evalkit.statements.record import TemplateCase, ToldIssue
 from evalkit.statements.report import Rank
-from evalkit.statements.reviewers import Reading
 from evalkit.statements.template import StatementTemplate
 
 _LIT = re.compile(r"(?P<what>row|left|outside|sum)\.(?P<at>\d+)")

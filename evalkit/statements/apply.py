@@ -185,6 +185,7 @@ class _Open:
     first: Line
     section: str
     text: list[str] = field(default_factory=list)
+    """What it was, line by line."""
     amount: Decimal | None = None
     balance: Decimal | None = None
     check_number: str = ""
@@ -194,7 +195,8 @@ class _Open:
 
     def extend(self, line: Line, words: Sequence[Word]) -> None:
         """A further line, and its words that say what it was."""
-        self.text += [word.text for word in words]
+        if text := " ".join(word.text for word in words):
+            self.text.append(text)
         self.boxes.append(line.box)
         self.y = line.y
 
@@ -398,7 +400,7 @@ class _Walk:
         self._transactions.append(
             Transaction(
                 date=when.isoformat(),
-                description=" ".join(one.text),
+                description=self._template.rows.joint.join(one.text),
                 amount=one.amount,
                 balance=one.balance,
                 check_number=one.check_number,

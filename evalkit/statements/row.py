@@ -47,6 +47,12 @@ class Row:
         return None, ()
 
     @property
+    def date_words(self) -> tuple[Word, ...]:
+        """The words of its cell that are the date; none where there is none."""
+        cell = self.cells.get("date", ())
+        return cell[: len(cell) - len(self.date[1])] if self.day else ()
+
+    @property
     def day(self) -> Day | None:
         """The date."""
         return self.date[0]

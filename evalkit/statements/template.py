@@ -1,39 +1,7 @@
 """How one bank's statements are read: a template is a TOML file, which a person can read and correct.
 
-::
-
-    template_id = "example_bank_draft_v1"
-    version = 1
-    status = "draft"
-    identity = { bank = "Example Bank", statement = "Current account", signs = ["Example Bank"] }
-
-    [[region]]
-    pages = "first"
-    box = [0.05, 0.30, 0.95, 0.90]
-
-    [[column]]
-    name = "date"
-    x = [0.05, 0.15]
-    title = "Date"
-
-    [[column]]
-    name = "amount"
-    x = [0.80, 0.95]
-
-    [dates]
-    formats = ["%m/%d"]
-    period = ["statement period"]
-
-    [amounts]
-    decimal = "."
-    withdrawal = ["minus", "parentheses"]
-
-    [rows]
-    continuation = "below"
-
-    [reconciliation]
-    opening = ["beginning balance"]
-    closing = ["ending balance"]
+``template.toml.jinja`` shows its parts in their order, each with what it is for; what a part may hold stands at its model
+below.
 """
 
 from __future__ import annotations
@@ -172,6 +140,8 @@ class Rows(_Data):
     """``below``: lines without date and amount belong to the transaction above."""
     gap: float = Field(2.2, gt=0, le=20)
     """A continuation's line stands at most so many heights of a word below the one before, middle to middle."""
+    joint: str = Field(" ", max_length=3)
+    """What is put between the lines of a description: nothing where a bank parts words at a line's end."""
     date_once: bool = False
     """A date counts for all rows below it until the next one."""
     order: Literal["oldest_first", "newest_first"] = "oldest_first"

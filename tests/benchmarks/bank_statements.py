@@ -1,10 +1,12 @@
 """How many rows of bank statements are read right by the templates that the embedded builder writes.
 
-    PYTHONPATH=tests python tests/benchmarks/bank_statements.py [--statements 5]
+    PYTHONPATH=tests python tests/benchmarks/bank_statements.py [--statements 5] [--faults 10] [--sound 7]
 
 By shape: rows of the statement that the template was built from, and of the same bank's next month, which the template
 has not seen; printed sums that are met; seconds for building. A row is right if date, description, amount, balance,
-check number and page are; of scans blanks do not count. Last, the statement of ../shared/data/bank.
+check number and page are; of scans blanks do not count. Then the statement of ../shared/data/bank. Then the reviewers: by
+kind of planted fault, how many are named by the right reviewer in the right category, no milder than they are; and how many
+sound templates either reviewer rejects.
 """
 
 from __future__ import annotations
@@ -14,10 +16,12 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
+from typing import get_args
 
 from rich.console import Console
 from rich.table import Table
 from statements.drawn import SHAPES, draw
+from statements.faults import AT, FAULTS, planted
 from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_of
 
 from evalkit.documents.ingest import read
@@ -25,7 +29,9 @@ from evalkit.documents.ocr import engine
 from evalkit.documents.scanned import Recogniser
 from evalkit.statements.apply import apply
 from evalkit.statements.builder import build
+from evalkit.statements.reading import Reading
 from evalkit.statements.reconcile import Reconciliation, reconcile
+from evalkit.statements.reviewers import Reviewer, review
 
 COLUMNS = ("shape", "statements", "rows right", "sums met", "next month: rows right", "sums met", "seconds to build")
 
@@ -33,7 +39,10 @@ COLUMNS = ("shape", "statements", "rows right", "sums met", "next month: rows ri
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--statements", type=int, default=5, help="of each shape; of scans one")
-    wanted = parser.parse_args().statements
+    parser.add_argument("--faults", type=int, default=10, help="of each kind, at least")
+    parser.add_argument("--sound", type=int, default=7, help="templates of each shape")
+    given = parser.parse_args()
+    wanted = given.statements
     table = Table(*COLUMNS)
     found = engine()
     whole = [(Rows(0, 0, 0), 0, 0), (Rows(0, 0, 0), 0, 0)]
@@ -62,6 +71,40 @@ def main() -> None:
         for check in made.reconciliation.checks:
             Console().print(f"../shared/data/bank: {'met' if check.is_met else 'DIFFERS'}: {check.message}")
     Console(width=150).print(table)
+    Console(width=150).print(caught(given.faults))
+    Console().print(alarms(given.sound))
+
+
+def caught(wanted: int) -> Table:
+    table = Table("planted fault", "severity", "category", "reviewer", "caught")
+    with tempfile.TemporaryDirectory() as folder:
+        for fault in FAULTS:
+            seeds = range(300, 300 - (-wanted // len(fault.shapes)))
+            found = [planted(fault, shape, seed, Path(folder)).is_caught for shape in fault.shapes for seed in seeds]
+            table.add_row(*(fault.name, fault.severity, fault.category, fault.reviewer), f"{sum(found)}/{len(found)}")
+    return table
+
+
+def alarms(wanted: int) -> str:
+    rejected = told = count = 0
+    seconds = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (name for name, shape in SHAPES.items() if not shape.is_scanned):
+            for seed in range(400, 400 + wanted):
+                bundle = bundle_of(draw(name, seed), Path(folder))
+                template = build(bundle).template
+                began = time.perf_counter()
+                reports = [
+                    review(Reading.of(template, bundle), role, reviewer_id="r", at=AT) for role in get_args(Reviewer)
+                ]
+                seconds.append(time.perf_counter() - began)
+                count += 1
+                rejected += not all(report.is_passed for report in reports)
+                told += sum(len(report.issues) for report in reports)
+    return (
+        f"sound templates: {count}, rejected {rejected}, issues told {told}; both reviews {median(seconds):.3f} s, "
+        f"at most {max(seconds):.3f} s"
+    )
 
 
 Cell = tuple[Rows, int, int]

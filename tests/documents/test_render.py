@@ -11,8 +11,9 @@ import pytest
 from PIL import Image, ImageChops
 
 from evalkit.documents import render
+from evalkit.documents.highlight import light
 from evalkit.documents.ingest import read
-from evalkit.documents.render import PagePictures, jpeg, light, render_page
+from evalkit.documents.render import PagePictures, jpeg, render_page
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, lines, pdf

@@ -122,7 +122,10 @@ def test_nothing_that_a_label_or_a_name_says_becomes_markup(tmp_path: Path) -> N
     ],
 )
 def test_a_folder_without_much_has_a_report_too(made, tmp_path: Path) -> None:
-    write_html(build(study(*made), made_at=NOW), tmp_path / "report.html")
+    report = build(study(*made), made_at=NOW)
+    write_html(report, tmp_path / "report.html")
+    for key in ("headlines", "verifiers", "acceptance", "types", "segments", "experts", "cost"):  # a notebook's cells
+        assert report[key]._repr_html_()
 
 
 def test_a_section_is_a_notebooks_cell(reviewed: Study) -> None:

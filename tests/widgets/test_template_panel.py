@@ -16,8 +16,8 @@ from evalkit.documents.ingest import read
 from evalkit.review import SMEReviewHelper
 from evalkit.review.template_case import TemplateReview
 from evalkit.statements.arbitration import Resolution
+from evalkit.statements.reading import Reading
 from evalkit.statements.record import ToldIssue
-from evalkit.statements.reviewers import Reading
 from evalkit.statements.template import StatementTemplate, read_template
 from evalkit.store import Files, Index
 from widgets.template_panel import TemplatePanel
