@@ -117,13 +117,15 @@ def described_template(case: TemplateReview) -> dict[str, Any]:
 
 
 def sums_of(reading: Reading) -> dict[str, Any]:
-    """What the statement prints beside what the rows make."""
+    """What the statement prints beside what the rows make; what is not met first, in sight on a small screen."""
     checks = reading.reconciliation.checks
     met = sum(check.is_met for check in checks)
     return {
         "is_met": reading.reconciliation.is_met,
         "words": f"{met} of {len(checks)} met" if checks else "the statement prints none",
-        "checks": [_check(number, check) for number, check in enumerate(checks, 1)],
+        "checks": sorted(
+            (_check(number, check) for number, check in enumerate(checks, 1)), key=lambda one: one["is_met"]
+        ),
     }
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from statements.drawn import Drawn, draw
+from statements.faults import inverted
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read
 from evalkit.review.packet import SMEPacketGenerator, publish
 from evalkit.statements.builder import build
 from evalkit.statements.convergence import Reason
-from evalkit.statements.finance import inverted
 from evalkit.statements.reading import Reading
 from evalkit.statements.record import ConvergencePoint, Escalation, PersistentIssue, TemplateCase, ToldIssue
 from evalkit.statements.reviewers import review
@@ -52,7 +52,9 @@ def without_last_row(template: StatementTemplate, reading: Reading) -> Statement
 
 def with_signs_inverted(template: StatementTemplate, reading: Reading) -> StatementTemplate:
     """Debits are read as credits."""
-    return inverted(template)
+    plain = template.model_dump(mode="json")
+    inverted(plain)
+    return StatementTemplate.model_validate(plain)
 
 
 def spoilt(

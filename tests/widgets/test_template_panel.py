@@ -75,6 +75,9 @@ def test_the_worst_issue_is_open_and_its_rows_are_outlined(screen: Workbench, ca
     assert mark["style"] == "near"
     assert screen._template.place == "Outlined on page 2."
     assert screen._page.strips == []
+    met = [check["is_met"] for check in screen._template.sums["checks"]]
+    assert met == sorted(met), "what is not met is in sight"
+    assert False in met
     assert [(one["start"], one["end"], one["type"]) for one in screen._page.segments] == [
         (1, 1, "the first page"),
         (2, 3, "all pages but the first"),
