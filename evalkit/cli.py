@@ -268,6 +268,10 @@ def review_template(
         _print_json(_reviewed_json(made))
     else:
         _print_reviewed(made)
+    if made.is_taken:
+        _complain(
+            f"{made.case_id}: somebody has an earlier case of it open, or has decided it; that one stays as it is"
+        )
 
 
 @app.command("apply-template")

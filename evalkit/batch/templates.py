@@ -18,7 +18,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.render import page_pngs
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.llm.model import Usage
-from evalkit.review.packet import SMEPacketGenerator, publish, withdraw
+from evalkit.review.packet import SMEPacketGenerator, is_frozen, publish, withdraw
 from evalkit.settings import Settings
 from evalkit.statements.consensus import CAPS
 from evalkit.statements.convergence import RETRIES, Scenario
@@ -56,6 +56,8 @@ class TemplateReview:
     """Where its cycles lie."""
     case_id: str | None
     """The case that a person has to decide; None where it was approved."""
+    is_taken: bool
+    """Somebody has an earlier case of it open, or has decided it: that one stays as it is."""
     by_agent: Mapping[str, Usage]
     """What language models were asked and paid."""
 
@@ -113,10 +115,11 @@ async def _review(template: StatementTemplate, pdf: Path, folder: Path, given: S
                 done = await loop.review(template, bundle, pictures=pictures, number=first, on_cycle=keep)
             keep_template(files, done.template)
             case_id = _settle(files, index, done, bundle)
+            is_taken = case_id is not None and is_frozen(files, index, case_id, now())
         finally:
             index.close()
     return TemplateReview(
-        source.doc_id, done, template_name(template.template_id), tuple(names), case_id, asking.ledger.spent
+        source.doc_id, done, template_name(template.template_id), tuple(names), case_id, is_taken, asking.ledger.spent
     )
 
 
@@ -185,12 +188,13 @@ def is_stable(files: Files, template_id: str) -> bool:
 
 
 def _settle(files: Files, index: Index, done: Reviewed, bundle: DocumentBundle) -> str | None:
-    """The case of a template that a person has to decide; None, and any earlier case withdrawn, where it was approved."""
+    """Put a template into the queue where a person has to decide; its case, or None, and no case left, if approved."""
     case_id = done.template.template_id + STATEMENT_TEMPLATE
     if done.case is None:
         withdraw(files, index, case_id)
         return None
-    publish(files, index, SMEPacketGenerator().template_packet(done.case, bundle, created_at=now()))
+    at = str(done.cycles[-1].times["ended_at"])
+    publish(files, index, SMEPacketGenerator().template_packet(done.case, bundle, created_at=at))
     return case_id
 
 

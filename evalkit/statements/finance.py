@@ -64,7 +64,7 @@ def _meets(reading: Reading, other: StatementTemplate) -> bool:
 def _others(template: StatementTemplate) -> Iterator[tuple[Found, StatementTemplate]]:
     """Templates that understand one thing the other way, and what is wrong if it is they that meet the sums."""
     said = "signs are inverted: debits are shown as credits"
-    yield Found("critical", "sign_logic", said, None, "amounts", "Exchange the directions"), inverted(template)
+    yield Found("critical", "sign_logic", said, None, "amounts", "Exchange the directions"), _inverted(template)
     said = "the sign of the balance is inverted: what is held is shown as a debt, or the other way round"
     yield Found("critical", "sign_logic", said, None, "column balance", "Exchange held and owed"), _owed(template)
     for one, other in _PAIRS:
@@ -157,7 +157,7 @@ def _mended(reading: Reading) -> Iterator[Found]:
         )
 
 
-def inverted(template: StatementTemplate) -> StatementTemplate:
+def _inverted(template: StatementTemplate) -> StatementTemplate:
     """The same template, with deposits and withdrawals exchanged."""
     amounts, rows = template.amounts, template.rows
     signs = {

@@ -31,7 +31,7 @@ from evalkit.statements.convergence import RETRIES
 from evalkit.statements.record import Cycle
 from evalkit.statements.review_loop import Rules
 from evalkit.statements.template import Status, read_template
-from evalkit.store import Files, cycle_name
+from evalkit.store import Claim, Files, Index, cycle_name
 
 TEMPLATE_ID = "first_meadow_bank_draft_v1"
 
@@ -107,6 +107,43 @@ def test_what_a_person_has_to_decide_stays_a_draft(folder: Path) -> None:
     assert told.exit_code == 0
     assert "signs are inverted" in told.output
     assert "a person decides (critical_disagreement)" in told.output
+
+
+def queued() -> list[str]:
+    done = CliRunner().invoke(app, ["queue", "--json"], catch_exceptions=False)
+    return [row["case_id"] for row in json.loads(done.stdout)]
+
+
+def test_what_a_person_has_to_decide_is_in_the_queue_with_the_statements_pages(folder: Path) -> None:
+    made = review("signs.toml", "statement.pdf")
+    assert queued() == [made["case_id"]]
+    packet = json.loads(Path(f"output/sme_packets/sme_packet_{made['case_id']}.json").read_text())
+    assert packet["kind"] == "statement_template"
+    assert (packet["pdf_filename"], packet["total_pages"]) == ("statement.pdf", 1)
+    assert packet["template_case"]["escalation"] == made["escalation"]
+    assert [one["severity"] for one in packet["issues"]] == ["BLOCKER"]
+    bundle = json.loads((Path("output") / packet["document_bundle_path"]).read_text())
+    assert len(bundle["pages"]) == 1
+    review("signs.toml", "statement.pdf")
+    assert queued() == [made["case_id"]]
+    review("bank.toml", "statement.pdf")
+    assert queued() == []
+
+
+def test_a_case_that_somebody_has_open_stays_as_it_is(folder: Path) -> None:
+    case_id = review("signs.toml", "statement.pdf")["case_id"]
+    packet = Path(f"output/sme_packets/sme_packet_{case_id}.json")
+    index = Index("output")
+    since, until = "2026-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00"
+    index.claims.take(Claim(case_id, "dr_lee", "tab", since, until), now=since)
+    index.close()
+    before = packet.read_text()
+    done = CliRunner().invoke(app, ["review-template", "dates.toml", "statement.pdf"])
+    assert done.exit_code == 0, done.output
+    Path("evalkit.toml").write_text("[vllm_review]\nenabled = false")
+    done = CliRunner().invoke(app, ["review-template", "bank.toml", "statement.pdf"])
+    assert "that one stays as it is" in done.output
+    assert packet.read_text() == before
 
 
 def test_a_draft_takes_no_place_where_somebody_has_vouched_for_a_template(folder: Path) -> None:
