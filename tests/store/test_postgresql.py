@@ -158,6 +158,13 @@ def test_a_server_that_is_not_there_is_said_without_the_password(own: PostgreSQL
     own.start()
 
 
+def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(UsageError, match=r"evalkit\[postgresql\]"):
+        Index(tmp_path, "postgresql://evalkit@127.0.0.1/evalkit")
+    assert not (tmp_path / "database.json").exists()
+
+
 def test_a_wrong_password_is_said_without_it(url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened") as refused:
         Index(tmp_path, url.replace(PASSWORD, OTHER))
