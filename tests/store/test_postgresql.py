@@ -181,6 +181,9 @@ def test_a_server_that_was_restarted_is_simply_used_again(own: PostgreSQLServer,
     own.start()
     index.drafts.put(draft("b"))
     assert index.drafts.newest("a", "dr_lee", "tab") == draft()
+    own.stop()
+    own.start()
+    index.drafts.put(draft("c"))  # nobody was told of the loss, as nobody had asked meanwhile
     index.close()
 
 
