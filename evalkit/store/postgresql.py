@@ -12,7 +12,7 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from evalkit.errors import StoreError
+from evalkit.errors import StoreError, UsageError
 from evalkit.store.files import Files
 from evalkit.store.names import DATABASE
 from evalkit.store.schema import upgrade
@@ -82,6 +82,14 @@ def _engine(url: str, options: str) -> sa.Engine:
     """It asks whether a connection still lives before each use, and keeps values out of its errors."""
     parts = sa.make_url(url)
     given = parts.query.get("options", "")
+    try:
+        import psycopg  # noqa: F401 - SQLAlchemy would say that in a language of its own
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "psycopg, by which PostgreSQL is reached, is not installed",
+            code="DATABASE",
+            remedy='Run `pip install "evalkit[postgresql]"`.',
+        ) from error
     return sa.create_engine(
         parts.set(drivername="postgresql+psycopg").difference_update_query(["options"]),
         connect_args={
