@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -46,6 +47,7 @@ OutputOption = Annotated[
     Path | None, typer.Option("--output", metavar="DIR", help="The output folder.", show_default="output")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+PurgedOption = Annotated[bool, typer.Option("--even-purged", help="Take documents in again that were purged.")]
 
 _INTERRUPTED = 130
 """Exit status after Ctrl-C, of Typer and of the shell."""
@@ -107,6 +109,7 @@ def run(
     with_fields: Annotated[
         bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")
     ] = False,
+    even_purged: PurgedOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Read, classify, verify and decide PDFs; resumes where an earlier run stopped.
@@ -128,6 +131,7 @@ def run(
             workers=workers,
             fresh=fresh,
             extract=with_fields,
+            even_purged=even_purged,
             on_progress=on_progress,
         )
     if as_json:
@@ -157,6 +161,7 @@ def extract(
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
+    even_purged: PurgedOption = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -176,6 +181,7 @@ def extract(
         reader=reader,
         workers=workers,
         fresh=fresh,
+        even_purged=even_purged,
     )
     if to is not None:
         save_table(summary.to_frame(), to)
@@ -755,6 +761,63 @@ def doctor(
         ]
         _print_table(rows, ("", "what", "found", "remedy"))
     raise typer.Exit(0 if all(check.is_fine for check in checks) else 1)
+
+
+@app.command()
+def purge(
+    doc_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="DOC_ID…", help="Documents, as `run` names them.", show_default=False)
+    ] = None,
+    older_than: Annotated[
+        int | None,
+        typer.Option(metavar="DAYS", min=0, help="Every document of which nothing waits, finished so many days ago."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--recorded", help="Every document that was purged and is there again from a backup.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only name the files that would go.")] = False,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove documents and all that was made of them; of reviews their digests stay, without a word or a name.
+
+    Killed midway, the same command finishes it; without a name it finishes what was begun. It cannot be undone, and PDFs,
+    exports, reports and backups outside of the output folder are not touched.
+
+    Example: evalkit purge doc2_6 --dry-run
+    """
+    from evalkit.batch.purge import expired, recorded, removable
+    from evalkit.batch.purge import purge as purge_documents
+    from evalkit.review.packet import moment, utc_now
+
+    folder, now = _existing(output), utc_now()
+    wanted = doc_ids or []
+    if older_than is not None:
+        wanted += expired(folder, before=now - timedelta(days=older_than))
+    if again:
+        wanted += recorded(folder)
+    if dry_run:
+        would = {doc_id: removable(folder, doc_id) for doc_id in wanted}
+        if as_json:
+            _print_json(would)
+        else:
+            for name in (name for names in would.values() for name in names):
+                typer.echo(name)
+            typer.echo(f"{len(would)} documents would be purged; nothing was removed")
+        return
+    done = purge_documents(folder, wanted, purged_at=moment(now))
+    if as_json:
+        _print_json([one.to_json() for one in done])
+        return
+    rows = [
+        [one.doc_id, str(len(one.files)), str(sum(one.rows.values())), str(one.reviews), ", ".join(one.was_open)]
+        for one in done
+    ]
+    if rows:
+        _print_table(rows, ("purged", "files", "rows", "reviews", "was open"))
+    for line in (line for one in done for line in one.stays):
+        typer.echo(f"Left: {line}")
+    typer.echo(f"{len(done)} documents purged")
 
 
 def main() -> NoReturn:

@@ -1,9 +1,9 @@
 """output/: what machines and people said is in files; the database only indexes them and coordinates people.
 
 :class:`Files` writes JSON atomically and creates reviews exclusively. :class:`Index` holds the tables of documents, cases
-and closed cases, which can always be rebuilt from the files, and four that cannot and that a rebuild leaves alone:
+and closed cases, which can always be rebuilt from the files, and five that cannot and that a rebuild leaves alone:
 :class:`Claims`, who has which case open, :class:`Drafts`, what somebody has not submitted yet, :class:`Deferrals`, what
-somebody has put off and why, and :class:`Calls`, what language models answered.
+somebody has put off and why, :class:`Calls`, what language models answered, and :class:`Views`, who opened which case.
 """
 
 from evalkit.store.calls import Call
@@ -20,6 +20,8 @@ from evalkit.store.names import (
     GROUND_TRUTH,
     PACKETS,
     PRODUCTION,
+    PURGED,
+    PURGING,
     RESULTS,
     REVIEWS,
     SEEDED,
@@ -31,11 +33,13 @@ from evalkit.store.names import (
     extraction_name,
     ground_truth_name,
     packet_name,
+    purged_name,
     result_name,
     review_name,
     seeded_name,
     template_name,
 )
+from evalkit.store.views import Viewed
 
 __all__ = [
     "CASE_COLUMNS",
@@ -44,6 +48,8 @@ __all__ = [
     "GROUND_TRUTH",
     "PACKETS",
     "PRODUCTION",
+    "PURGED",
+    "PURGING",
     "RESULTS",
     "REVIEWS",
     "SEEDED",
@@ -56,6 +62,7 @@ __all__ = [
     "Index",
     "Moments",
     "StoredDraft",
+    "Viewed",
     "bundle_name",
     "canonical",
     "cycle_name",
@@ -64,6 +71,7 @@ __all__ = [
     "extraction_name",
     "ground_truth_name",
     "packet_name",
+    "purged_name",
     "result_name",
     "review_name",
     "seeded_name",

@@ -62,6 +62,20 @@ class Database:
                 remedy="Nothing of it was saved: free some space or mend the folder's rights, then try again.",
             ) from error
 
+    def scrub(self) -> bool:
+        """Write the file anew without its free pages, and empty the write-ahead log; False where a reader held it up."""
+        try:
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                connection.exec_driver_sql("VACUUM")
+                is_busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+        except sa.exc.SQLAlchemyError as error:
+            raise StoreError(
+                f"the database of the output folder could not be written anew ({type(error).__name__})",
+                code="STORE-INDEX",
+                remedy="Free as much space as it takes, end what else uses the folder, and try again.",
+            ) from error
+        return not is_busy
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""

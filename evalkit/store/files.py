@@ -7,8 +7,9 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,21 @@ class Files:
             return sorted(f"{folder}/{entry.name}" for entry in self.path(folder).iterdir() if entry.suffix == ".json")
         except FileNotFoundError:
             return []
+
+    def numbered(self, folder: str, named: Callable[[int], str]) -> list[str]:
+        """The JSON files of a folder in which each bears the next number, from 1, and nothing else belongs.
+
+        StoreError where one is lost, and for one that is none of them.
+        """
+        names = self.names(folder)
+        for number, name in enumerate(names, 1):
+            if name != named(number):
+                raise StoreError(
+                    f"{named(number)} is not there, and {name} is",
+                    code="STORE-TORN",
+                    remedy=f"Restore {folder}/ from a backup; its files are numbered from 1, and nothing else belongs there.",
+                )
+        return names
 
     def folders(self, folder: str) -> list[str]:
         """The folders in a folder, sorted, by their bare names."""
@@ -115,6 +131,29 @@ class Files:
         except OSError as error:
             raise _failed(name, error) from error
         return True
+
+    def remove_folder(self, name: str) -> list[str]:
+        """Remove a folder with all that is in it; the names of the files that were."""
+        path = self.path(name)
+        try:
+            if path.is_symlink():
+                path.unlink()
+                return [name]
+            inside = sorted(f"{name}/{entry.name}" for entry in path.iterdir())
+            shutil.rmtree(path)
+            sync_folder(path.parent)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _failed(name, error) from error
+        return inside
+
+    def sweep(self, older_than: float) -> None:
+        """Remove what was written without getting its name before that moment (seconds since 1970)."""
+        for leftover in (self.root / SCRATCH).glob("*"):
+            with suppress(OSError):
+                if leftover.lstat().st_mtime < older_than:
+                    leftover.unlink()
 
     @contextmanager
     def run_lock(self) -> Iterator[None]:

@@ -15,6 +15,9 @@ DRAWS = "draws"
 TEMPLATES = "templates"
 TEMPLATE_REVIEWS = "template_reviews"
 PRODUCTION = "production.json"
+PURGED = "purged"
+#: What is being purged at this moment; it is gone when that is done.
+PURGING = "purging.json"
 
 #: What is written before it has its name.
 SCRATCH = ".tmp"
@@ -70,3 +73,8 @@ def template_name(template_id: str) -> str:
 def cycle_name(template_id: str, number: int) -> str:
     """Where the review of a template's attempt of that number lies."""
     return f"{TEMPLATE_REVIEWS}/{template_id}/cycle_{number}.json"
+
+
+def purged_name(number: int) -> str:
+    """Where the record of the purge of that number lies."""
+    return f"{PURGED}/{number:04d}.json"

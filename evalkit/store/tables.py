@@ -147,3 +147,14 @@ calls = sa.Table(
 
 # A run that asks everything anew and was interrupted goes on with what it was answered since this call.
 fresh = sa.Table("fresh", metadata, sa.Column("after", sa.Integer, primary_key=True))
+
+# Who opened which case: of a purged document, its digest stands in the place of the case.
+views = sa.Table(
+    "views",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("case_id", sa.String, nullable=False, index=True),
+    sa.Column("reviewer", sa.String, nullable=False),
+    sa.Column("opened_at", sa.String, nullable=False),
+    sqlite_autoincrement=True,
+)
