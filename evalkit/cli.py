@@ -786,7 +786,7 @@ def purge(
 
     Example: evalkit purge doc2_6 --dry-run
     """
-    from evalkit.batch.purge import expired, recorded, removable
+    from evalkit.batch.purge import expired, is_begun, recorded, removable
     from evalkit.batch.purge import purge as purge_documents
     from evalkit.review.packet import moment, utc_now
 
@@ -796,6 +796,8 @@ def purge(
         wanted += expired(folder, before=now - timedelta(days=older_than))
     if again:
         wanted += recorded(folder)
+    if not (wanted or again or older_than is not None or dry_run or is_begun(folder)):
+        raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
     if dry_run:
         would = {doc_id: removable(folder, doc_id) for doc_id in wanted}
         if as_json:
@@ -818,6 +820,68 @@ def purge(
     for line in (line for one in done for line in one.stays):
         typer.echo(f"Left: {line}")
     typer.echo(f"{len(done)} documents purged")
+
+
+audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who decided what, and whether it still stands.")
+app.add_typer(audit, name="audit")
+
+
+@audit.command("verify")
+def verify_audit(
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="An earlier `audit export` as JSON: whatever it has must still be there."),
+    ] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check every chain of reviews, packets, ground truth, draws and purges; status 1 where anything was changed.
+
+    Example: evalkit audit verify --against decisions_2026-01.json
+    """
+    from evalkit.batch.integrity import verify
+
+    checked = verify(_existing(output), against=against)
+    if as_json:
+        _print_json(checked.to_json())
+    else:
+        for one in checked.faults:
+            _complain(f"{one.file}: {one.what}. {one.remedy}")
+        counted = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in checked.counts.items())
+        typer.echo(f"{counted}: {len(checked.faults)} faults")
+    raise typer.Exit(1 if checked.faults else 0)
+
+
+@audit.command("export")
+def export_audit(
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="FILE.csv or FILE.json.", show_default="a table")
+    ] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Who decided what, when, with which outcome and versions, and how long it took; who opened what; what was purged.
+
+    Example: evalkit audit export --to decisions.csv
+    """
+    import pandas as pd
+
+    from evalkit.batch.decisions import COLUMNS, decisions
+    from evalkit.evaluation.export import save_json, save_table
+
+    events, problems = decisions(_existing(output))
+    if to is not None and to.suffix.lower() == ".csv":
+        save_table(pd.DataFrame(events, columns=list(COLUMNS)), to)
+    elif to is not None:
+        save_json({"schema_version": 1, "events": events}, to)
+    if as_json:
+        _print_json({"schema_version": 1, "events": events})
+    elif to is None:
+        shown = ("event", "at", "who", "case_id", "revision", "outcome", "decided", "seconds_active")
+        _print_table([["" if one[name] is None else str(one[name]) for name in shown] for one in events], shown)
+    for line in problems:
+        _complain(line)
+    raise typer.Exit(1 if problems else 0)
 
 
 def main() -> NoReturn:

@@ -26,7 +26,7 @@ from evalkit.batch.draws import Draw, draws
 from evalkit.batch.identity import Found
 from evalkit.batch.labels import stored_production
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.review.ground_truth import newest_revision, read_review, revisions, status_after
+from evalkit.review.ground_truth import newest_revision, read_review, review_sha256, revisions, status_after
 from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION
 from evalkit.review.seeded import cases_about
@@ -184,6 +184,11 @@ def purge(output: Path | str, doc_ids: Iterable[str], *, purged_at: str) -> list
         finally:
             index.close()
     return done
+
+
+def is_begun(output: Path | str) -> bool:
+    """Whether a purge was killed, and is to be finished."""
+    return Files(output).exists(PURGING)
 
 
 def removable(output: Path | str, doc_id: str) -> list[str]:
@@ -421,7 +426,7 @@ def _record(files: Files, intent: _Intent, cases: Iterable[str]) -> PurgeRecord:
 
 def _digests(files: Files, case_id: str) -> Iterator[PurgedReview]:
     for revision in revisions(files, case_id):
-        sha256 = hashlib.sha256(files.raw(review_name(case_id, revision))).hexdigest()
+        sha256 = review_sha256(files, case_id, revision)
         try:
             review = read_review(files, case_id, revision)
         except StoreError:  # a damaged review goes as well, and its chain does not verify

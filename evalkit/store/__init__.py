@@ -1,9 +1,10 @@
 """output/: what machines and people said is in files; the database only indexes them and coordinates people.
 
 :class:`Files` writes JSON atomically and creates reviews exclusively. :class:`Index` holds the tables of documents, cases
-and closed cases, which can always be rebuilt from the files, and five that cannot and that a rebuild leaves alone:
+and closed cases, which can always be rebuilt from the files, and six that cannot and that a rebuild leaves alone:
 :class:`Claims`, who has which case open, :class:`Drafts`, what somebody has not submitted yet, :class:`Deferrals`, what
-somebody has put off and why, :class:`Calls`, what language models answered, and :class:`Views`, who opened which case.
+somebody has put off and why, :class:`Calls`, what language models answered, :class:`Views`, who opened which case, and :class:`Heads`, the digest of each newest
+review.
 """
 
 from evalkit.store.calls import Call
@@ -13,6 +14,7 @@ from evalkit.store.claims import Claim
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
 from evalkit.store.files import Files
+from evalkit.store.heads import Head
 from evalkit.store.index import CASE_COLUMNS, Index
 from evalkit.store.names import (
     DRAWS,
@@ -59,6 +61,7 @@ __all__ = [
     "Claim",
     "Deferral",
     "Files",
+    "Head",
     "Index",
     "Moments",
     "StoredDraft",

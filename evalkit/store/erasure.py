@@ -10,7 +10,7 @@ from evalkit.store import tables
 from evalkit.store.database import Database
 
 #: The tables whose rows are about a case.
-_OF_CASES = (tables.cases, tables.closings, tables.claims, tables.drafts, tables.deferrals)
+_OF_CASES = (tables.cases, tables.closings, tables.claims, tables.drafts, tables.deferrals, tables.heads)
 
 
 class Erasure:

@@ -18,6 +18,7 @@ from evalkit.store.database import Database, replace
 from evalkit.store.deferrals import Deferrals
 from evalkit.store.drafts import Drafts
 from evalkit.store.erasure import Erasure
+from evalkit.store.heads import Heads
 from evalkit.store.views import Views
 
 #: What is said of a case in a table, in the order in which people read it; the index knows more, for ``CaseList``.
@@ -38,6 +39,7 @@ class Index:
         self.deferrals = Deferrals(self._database)
         self.calls = Calls(self._database)
         self.views = Views(self._database)
+        self.heads = Heads(self._database)
         self.erasure = Erasure(self._database)
 
     def close(self) -> None:

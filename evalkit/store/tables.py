@@ -158,3 +158,11 @@ views = sa.Table(
     sa.Column("opened_at", sa.String, nullable=False),
     sqlite_autoincrement=True,
 )
+
+heads = sa.Table(
+    "heads",
+    metadata,
+    sa.Column("case_id", sa.String, primary_key=True),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("sha256", sa.String, nullable=False),
+)

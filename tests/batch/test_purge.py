@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch.patient import DOC, FILE, NOW, OTHER, worked_on
+from batch.patient import DOC, FILE, NOW, OTHER
 from demo.outputs import contents
-from once import once
 
 import evalkit
 from evalkit.batch.draws import read_draws
@@ -28,17 +27,6 @@ from evalkit.review import Desk, SMEReviewHelper
 from evalkit.store import Files, Index, StoredDraft
 
 LATER = "2027-01-01T00:00:00+00:00"
-
-
-@pytest.fixture(scope="module")
-def made(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return once(tmp_path_factory, "patient", lambda folder: worked_on(samples, folder))
-
-
-@pytest.fixture
-def output(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path / "output")
-    return tmp_path / "output"
 
 
 def words_of(output: Path, doc_id: str) -> set[bytes]:
