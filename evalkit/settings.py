@@ -124,6 +124,8 @@ class Settings(BaseSettings):
     """Processes that read PDFs; 0: one per core."""
     read_seconds: int = Field(300, ge=1, le=86_400)
     """Seconds that reading one PDF may take, or from one recognised page to the next."""
+    read_memory_mb: int = Field(4096, ge=0, le=1_048_576)
+    """Megabytes of address space that reading one PDF may take; 0: as much as there is."""
     ocr: Literal["auto", "tesseract", "rapidocr", "none"] = "auto"
     """What recognises pages that are pictures; ``auto``: tesseract, else RapidOCR, whichever is installed."""
     ocr_seconds: int = Field(30, ge=1, le=3_600)

@@ -287,6 +287,12 @@ def _drawn(files: Files) -> Iterator[Fault]:
             )
 
 
+def _links(files: Files, _index: Index) -> Iterator[Fault]:
+    for path in sorted(files.root.rglob("*")):
+        if path.is_symlink():
+            yield Fault(str(path.relative_to(files.root)), "it is a link", "Put what it leads to in its place.")
+
+
 def _purges(files: Files, _index: Index) -> Iterator[Fault]:
     if files.exists(PURGING):
         yield Fault(PURGING, "a purge was begun and is not finished", "`evalkit purge` without a name finishes it.")
@@ -327,6 +333,7 @@ _CHECKS: tuple[Callable[[Files, Index], Iterator[Fault]], ...] = (
     _truths,
     _packets,
     _lists,
+    _links,
     _purges,
     _newest,
 )

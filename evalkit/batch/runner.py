@@ -62,7 +62,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 #: Reasons for which a document may be read all the same the next time.
-_MAY_PASS = frozenset({"READER-CRASHED", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}) | {
+_MAY_PASS = frozenset({"READER-CRASHED", "READER-MEMORY", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}) | {
     f"DOCUMENTAI-{why}" for why in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")
 }
 
@@ -314,7 +314,7 @@ def settings_of(
 
 def how_of(settings: Settings) -> How:
     """What reads. UsageError where it cannot: an engine that is missing, a processor that cannot be asked."""
-    how = How(settings.read_seconds, settings.ocr, settings.ocr_seconds, _documentai(settings))
+    how = How(settings.read_seconds, settings.ocr, settings.ocr_seconds, _documentai(settings), settings.read_memory_mb)
     _ = how.reader  # a reader that is missing is one error, not one for every document
     return how
 

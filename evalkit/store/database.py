@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import unicodedata
@@ -29,6 +30,8 @@ class Database:
         """Open it; made where there is none. StoreError where it cannot be opened."""
         path = Path(root) / "evalkit.sqlite"
         try:
+            if path.is_symlink():
+                raise FileExistsError(errno.ELOOP, "it is a link")
             if not path.exists():
                 _new_database(path)
             self._engine = _engine(path)

@@ -40,12 +40,36 @@ def test_help_is_quick_and_loads_nothing_heavy() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "heavy: []" in shown
-    for command in ("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor", "purge"):
+    for command in (
+        "samples",
+        "run",
+        "queue",
+        "show",
+        "export",
+        "compare",
+        "challenge",
+        "schema",
+        "reindex",
+        "doctor",
+        "purge",
+    ):
         assert f"\n  {command} " in shown
 
 
 def test_every_command_has_help_with_an_example() -> None:
-    for command in ("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor", "purge"):
+    for command in (
+        "samples",
+        "run",
+        "queue",
+        "show",
+        "export",
+        "compare",
+        "challenge",
+        "schema",
+        "reindex",
+        "doctor",
+        "purge",
+    ):
         shown = evalkit_command(command, "--help")
         assert shown.returncode == 0
         assert f"Example: evalkit {command}" in shown.stdout
