@@ -198,7 +198,10 @@ class Settings(BaseSettings):
                 code="SETTINGS",
                 remedy="Correct the option, the EVALKIT_… variable or the line in evalkit.toml.",
             ) from error
-        except ValueError as error:  # TOML that cannot be parsed, JSON in a variable that cannot be parsed
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # TOML that cannot be parsed, JSON in a variable that cannot be parsed
             raise UsageError(
                 f"evalkit.toml or an EVALKIT_… variable cannot be read: {error}",
                 code="SETTINGS",

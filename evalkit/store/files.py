@@ -30,7 +30,7 @@ class Files:
         parts = name.split("/")
         if not all(PART.fullmatch(part) for part in parts):
             raise StoreError(
-                "a file name in the output folder has forbidden characters",
+                "a file name in the output folder has forbidden characters, or is too long",
                 code="STORE-NAME",
                 remedy="Names consist of letters, digits, '-', '_' and '.'.",
             )
@@ -88,14 +88,14 @@ class Files:
         try:
             with resting():
                 value = json.loads(self.raw(name), object_hook=each)
-            found = value["schema_version"]
+            found = _whole(value["schema_version"])
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise StoreError(
                 f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
             ) from error
-        if not isinstance(found, int) or found > schema_version:
+        if found > schema_version:
             raise StoreError(
-                f"{name} has schema version {found!r}; this evalkit reads up to {schema_version}",
+                f"{name} has schema version {found}; this evalkit reads up to {schema_version}",
                 code="STORE-NEWER",
                 remedy="Install the evalkit that wrote it.",
             )
@@ -288,6 +288,12 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         pass
     return True
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise ValueError("it is no number of a schema")
+    return value
 
 
 def _failed(name: str, error: OSError) -> StoreError:

@@ -22,7 +22,8 @@ PURGING = "purging.json"
 #: What is written before it has its name.
 SCRATCH = ".tmp"
 LOCK = ".lock"
-PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+#: No file system takes longer ones.
+PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 
 
 def bundle_name(doc_id: str) -> str:
