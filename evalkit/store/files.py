@@ -88,14 +88,15 @@ class Files:
         try:
             with resting():
                 value = json.loads(self.raw(name), object_hook=each)
-            found = _whole(value["schema_version"])
+            found = value["schema_version"]
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise StoreError(
                 f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
             ) from error
-        if found > schema_version:
+        if type(found) is not int or not 0 <= found <= schema_version:
+            told = found if type(found) is int and abs(found) < 2**31 else "that is no number"  # never a file's words
             raise StoreError(
-                f"{name} has schema version {found}; this evalkit reads up to {schema_version}",
+                f"{name} has schema version {told}; this evalkit reads up to {schema_version}",
                 code="STORE-NEWER",
                 remedy="Install the evalkit that wrote it.",
             )
@@ -288,12 +289,6 @@ def _alive(pid: int) -> bool:
     except PermissionError:
         pass
     return True
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < 2**31:
-        raise ValueError("it is no number of a schema")
-    return value
 
 
 def _failed(name: str, error: OSError) -> StoreError:

@@ -92,7 +92,8 @@ def read_damaged(samples: Path, folder: Path, *, each: int, seed: int, bombs: in
     for number, bomb in enumerate(BOMBS.values() if bombs else ()):
         kinds[f"bomb{number}"] = "PDF, bombs"
         (records / f"bomb{number}.pdf").write_bytes(bomb(bombs))
-    shutil.copy(samples / "clinical_note.pdf", records / "whole.pdf")
+    # With bytes of its own: damage may leave a file as it was, and equal bytes are one document.
+    (records / "whole.pdf").write_bytes((samples / "clinical_note.pdf").read_bytes() + b"\n% whole\n")
     settings = Settings.load(
         read_seconds=seconds, read_memory_mb=1500, ocr="none", workers=2, output=str(folder / "output")
     )
