@@ -50,6 +50,8 @@ class Kind(NamedTuple):
     is_json: bool = True
     shows: str = ""
     """What an error must name; empty: the file's own name."""
+    is_own: bool = False
+    """Whether it is the user's own words, which an error may show."""
 
 
 def _draft(folder: Path) -> None:
@@ -113,7 +115,7 @@ KINDS: dict[str, Kind] = {
     "settings": Kind("evalkit.toml", _settings, is_json=False, shows=" "),
     "traps": Kind("traps.toml", lambda folder: traps_of.__wrapped__(str(folder / "traps.toml")), is_json=False),
     "production labels": Kind("labels.csv", lambda folder: read_production(folder / "labels.csv"), is_json=False),
-    "true labels": Kind("truth.json", lambda folder: read_truth(folder / "truth.json")),
+    "true labels": Kind("truth.json", lambda folder: read_truth(folder / "truth.json"), is_own=True),
     "supplied": Kind("answers/x.json", lambda folder: read_classifications(folder / "answers", ())),
 }  # fmt: skip
 for _where in ("document_bundles/{}.json", "results/{}.json", "sme_packets/sme_packet_{}.json", "reviews/{}/0001.json"):
@@ -204,7 +206,7 @@ def _outcome(kind: Kind, folder: Path, told: str, table: Table) -> str:
         kind.load(folder)
     except EvalkitError as error:
         text = "".join(traceback.format_exception(error))
-        if MARK in text:
+        if MARK in text and not kind.is_own:
             table.faults.append(f"{told}: the error quotes the file: {error}")
             return "crashes"
         own = Path(kind.name).name
