@@ -136,7 +136,7 @@ def _fault(label: Mapping[str, Any]) -> str | None:
     except ValueError as error:
         return str(error)
     return next(
-        (f"{kind[:60]!r} is none of the types {', '.join(_TYPES)}" for kind in kinds if kind not in _TYPES), None
+        (f"{str(kind)[:60]!r} is none of the types {', '.join(_TYPES)}" for kind in kinds if kind not in _TYPES), None
     )
 
 
