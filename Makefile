@@ -38,6 +38,10 @@ check: .venv/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@rm -f .venv/audit.json
+	@$(BIN)/pip-audit --requirement requirements.lock --no-deps --disable-pip --progress-spinner off \
+	  --format json --output .venv/audit.json > /dev/null 2>&1 || true
+	@$(BIN)/python tests/dependencies.py .venv/audit.json
 
 test: .venv/.test tesseract browser postgresql
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

@@ -7,6 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
+from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -47,6 +48,7 @@ OutputOption = Annotated[
     Path | None, typer.Option("--output", metavar="DIR", help="The output folder.", show_default="output")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
+PurgedOption = Annotated[bool, typer.Option("--even-purged", help="Take documents in again that were purged.")]
 
 _INTERRUPTED = 130
 """Exit status after Ctrl-C, of Typer and of the shell."""
@@ -108,6 +110,7 @@ def run(
     with_fields: Annotated[
         bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")
     ] = False,
+    even_purged: PurgedOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Read, classify, verify and decide PDFs; resumes where an earlier run stopped.
@@ -129,6 +132,7 @@ def run(
             workers=workers,
             fresh=fresh,
             extract=with_fields,
+            even_purged=even_purged,
             on_progress=on_progress,
         )
     if as_json:
@@ -158,6 +162,7 @@ def extract(
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
+    even_purged: PurgedOption = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -177,6 +182,7 @@ def extract(
         reader=reader,
         workers=workers,
         fresh=fresh,
+        even_purged=even_purged,
     )
     if to is not None:
         save_table(summary.to_frame(), to)
@@ -828,6 +834,127 @@ def doctor(
         ]
         _print_table(rows, ("", "what", "found", "remedy"))
     raise typer.Exit(0 if all(check.is_fine for check in checks) else 1)
+
+
+@app.command()
+def purge(
+    doc_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="DOC_ID…", help="Documents, as `run` names them.", show_default=False)
+    ] = None,
+    older_than: Annotated[
+        int | None,
+        typer.Option(metavar="DAYS", min=0, help="Every document of which nothing waits, finished so many days ago."),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--recorded", help="Every document that was purged and is there again from a backup.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only name the files that would go.")] = False,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Remove documents and all that was made of them; of reviews their digests stay, without a word or a name.
+
+    Killed midway, the same command finishes it; without a name it finishes what was begun. It cannot be undone, and PDFs,
+    exports, reports and backups outside of the output folder are not touched.
+
+    Example: evalkit purge doc2_6 --dry-run
+    """
+    from evalkit.batch.purge import expired, is_begun, recorded, removable
+    from evalkit.batch.purge import purge as purge_documents
+    from evalkit.review.packet import moment, utc_now
+
+    folder, now = _existing(output), utc_now()
+    wanted = doc_ids or []
+    if older_than is not None:
+        wanted += expired(folder, before=now - timedelta(days=older_than))
+    if again:
+        wanted += recorded(folder)
+    if not (wanted or again or older_than is not None or dry_run or is_begun(folder)):
+        raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
+    if dry_run:
+        would = {doc_id: removable(folder, doc_id) for doc_id in wanted}
+        if as_json:
+            _print_json(would)
+        else:
+            for name in (name for names in would.values() for name in names):
+                typer.echo(name)
+            typer.echo(f"{len(would)} documents would be purged; nothing was removed")
+        return
+    done = purge_documents(folder, wanted, purged_at=moment(now))
+    if as_json:
+        _print_json([one.to_json() for one in done])
+        return
+    rows = [
+        [one.doc_id, str(len(one.files)), str(sum(one.rows.values())), str(one.reviews), ", ".join(one.was_open)]
+        for one in done
+    ]
+    if rows:
+        _print_table(rows, ("purged", "files", "rows", "reviews", "was open"))
+    for line in (line for one in done for line in one.stays):
+        typer.echo(f"Left: {line}")
+    typer.echo(f"{len(done)} documents purged")
+
+
+audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who decided what, and whether it still stands.")
+app.add_typer(audit, name="audit")
+
+
+@audit.command("verify")
+def verify_audit(
+    against: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="An earlier `audit export` as JSON: whatever it has must still be there."),
+    ] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Check every chain of reviews, packets, ground truth, draws and purges; status 1 where anything was changed.
+
+    Example: evalkit audit verify --against decisions_2026-01.json
+    """
+    from evalkit.batch.integrity import verify
+
+    checked = verify(_existing(output), against=against)
+    if as_json:
+        _print_json(checked.to_json())
+    else:
+        for one in checked.faults:
+            _complain(f"{one.file}: {one.what}. {one.remedy}")
+        counted = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in checked.counts.items())
+        typer.echo(f"{counted}: {len(checked.faults)} faults")
+    raise typer.Exit(1 if checked.faults else 0)
+
+
+@audit.command("export")
+def export_audit(
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="FILE.csv or FILE.json.", show_default="a table")
+    ] = None,
+    output: OutputOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Who decided what, when, with which outcome and versions, and how long it took; who opened what; what was purged.
+
+    Example: evalkit audit export --to decisions.csv
+    """
+    import pandas as pd
+
+    from evalkit.batch.decisions import COLUMNS, decisions
+    from evalkit.evaluation.export import save_json, save_table
+
+    events, problems = decisions(_existing(output))
+    if to is not None and to.suffix.lower() == ".csv":
+        save_table(pd.DataFrame(events, columns=list(COLUMNS)), to)
+    elif to is not None:
+        save_json({"schema_version": 1, "events": events}, to)
+    if as_json:
+        _print_json({"schema_version": 1, "events": events})
+    elif to is None:
+        shown = ("event", "at", "who", "case_id", "revision", "outcome", "decided", "seconds_active")
+        _print_table([["" if one[name] is None else str(one[name]) for name in shown] for one in events], shown)
+    for line in problems:
+        _complain(line)
+    raise typer.Exit(1 if problems else 0)
 
 
 def main() -> NoReturn:

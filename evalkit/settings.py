@@ -221,6 +221,8 @@ class Settings(BaseSettings):
     """Processes that read PDFs; 0: one per core."""
     read_seconds: int = Field(300, ge=1, le=86_400)
     """Seconds that reading one PDF may take, or from one recognised page to the next."""
+    read_memory_mb: int = Field(4096, ge=0, le=1_048_576)
+    """Megabytes of address space that reading one PDF may take; 0: as much as there is."""
     ocr: Literal["auto", "tesseract", "rapidocr", "none"] = "auto"
     """What recognises pages that are pictures; ``auto``: tesseract, else RapidOCR, whichever is installed."""
     ocr_seconds: int = Field(30, ge=1, le=3_600)
@@ -294,7 +296,10 @@ class Settings(BaseSettings):
                 code="SETTINGS",
                 remedy="Correct the option, the EVALKIT_… variable or the line in evalkit.toml.",
             ) from error
-        except ValueError as error:  # TOML that cannot be parsed, JSON in a variable that cannot be parsed
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # TOML that cannot be parsed, JSON in a variable that cannot be parsed
             raise UsageError(
                 f"evalkit.toml or an EVALKIT_… variable cannot be read: {error}",
                 code="SETTINGS",

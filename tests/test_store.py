@@ -101,7 +101,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 ) -> None:
     files.write("results/a.json", {"schema_version": 1, "is": "old"})
 
-    def fail(*_: Any) -> None:
+    def fail(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number))
 
     with monkeypatch.context() as broken:
@@ -117,7 +117,7 @@ def test_the_contents_are_synced_before_the_name_is_given(files: Files, monkeypa
     order: list[str] = []
     for name in ("fsync", "replace", "link"):
         real: Callable[..., Any] = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *a, _real=real, _name=name: (order.append(_name), _real(*a))[1])
+        monkeypatch.setattr(os, name, lambda *a, _real=real, _name=name, **k: (order.append(_name), _real(*a, **k))[1])
     files.write("results/a.json", {"schema_version": 1})
     assert order[:2] == ["fsync", "replace"]
     assert order[2:] == ["fsync"]  # the folder, so that the name survives a power cut too
@@ -466,3 +466,100 @@ def test_what_has_another_shape_is_refused_by_name_and_never_quoted() -> None:
     assert refused.value.remedy == "Run it again."
     told = "".join(traceback.format_exception(refused.value))
     assert "John Smith" not in told
+
+
+# ------------------------------------------------------------------------------------------------------- links
+
+
+def test_nothing_is_written_or_removed_through_a_link_to_a_folder(files: Files, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "a.json").write_text("mine")
+    files.write("draws/0001.json", {"schema_version": 1})
+    (files.root / "results").symlink_to(elsewhere)
+    for act in (
+        lambda: files.write("results/a.json", {"schema_version": 1}),
+        lambda: files.create("results/b.json", {"schema_version": 1}),
+        lambda: files.write_text("results/t.toml", "x"),
+        lambda: files.remove("results/a.json"),
+        lambda: files.remove_folder("results/inner"),
+    ):
+        with pytest.raises(StoreError, match="link") as refused:
+            act()
+        assert refused.value.code == "STORE-LINK"
+    assert {path.name: path.read_text() for path in elsewhere.iterdir()} == {"a.json": "mine"}
+
+
+def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_leads_to_left_alone(
+    files: Files, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.json"
+    mine.write_text("mine")
+    files.write("results/a.json", {"schema_version": 1})
+    for act in (lambda: files.write("results/a.json", {"schema_version": 1}), lambda: files.remove("results/a.json")):
+        (files.root / "results/a.json").unlink()
+        (files.root / "results/a.json").symlink_to(mine)
+        act()
+        assert mine.read_text() == "mine"
+        assert not (files.root / "results/a.json").is_symlink()
+    (files.root / "results/b.json").symlink_to(tmp_path / "nowhere.json")
+    assert not files.create("results/b.json", {"schema_version": 1})
+    assert not (tmp_path / "nowhere.json").exists()
+
+
+@pytest.mark.parametrize("name", [".tmp", ".lock", ".review.lock", "evalkit.sqlite"])
+def test_a_link_in_the_place_of_what_evalkit_works_with_is_refused(files: Files, tmp_path: Path, name: str) -> None:
+    from evalkit.errors import EvalkitError
+    from evalkit.review.lock import writing
+
+    target = tmp_path / "target"
+    target.mkdir() if name == ".tmp" else None
+    files.root.mkdir()
+    (files.root / name).symlink_to(target)
+
+    def act() -> None:
+        if name == ".tmp":
+            files.write("results/a.json", {"schema_version": 1})
+        elif name == ".lock":
+            with files.run_lock():
+                pass
+        elif name == ".review.lock":
+            with writing(files):
+                pass
+        else:
+            Index(files.root)
+
+    with pytest.raises(EvalkitError):
+        act()
+    assert list(target.iterdir()) == [] if name == ".tmp" else not target.exists()
+
+
+def test_whoever_exchanges_a_folder_for_a_link_while_it_is_written_gets_nothing(files: Files, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    folder, aside = files.root / "results", files.root / "aside"
+    folder.mkdir(parents=True)
+    is_over = threading.Event()
+
+    def exchange() -> None:
+        while not is_over.is_set():
+            folder.rename(aside)
+            folder.symlink_to(elsewhere)
+            folder.unlink()
+            aside.rename(folder)
+
+    with ThreadPoolExecutor(1) as attacker:
+        work = attacker.submit(exchange)
+        outcomes = set()
+        for number in range(400):
+            try:
+                files.write(f"results/{number}.json", {"schema_version": 1})
+                outcomes.add("written")
+            except StoreError as error:
+                outcomes.add(error.code)
+            except FileExistsError:
+                outcomes.add("made meanwhile")
+        is_over.set()
+        work.exception()
+    assert outcomes >= {"written"}
+    assert list(elsewhere.iterdir()) == []

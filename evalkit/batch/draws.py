@@ -11,7 +11,6 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from evalkit.errors import StoreError
 from evalkit.store import DRAWS, Files, draw_name, shaped
 
 SCHEMA_VERSION = 1
@@ -51,18 +50,10 @@ class Draw(_Frozen):
 
 def draws(files: Files) -> list[Draw]:
     """All draws, oldest first. StoreError for a damaged file, for one that is lost, and for one that is none."""
-    names = files.names(DRAWS)
-    for number, name in enumerate(names, 1):
-        # Without one of them every document that it could have drawn would be taken for rarer than it is.
-        if name != draw_name(number):
-            raise StoreError(
-                f"{draw_name(number)} is not there, and {name} is",
-                code="STORE-TORN",
-                remedy="Restore the draws from a backup; they are numbered from 1, and nothing else belongs there.",
-            )
+    # Without one of them every document that it could have drawn would be taken for rarer than it is.
     return [
         shaped(Draw, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
-        for name in names
+        for name in files.numbered(DRAWS, draw_name)
     ]
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalkit.batch.asking import Asking
 from evalkit.batch.extracting import AUTO, FieldExtraction, ensure, year_of
 from evalkit.batch.identity import Source, find
+from evalkit.batch.purge import without_purged
 from evalkit.batch.reading import Readers
 from evalkit.batch.round import Summary, each
 from evalkit.batch.runner import (
@@ -98,6 +99,7 @@ def extract(
     reader: str | None = None,
     workers: int | None = None,
     fresh: bool = False,
+    even_purged: bool = False,
     on_progress: Progress | None = None,
     settings: Settings | None = None,
 ) -> ExtractSummary:
@@ -114,6 +116,7 @@ def extract(
         reader: ``local`` or ``documentai``.
         workers: processes that read PDFs; 0 is one per core.
         fresh: do everything again, also what an earlier run finished.
+        even_purged: take documents in again that were purged.
         on_progress: called after each document.
         settings: instead of the environment and ``evalkit.toml``.
 
@@ -122,7 +125,9 @@ def extract(
     """
     given = settings_of(output, model, workers, reader, None, settings)
     folder = Path(output or given.output)
-    return in_a_thread(_extract(paths, folder, given, template, tax_year, on_progress, fresh=fresh))
+    return in_a_thread(
+        _extract(paths, folder, given, template, tax_year, on_progress, fresh=fresh, even_purged=even_purged)
+    )
 
 
 async def _extract(
@@ -134,13 +139,16 @@ async def _extract(
     on_progress: Progress | None,
     *,
     fresh: bool,
+    even_purged: bool,
 ) -> ExtractSummary:
     began = time.monotonic()
     files, how = Files(folder), how_of(given)
     with files.run_lock():
         index = Index(folder, given.database)
         try:
-            found = find(paths, _known(files, index))
+            known = _known(files, index)
+            found = find(paths, known)
+            found = without_purged(files, found, known, even_purged=even_purged)
             async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:
                 work = FieldExtraction(given, asking, versions(), name=template, tax_year=year_of(tax_year))
                 treat = partial(_document, files=files, index=index, work=work, reader=how.reader, fresh=fresh)

@@ -135,7 +135,9 @@ def _fault(label: Mapping[str, Any]) -> str | None:
         kinds = [label["dominant_type"], *(kind for *_, kind in spans(label.get("segments")))]
     except ValueError as error:
         return str(error)
-    return next((f"{kind!r} is none of the types {', '.join(_TYPES)}" for kind in kinds if kind not in _TYPES), None)
+    return next(
+        (f"{str(kind)[:60]!r} is none of the types {', '.join(_TYPES)}" for kind in kinds if kind not in _TYPES), None
+    )
 
 
 def _wrong(path: Path, kind: _Kind, what: str) -> UsageError:

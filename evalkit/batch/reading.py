@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
 
+from evalkit.batch.confinement import confined
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.ingest import read, reader_with
 from evalkit.errors import DocumentError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _WATCH = 2
 """Seconds between looks at whether the run still lives."""
+_MEMORY = "READER-MEMORY"
 
 
 class How(NamedTuple):
@@ -41,6 +43,8 @@ class How(NamedTuple):
     """Seconds that recognising one page once may take."""
     documentai: DocumentAi | None = None
     """What reads instead of this machine."""
+    memory_mb: int = 0
+    """Megabytes of address space that reading one file may take; 0: as much as there is."""
 
     @property
     def reader(self) -> str:
@@ -66,6 +70,14 @@ class Readers:
             if self._pool is pool:
                 self._pool = _pool(self._workers)
             # All files that were being read fail together; read alone, only the guilty one fails again.
+            return await self._read_alone(path, doc_id, timestamp)
+        except DocumentError as error:
+            if error.code != _MEMORY:
+                raise
+            if self._pool is pool:
+                self._pool = _pool(self._workers)
+                pool.shutdown(wait=False)  # what it is reading it reads to the end
+            # What files before it left in the process is not this one's fault; and the next must not suffer from this one.
             return await self._read_alone(path, doc_id, timestamp)
 
     async def _read_alone(self, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
@@ -116,7 +128,14 @@ def _read_within(how: How, path: Path, doc_id: str, timestamp: str) -> DocumentB
         begin_anew = partial(_begin_anew, how.longest)
         documentai = how.documentai and replace(how.documentai, before_each=begin_anew)
         recogniser = None if documentai else _recogniser(how, begin_anew)
-        return read(path, doc_id=doc_id, timestamp=timestamp, recogniser=recogniser, documentai=documentai)
+        with confined(how.memory_mb):
+            return read(path, doc_id=doc_id, timestamp=timestamp, recogniser=recogniser, documentai=documentai)
+    except MemoryError:
+        raise DocumentError(
+            f"{path.name} takes more than {how.memory_mb or 'all'} MB of memory to read",
+            code=_MEMORY,
+            remedy="Print it to a new PDF and run that one; if it is to be so large, raise the setting read_memory_mb.",
+        ) from None
     finally:
         signal.alarm(0)
 

@@ -26,6 +26,7 @@ from evalkit.batch.draws import sampled
 from evalkit.batch.extracting import FieldExtraction, ensure_of
 from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
+from evalkit.batch.purge import without_purged
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.reindex import rebuild
 from evalkit.batch.round import Summary, each
@@ -61,7 +62,7 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 #: Reasons for which a document may be read all the same the next time.
-_MAY_PASS = frozenset({"READER-CRASHED", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}) | {
+_MAY_PASS = frozenset({"READER-CRASHED", "READER-MEMORY", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}) | {
     f"DOCUMENTAI-{why}" for why in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")
 }
 
@@ -149,6 +150,7 @@ def run(
     workers: int | None = None,
     fresh: bool = False,
     extract: bool = False,
+    even_purged: bool = False,
     on_progress: Progress | None = None,
     settings: Settings | None = None,
 ) -> RunSummary:
@@ -167,6 +169,7 @@ def run(
         workers: processes that read PDFs; 0 is one per core.
         fresh: do everything again, also what an earlier run finished.
         extract: extract the fields of reports and forms too.
+        even_purged: take documents in again that were purged.
         on_progress: called after each document.
         settings: instead of the environment and ``evalkit.toml``.
 
@@ -185,6 +188,7 @@ def run(
             workers=workers,
             fresh=fresh,
             extract=extract,
+            even_purged=even_purged,
             on_progress=on_progress,
             settings=settings,
         )
@@ -203,6 +207,7 @@ async def arun(
     workers: int | None = None,
     fresh: bool = False,
     extract: bool = False,
+    even_purged: bool = False,
     on_progress: Progress | None = None,
     settings: Settings | None = None,
 ) -> RunSummary:
@@ -220,6 +225,7 @@ async def arun(
             known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
             doc_ids = {sha256: row["doc_id"] for sha256, row in known.items()}
             found = find(paths, doc_ids, reserved=(case_id for case_id, _ in seeded_cases(files)))
+            found = without_purged(files, found, doc_ids, even_purged=even_purged)
             labels, idle_rows = None, []
             if production is not None:
                 given_labels = read_production(Path(production))
@@ -308,7 +314,7 @@ def settings_of(
 
 def how_of(settings: Settings) -> How:
     """What reads. UsageError where it cannot: an engine that is missing, a processor that cannot be asked."""
-    how = How(settings.read_seconds, settings.ocr, settings.ocr_seconds, _documentai(settings))
+    how = How(settings.read_seconds, settings.ocr, settings.ocr_seconds, _documentai(settings), settings.read_memory_mb)
     _ = how.reader  # a reader that is missing is one error, not one for every document
     return how
 

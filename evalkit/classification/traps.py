@@ -388,7 +388,7 @@ def read_traps(text: str, name: str = "traps") -> Traps:
     """Traps from the text of a TOML file. UsageError naming the row that is wrong."""
     try:
         rows = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{name}: {error}", code="TRAPS", remedy="Correct that line.") from error
     try:
         return Traps.model_validate(rows)

@@ -59,7 +59,7 @@ def find_pdfs(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None]
 
     A named file is taken whatever its ending; a folder gives its ``*.pdf`` of any case, at any depth, without hidden
     files and folders. UsageError for a path that is not there and for a folder without PDFs. Folders inside that
-    cannot be looked into, and links that lead nowhere, go to ``on_problem``.
+    cannot be looked into, and links that lead nowhere or out of the folder, go to ``on_problem``.
     """
     found: dict[Path, Path] = {}
     for path in paths:
@@ -85,28 +85,39 @@ def find_pdfs(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None]
 
 
 def _inside(folder: Path, on_problem: Callable[[UsageError], None]) -> Iterator[Path]:
-    """The PDFs of a folder; links to folders are followed, each real folder once, so that loops end."""
+    """The PDFs of a folder; links to folders in it are followed, each real folder once, so that loops end.
+
+    A link that leads out of the folder is none of it: whoever may put files there need not be allowed to read all others.
+    """
     visited: set[Path] = set()
+    root = folder.resolve()
 
     def closed(error: OSError) -> None:
         on_problem(_skipped(f"the folder {error.filename} may not be looked into"))
 
     for here, folders, files in os.walk(folder, followlinks=True, onerror=closed):
         real = Path(here).resolve()
-        if real in visited:
+        if real in visited or not real.is_relative_to(root):
+            if real not in visited:
+                on_problem(_leads_out(Path(here)))
             folders.clear()
             continue
         visited.add(real)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(files):
-            file = Path(here, name)
-            if name.startswith(".") or file.suffix.lower() != ".pdf":
-                continue
-            if file.is_file():
+        named = (Path(here, name) for name in sorted(files) if not name.startswith("."))
+        for file in (file for file in named if file.suffix.lower() == ".pdf"):
+            if not file.is_file():
+                if file.is_symlink():
+                    on_problem(_skipped(f"the link {file} leads nowhere"))
+            elif file.resolve().is_relative_to(root):
                 yield file
-            elif file.is_symlink():
-                on_problem(_skipped(f"the link {file} leads nowhere"))
+            else:
+                on_problem(_leads_out(file))
 
 
-def _skipped(what: str) -> UsageError:
-    return UsageError(what, code="READER-SKIPPED", remedy="Mend it and run again; the others were read.")
+def _leads_out(link: Path) -> UsageError:
+    return _skipped(f"the link {link} leads out of its folder", "Name what it leads to, if that is meant too.")
+
+
+def _skipped(what: str, remedy: str = "Mend it and run again; the others were read.") -> UsageError:
+    return UsageError(what, code="READER-SKIPPED", remedy=remedy)

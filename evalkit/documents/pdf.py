@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
@@ -30,6 +31,8 @@ _OWN_TYPOGRAPHY = 400
 _WAITING = 200
 _NO_ENGINE = "the pictures were not read: install tesseract, or name an OCR engine in the setting ocr"
 _UNKNOWN_CHARACTER = "\ufffd"
+#: How MuPDF says it.
+_NO_MEMORY = re.compile(r"alloc \(.*\) failed")
 
 
 @cache
@@ -135,7 +138,9 @@ def look(document: Any, index: int, proven: Proven) -> Drawn | None:
         # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
         if drawn.is_blank and (mupdf.TOOLS.mupdf_warnings() or not _is_page(document, page.xref)):
             return None
-    except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and the other pages may be well
+    except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and the other pages may be well
+        if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+            raise MemoryError from None  # no later page would be better off
         return None
     return drawn if drawn.width > 0 and drawn.height > 0 else None
 

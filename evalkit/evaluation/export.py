@@ -341,12 +341,25 @@ def _cells(names: Iterable[str], row: Row) -> dict[str, str]:
 def save_table(frame: pd.DataFrame, to: Path | str) -> None:
     """A table as CSV that only its owner can read, and in which no text runs as a formula. UsageError: not writable."""
     target = Path(to)
+    with _named(target), replacing(target) as temporary:
+        plain = frame.astype(object)
+        rows = plain.where(plain.notna(), None).to_dict("records")  # what is missing is empty, not the word nan
+        cells = [{str(name): value for name, value in row.items()} for row in rows]
+        write_private(temporary, _csv(list(map(str, frame.columns)), cells))
+
+
+def save_json(value: Any, to: Path | str) -> None:
+    """A JSON value as a file that only its owner can read. UsageError: not writable."""
+    target = Path(to)
+    with _named(target), replacing(target) as temporary:
+        write_private(temporary, json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+@contextmanager
+def _named(target: Path) -> Iterator[None]:
+    """What keeps the file from being written is told by its name."""
     try:
-        with replacing(target) as temporary:
-            plain = frame.astype(object)
-            rows = plain.where(plain.notna(), None).to_dict("records")  # what is missing is empty, not the word nan
-            cells = [{str(name): value for name, value in row.items()} for row in rows]
-            write_private(temporary, _csv(list(map(str, frame.columns)), cells))
+        yield
     except OSError as error:
         raise UsageError(
             f"{target} cannot be written ({error.strerror})", code="EXPORT", remedy="Name another file."

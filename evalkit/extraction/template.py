@@ -178,9 +178,10 @@ def read_template(text: str, file: str) -> FieldTemplate:
     """The template of a TOML text. UsageError that names the file and the line."""
     try:
         read = tomllib.loads(text)
-        return FieldTemplate.model_validate(read)
-    except tomllib.TOMLDecodeError as error:  # says the line itself
+    except (ValueError, RecursionError) as error:  # says the line itself
         raise _wrong(file, str(error)) from error
+    try:
+        return FieldTemplate.model_validate(read)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         loc = first["loc"]

@@ -47,7 +47,7 @@ from evalkit.review.queue import (
 from evalkit.review.seeded import feedback, read_seeded
 from evalkit.review.submission import Submission, Submitter
 from evalkit.review.template_case import TemplateReview
-from evalkit.store import Claim, Deferral, Files, Index, StoredDraft
+from evalkit.store import Claim, Deferral, Files, Index, StoredDraft, Viewed, packet_name
 
 __all__ = ["Case", "Desk", "Submitted"]
 
@@ -194,6 +194,7 @@ class Desk:
                 show_status(self._files, self._index, case_id, moment(now))
                 packet = packet.model_copy(update={"review_status": "in_review"})
             opened = _Opened(newest_revision(self._files, case_id), packet_digest(packet), moment(now), is_completed)
+            self._index.views.add(Viewed(case_id, self._me.reviewer, moment(now)))
         self._opened[case_id] = opened
         draft, saved_at = self._draft(packet, opened)
         return _kind(packet)(
@@ -234,12 +235,24 @@ class Desk:
 
         NotFound where there is no such case; StoreError where it could not be written.
         """
+        with writing(self._files):
+            return self._keep(case_id, draft)
+
+    def _keep(self, case_id: str, draft: Draft) -> str:
+        """As ``save_draft``; the caller holds the lock."""
         opened = self._opened.get(case_id)
         packet_sha256 = opened.packet_sha256 if opened else self._digest(case_id)
         now = moment(self._clock())
-        text = draft.model_dump_json()
-        self._index.drafts.put(StoredDraft(case_id, self._me.reviewer, self._me.session, packet_sha256, text, now))
+        self._put(
+            StoredDraft(case_id, self._me.reviewer, self._me.session, packet_sha256, draft.model_dump_json(), now)
+        )
         return now
+
+    def _put(self, draft: StoredDraft) -> None:
+        """Under the lock, and only of a case that is there: a tab that is still open must not bring back what was purged."""
+        if not self._files.exists(packet_name(draft.case_id)):
+            read_packet(self._files, draft.case_id)
+        self._index.drafts.put(draft)
 
     def submit(
         self, case_id: str, draft: Draft, *, validate: bool = False, undeterminable: str | None = None
@@ -291,7 +304,7 @@ class Desk:
         at = self._clock()
         with writing(self._files):
             self._check(case_id, opened, self._digest(case_id), moment(at))
-            self.save_draft(case_id, draft)  # no claim is given back before the work is on disk
+            self._keep(case_id, draft)  # no claim is given back before the work is on disk
             self._index.deferrals.put(Deferral(case_id, self._me.reviewer, reason.strip(), moment(at)))
             self._index.claims.drop(case_id)
             show_status(self._files, self._index, case_id, moment(at))
@@ -350,9 +363,8 @@ class Desk:
         last = self._last
         now, text = moment(self._clock()), last.draft.model_dump_json()
         # Before the case is open again: the words must not be lost between the two.
-        self._index.drafts.put(
-            StoredDraft(last.case_id, self._me.reviewer, self._me.session, last.packet_sha256, text, now)
-        )
+        with writing(self._files):
+            self._put(StoredDraft(last.case_id, self._me.reviewer, self._me.session, last.packet_sha256, text, now))
         try:
             self._submitter.reopen(last.case_id, "undone by the reviewer", base_revision=last.revision)
         except ReviewRefused:

@@ -240,14 +240,16 @@ def append(files: Files, case_id: str, review: Review, *, base_revision: int) ->
     )
     if newest_revision(files, case_id) != base_revision:
         raise conflict
-    chained = review.model_copy(update={"prev_sha256": _hash(files, case_id, base_revision)})
+    before = review_sha256(files, case_id, base_revision) if base_revision else None
+    chained = review.model_copy(update={"prev_sha256": before})
     if not files.create(review_name(case_id, base_revision + 1), chained.model_dump(mode="json")):
         raise conflict
     return chained
 
 
-def _hash(files: Files, case_id: str, revision: int) -> str | None:
-    return hashlib.sha256(files.raw(review_name(case_id, revision))).hexdigest() if revision else None
+def review_sha256(files: Files, case_id: str, revision: int) -> str:
+    """SHA-256 (hex) of the bytes of a review's file: what the next one is chained to. NotFound; StoreError."""
+    return hashlib.sha256(files.raw(review_name(case_id, revision))).hexdigest()
 
 
 def project(

@@ -15,12 +15,13 @@ from evalkit.errors import CaseTaken, ReviewConflict, UsageError
 from evalkit.review.claims import reconcile
 from evalkit.review.context import IssueContext, issue_context
 from evalkit.review.ground_truth import IssueVerdict, Review, Shown, newest_revision
+from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import SMEPacket, moment, packet_digest, read_bundle, read_packet, utc_now
 from evalkit.review.queue import pending
 from evalkit.review.submission import Submission, Submitter
 from evalkit.statements.template import StatementTemplate
-from evalkit.store import CASE_COLUMNS, Files, Index
+from evalkit.store import CASE_COLUMNS, Files, Index, Viewed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,8 +67,10 @@ class SMEReviewHelper:
         return pd.DataFrame(pending(self._index), columns=list(CASE_COLUMNS))
 
     def load_packet(self, case_id: str) -> SMEPacket:
-        """The packet of a case. NotFound, naming it, if there is none."""
-        packet = read_packet(self._files, case_id)
+        """The packet of a case. NotFound, naming it, if there is none. The view log says who loaded it and when."""
+        with writing(self._files):  # nothing may be purged between looking and noting
+            packet = read_packet(self._files, case_id)
+            self._index.views.add(Viewed(case_id, self.reviewer, moment(self._clock())))
         self._loaded[case_id] = packet_digest(packet)
         return packet
 
@@ -82,7 +85,7 @@ class SMEReviewHelper:
 
     def revision(self, case_id: str) -> int:
         """The number of a case's newest review, 0 before the first: what ``base_revision`` is compared with."""
-        self.load_packet(case_id)
+        self._loaded[case_id] = packet_digest(read_packet(self._files, case_id))
         return newest_revision(self._files, case_id)
 
     def save_review(

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 
 from evalkit.errors import StoreError
 from evalkit.store import Files
+from evalkit.store.files import open_lock
 
 _LOCK = ".review.lock"
 
@@ -26,7 +27,7 @@ def writing(files: Files) -> Iterator[None]:
     """
     try:
         files.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(files.root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = open_lock(files.root / _LOCK)
     except OSError as error:
         raise StoreError(
             f"the output folder {files.root} cannot be written ({error.strerror})",

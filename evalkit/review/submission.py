@@ -20,7 +20,16 @@ from evalkit.review.corrections import PARTS, Part, corrected, given_parts, vali
 from evalkit.review.draft import FLAGS, Flag, covering
 from evalkit.review.fields import FormFields, answers, forms, keyed, named
 from evalkit.review.fields import corrected as corrected_fields
-from evalkit.review.ground_truth import Answered, IssueVerdict, Outcome, Review, Shown, append, newest_revision
+from evalkit.review.ground_truth import (
+    Answered,
+    IssueVerdict,
+    Outcome,
+    Review,
+    Shown,
+    append,
+    newest_revision,
+    review_sha256,
+)
 from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions, enter, settle, settle_seeded
 from evalkit.review.packet import (
@@ -34,7 +43,7 @@ from evalkit.review.queue import review_status
 from evalkit.review.templates import approved, given_template, template_of, unmet
 from evalkit.statements.reading import Reading
 from evalkit.statements.template import StatementTemplate
-from evalkit.store import Files, Index, canonical
+from evalkit.store import Files, Head, Index, canonical
 
 log = logging.getLogger(__name__)
 
@@ -226,7 +235,9 @@ class Submitter:
         return review
 
     def _enter(self, case_id: str, review: Review, opinions: Opinions) -> None:
-        """Tell the index, which can be made again, what the files say."""
+        """Tell the index, which can be made again, what the files say; and what vouches for the newest of them."""
+        revision = opinions.chains[case_id][-1][0]
+        self.index.heads.put(Head(case_id, revision, review_sha256(self.files, case_id, revision)))
         self.index.deferrals.drop(case_id)
         enter(self.files, self.index, opinions)
         if opinions.status(case_id) == "completed":

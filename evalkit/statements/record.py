@@ -93,6 +93,8 @@ class Cycle(_Data):
     schema_version: int = SCHEMA_VERSION
     review_cycle_id: str
     template_id: str
+    statement_sha256: str = ""
+    """The statement that it was tried on; its report may quote it."""
     attempt: int = Field(ge=1)
     template: str
     """As TOML."""

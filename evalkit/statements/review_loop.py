@@ -133,7 +133,7 @@ class ReviewLoop:
         StoreError where an answer could not be kept.
         """
         identity = digest([template.template_id, write_template(template), bundle.sha256, number])[:12]
-        past = _Past(f"rc_{identity}", template.template_id)
+        past = _Past(f"rc_{identity}", template.template_id, bundle.sha256)
         template = template.model_copy(update={"status": TemplateStatus.DRAFT})
         while True:
             attempt = _Attempt(len(past.cycles) + 1, template, times={})
@@ -319,6 +319,7 @@ class ReviewLoop:
         return Cycle(
             review_cycle_id=past.identity,
             template_id=past.template_id,
+            statement_sha256=past.statement_sha256,
             attempt=attempt.number,
             template=write_template(attempt.template),
             reports=tuple(attempt.reports[role] for role in _BOTH if role in attempt.reports),
@@ -426,9 +427,10 @@ class _Attempt:
 class _Past:
     """The cycles of one review."""
 
-    def __init__(self, identity: str, template_id: str) -> None:
+    def __init__(self, identity: str, template_id: str, statement_sha256: str) -> None:
         self.identity = identity
         self.template_id = template_id
+        self.statement_sha256 = statement_sha256
         self.cycles: list[Cycle] = []
         self._seen: list[tuple[StatementTemplate, dict[Reviewer, list[TemplateIssue]]]] = []
         self._usage = Usage()

@@ -220,9 +220,11 @@ class StatementTemplate(_Data):
 def read_template(text: str, file: str) -> StatementTemplate:
     """The template of a TOML text. UsageError that names the file and the line."""
     try:
-        return StatementTemplate.model_validate(tomllib.loads(text))
-    except tomllib.TOMLDecodeError as error:  # says the line itself
+        read = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # says the line itself
         raise _wrong(file, str(error)) from error
+    try:
+        return StatementTemplate.model_validate(read)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         entry = " → ".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])

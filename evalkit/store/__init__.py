@@ -1,9 +1,10 @@
 """output/: what machines and people said is in files; the database only indexes them and coordinates people.
 
 :class:`Files` writes JSON atomically and creates reviews exclusively. :class:`Index` holds the tables of documents, cases
-and closed cases, which can always be rebuilt from the files, and four that cannot and that a rebuild leaves alone:
+and closed cases, which can always be rebuilt from the files, and six that cannot and that a rebuild leaves alone:
 :class:`Claims`, who has which case open, :class:`Drafts`, what somebody has not submitted yet, :class:`Deferrals`, what
-somebody has put off and why, and :class:`Calls`, what language models answered.
+somebody has put off and why, :class:`Calls`, what language models answered, :class:`Views`, who opened which case, and :class:`Heads`, the digest of each newest
+review.
 """
 
 from evalkit.store.calls import Call
@@ -14,6 +15,7 @@ from evalkit.store.database import described, is_there
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
 from evalkit.store.files import Files
+from evalkit.store.heads import Head
 from evalkit.store.index import CASE_COLUMNS, Index
 from evalkit.store.moving import move
 from evalkit.store.names import (
@@ -22,6 +24,8 @@ from evalkit.store.names import (
     GROUND_TRUTH,
     PACKETS,
     PRODUCTION,
+    PURGED,
+    PURGING,
     RESULTS,
     REVIEWS,
     SEEDED,
@@ -33,11 +37,13 @@ from evalkit.store.names import (
     extraction_name,
     ground_truth_name,
     packet_name,
+    purged_name,
     result_name,
     review_name,
     seeded_name,
     template_name,
 )
+from evalkit.store.views import Viewed
 
 __all__ = [
     "CASE_COLUMNS",
@@ -46,6 +52,8 @@ __all__ = [
     "GROUND_TRUTH",
     "PACKETS",
     "PRODUCTION",
+    "PURGED",
+    "PURGING",
     "RESULTS",
     "REVIEWS",
     "SEEDED",
@@ -55,9 +63,11 @@ __all__ = [
     "Claim",
     "Deferral",
     "Files",
+    "Head",
     "Index",
     "Moments",
     "StoredDraft",
+    "Viewed",
     "bundle_name",
     "canonical",
     "cycle_name",
@@ -69,6 +79,7 @@ __all__ = [
     "is_there",
     "move",
     "packet_name",
+    "purged_name",
     "result_name",
     "review_name",
     "seeded_name",

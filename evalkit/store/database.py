@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from evalkit.errors import StoreError, UsageError
-from evalkit.store import postgresql, sqlite
+from evalkit.store import postgresql, sqlite, tables
 from evalkit.store.names import DATABASE, SQLITE
 
 if TYPE_CHECKING:
@@ -76,6 +76,27 @@ class Database:
                 if is_file
                 else "Nothing of it was saved: see that the PostgreSQL server runs, then try again.",
             ) from None
+
+    def scrub(self) -> bool:
+        """Write the tables anew without what was removed; False where a reader kept the write-ahead log from emptying.
+
+        A server's own log and its backups are its keeper's.
+        """
+        try:
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                if connection.dialect.name == "postgresql":
+                    names = ", ".join(table.name for table in tables.metadata.sorted_tables)
+                    connection.exec_driver_sql(f"VACUUM (FULL) {names}")
+                    return True
+                connection.exec_driver_sql("VACUUM")
+                is_busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+        except sa.exc.SQLAlchemyError as error:
+            raise StoreError(
+                f"the database of the output folder could not be written anew ({_name(error)})",
+                code="STORE-INDEX",
+                remedy="Free as much space as it takes, end what else uses the folder, and try again.",
+            ) from None
+        return not is_busy
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -7,10 +7,11 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalkit.collector import resting
 from evalkit.errors import NotFound, StoreError, UsageError
@@ -29,7 +30,7 @@ class Files:
         parts = name.split("/")
         if not all(PART.fullmatch(part) for part in parts):
             raise StoreError(
-                "a file name in the output folder has forbidden characters",
+                "a file name in the output folder has forbidden characters, or is too long",
                 code="STORE-NAME",
                 remedy="Names consist of letters, digits, '-', '_' and '.'.",
             )
@@ -45,6 +46,21 @@ class Files:
             return sorted(f"{folder}/{entry.name}" for entry in self.path(folder).iterdir() if entry.suffix == ".json")
         except FileNotFoundError:
             return []
+
+    def numbered(self, folder: str, named: Callable[[int], str]) -> list[str]:
+        """The JSON files of a folder in which each bears the next number, from 1, and nothing else belongs.
+
+        StoreError where one is lost, and for one that is none of them.
+        """
+        names = self.names(folder)
+        for number, name in enumerate(names, 1):
+            if name != named(number):
+                raise StoreError(
+                    f"{named(number)} is not there, and {name} is",
+                    code="STORE-TORN",
+                    remedy=f"Restore {folder}/ from a backup; its files are numbered from 1, and nothing else belongs there.",
+                )
+        return names
 
     def folders(self, folder: str) -> list[str]:
         """The folders in a folder, sorted, by their bare names."""
@@ -77,9 +93,10 @@ class Files:
             raise StoreError(
                 f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
             ) from error
-        if not isinstance(found, int) or found > schema_version:
+        if type(found) is not int or not 0 <= found <= schema_version:
+            told = found if type(found) is int and abs(found) < 2**31 else "that is no number"  # never a file's words
             raise StoreError(
-                f"{name} has schema version {found!r}; this evalkit reads up to {schema_version}",
+                f"{name} has schema version {told}; this evalkit reads up to {schema_version}",
                 code="STORE-NEWER",
                 remedy="Install the evalkit that wrote it.",
             )
@@ -87,41 +104,64 @@ class Files:
 
     def write(self, name: str, value: Any, *, compact: bool = False) -> None:
         """Write a JSON file whole or not at all, replacing what was there."""
-        with self._temporary(name, canonical(value) if compact else _readable(value)) as (temporary, target):
-            os.replace(temporary, target)
+        with self._written(name, canonical(value) if compact else _readable(value)) as written:
+            written.replace()
 
     def write_text(self, name: str, text: str) -> None:
         """Write a file that is no JSON, whole or not at all, replacing what was there."""
-        with self._temporary(name, text.encode()) as (temporary, target):
-            os.replace(temporary, target)
+        with self._written(name, text.encode()) as written:
+            written.replace()
 
     def create(self, name: str, value: Any) -> bool:
         """Write a new JSON file. False, and nothing changed, if there already is one of that name."""
-        with self._temporary(name, _readable(value)) as (temporary, target):
-            try:
-                os.link(temporary, target)
-            except FileExistsError:
-                return False
-            return True
+        with self._written(name, _readable(value)) as written:
+            return written.create()
 
     def remove(self, name: str) -> bool:
-        """Remove a file; whether there was one."""
-        path = self.path(name)
+        """Remove a file; whether there was one. Of a link, the link alone."""
+        *folders, own = self.path(name).relative_to(self.root).parts
         try:
-            path.unlink()
-            sync_folder(path.parent)
+            with _opened(self.root, folders) as place:
+                os.unlink(own, dir_fd=place)
+                os.fsync(place)
         except FileNotFoundError:
             return False
         except OSError as error:
             raise _failed(name, error) from error
         return True
 
+    def remove_folder(self, name: str) -> list[str]:
+        """Remove a folder with all that is in it; the names of the files that were."""
+        path = self.path(name)
+        *folders, own = path.relative_to(self.root).parts
+        try:
+            with _opened(self.root, folders) as place:
+                if path.is_symlink():
+                    inside = [name]
+                    os.unlink(own, dir_fd=place)
+                else:
+                    inside = sorted(f"{name}/{entry.name}" for entry in path.iterdir())
+                    shutil.rmtree(own, dir_fd=place)
+                os.fsync(place)
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _failed(name, error) from error
+        return inside
+
+    def sweep(self, older_than: float) -> None:
+        """Remove what was written without getting its name before that moment (seconds since 1970)."""
+        for leftover in (self.root / SCRATCH).glob("*"):
+            with suppress(OSError):
+                if leftover.lstat().st_mtime < older_than:
+                    leftover.unlink()
+
     @contextmanager
     def run_lock(self) -> Iterator[None]:
         """Hold the folder for one run. UsageError if another run holds it. Leftovers of killed runs are swept."""
         try:
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(self.root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = open_lock(self.root / LOCK)
         except OSError as error:
             raise UsageError(
                 f"the output folder {self.root} cannot be written ({error.strerror})",
@@ -149,24 +189,76 @@ class Files:
                 leftover.unlink(missing_ok=True)
 
     @contextmanager
-    def _temporary(self, name: str, text: bytes) -> Iterator[tuple[Path, Path]]:
-        """The text, written and synced under a temporary name in the same file system, and its target."""
-        target = self.path(name)
-        temporary = self.root / SCRATCH / f"{os.getpid()}-{secrets.token_hex(8)}"
+    def _written(self, name: str, text: bytes) -> Iterator[_Written]:
+        """The text, written and synced without its name yet, in the same file system.
+
+        Folders are opened one below the other and never through a link, so that nothing is written outside of the root,
+        whoever exchanges a folder meanwhile.
+        """
+        *folders, own = self.path(name).relative_to(self.root).parts
+        temporary = f"{os.getpid()}-{secrets.token_hex(8)}"
         try:
-            for folder in (temporary.parent, target.parent):
-                private_folder(folder, self.root)
-            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(text if text.endswith(b"\n") else text + b"\n")
-                file.flush()
-                os.fsync(file.fileno())
-            yield temporary, target
-            sync_folder(target.parent)
+            with _opened(self.root, [SCRATCH], make=True) as scratch, _opened(self.root, folders, make=True) as place:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+                handle = os.open(temporary, flags, 0o600, dir_fd=scratch)
+                try:
+                    with os.fdopen(handle, "wb") as file:
+                        file.write(text if text.endswith(b"\n") else text + b"\n")
+                        file.flush()
+                        os.fsync(file.fileno())
+                    yield _Written(temporary, scratch, own, place)
+                    os.fsync(place)
+                finally:
+                    with suppress(FileNotFoundError):
+                        os.unlink(temporary, dir_fd=scratch)
         except OSError as error:
             raise _failed(name, error) from error
-        finally:
-            temporary.unlink(missing_ok=True)
+
+
+class _Written(NamedTuple):
+    """A file that has all its bytes, and not its name."""
+
+    temporary: str
+    scratch: int
+    name: str
+    place: int
+
+    def replace(self) -> None:
+        """Take the name, from whatever has it."""
+        os.replace(self.temporary, self.name, src_dir_fd=self.scratch, dst_dir_fd=self.place)
+
+    def create(self) -> bool:
+        """Take the name, if nothing has it; whether it was free."""
+        try:
+            os.link(self.temporary, self.name, src_dir_fd=self.scratch, dst_dir_fd=self.place, follow_symlinks=False)
+        except FileExistsError:
+            return False
+        return True
+
+
+@contextmanager
+def _opened(root: Path, folders: Sequence[str], *, make: bool = False) -> Iterator[int]:
+    """A folder below the root, for calls that name a file in it; none of the folders is a link. Made (0700) if wanted."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    if make:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(root, flags)
+    try:
+        for name in folders:
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=handle)
+            inner = os.open(name, flags | os.O_NOFOLLOW, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def open_lock(path: Path) -> int:
+    """A file that is there to be locked, made where there is none. OSError where a link has its name."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
 
 
 def private_folder(folder: Path, root: Path) -> None:
@@ -200,6 +292,12 @@ def _alive(pid: int) -> bool:
 
 
 def _failed(name: str, error: OSError) -> StoreError:
+    if error.errno in (errno.ELOOP, errno.ENOTDIR):
+        return StoreError(
+            f"{name} would be written through a link, or a file stands in the place of its folder",
+            code="STORE-LINK",
+            remedy="Nothing below the output folder may be a link: put the whole folder where there is room.",
+        )
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return StoreError(
         f"{name} could not be read or written ({error.strerror or type(error).__name__})",

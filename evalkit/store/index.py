@@ -16,6 +16,9 @@ from evalkit.store.claims import Claims
 from evalkit.store.database import Database, folded, inserting, replace
 from evalkit.store.deferrals import Deferrals
 from evalkit.store.drafts import Drafts
+from evalkit.store.erasure import Erasure
+from evalkit.store.heads import Heads
+from evalkit.store.views import Views
 
 #: What is said of a case in a table, in the order in which people read it; the index knows more, for ``CaseList``.
 CASE_COLUMNS = (
@@ -35,6 +38,9 @@ class Index:
         self.drafts = Drafts(self._database)
         self.deferrals = Deferrals(self._database)
         self.calls = Calls(self._database)
+        self.views = Views(self._database)
+        self.heads = Heads(self._database)
+        self.erasure = Erasure(self._database)
 
     def close(self) -> None:
         """Give the database back."""

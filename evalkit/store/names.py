@@ -15,6 +15,9 @@ DRAWS = "draws"
 TEMPLATES = "templates"
 TEMPLATE_REVIEWS = "template_reviews"
 PRODUCTION = "production.json"
+PURGED = "purged"
+#: What is being purged at this moment; it is gone when that is done.
+PURGING = "purging.json"
 
 #: What is written before it has its name.
 SCRATCH = ".tmp"
@@ -22,7 +25,8 @@ LOCK = ".lock"
 #: The database, unless another one is set; and which part of that other one is the folder's.
 SQLITE = "evalkit.sqlite"
 DATABASE = "database.json"
-PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+#: No file system takes longer ones.
+PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 
 
 def bundle_name(doc_id: str) -> str:
@@ -73,3 +77,8 @@ def template_name(template_id: str) -> str:
 def cycle_name(template_id: str, number: int) -> str:
     """Where the review of a template's attempt of that number lies."""
     return f"{TEMPLATE_REVIEWS}/{template_id}/cycle_{number}.json"
+
+
+def purged_name(number: int) -> str:
+    """Where the record of the purge of that number lies."""
+    return f"{PURGED}/{number:04d}.json"

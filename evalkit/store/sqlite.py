@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from contextlib import suppress
@@ -18,6 +19,8 @@ from evalkit.store.schema import upgrade
 def opened(root: Path) -> sa.Engine:
     """The database of that folder in the newest schema; made where there is none. OSError, SQLAlchemyError."""
     path = root / SQLITE
+    if path.is_symlink():
+        raise FileExistsError(errno.ELOOP, "it is a link")
     if not path.exists():
         _make(path)
     engine = _engine(path)

@@ -170,3 +170,22 @@ calls = sa.Table(
 
 # A run that asks everything anew and was interrupted goes on with what it was answered since this call.
 fresh = sa.Table("fresh", metadata, sa.Column("after", sa.Integer, primary_key=True))
+
+# Who opened which case: of a purged document, its digest stands in the place of the case.
+views = sa.Table(
+    "views",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("case_id", Text, nullable=False, index=True),
+    sa.Column("reviewer", Text, nullable=False),
+    sa.Column("opened_at", Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+heads = sa.Table(
+    "heads",
+    metadata,
+    sa.Column("case_id", Text, primary_key=True),
+    sa.Column("revision", sa.Integer, nullable=False),
+    sa.Column("sha256", Text, nullable=False),
+)

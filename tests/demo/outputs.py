@@ -32,7 +32,7 @@ def is_clock(key: str) -> bool:
 def contents(output: Path) -> dict[str, Any]:
     """Every file of an output folder but the database and the locks, clocks apart."""
     files = (path for path in sorted(output.rglob("*")) if path.is_file())
-    kept = (path for path in files if not path.name.startswith((".", "evalkit.sqlite")))
+    kept = (path for path in files if not path.name.startswith((".", "evalkit.sqlite")) and path.parent.name != ".tmp")
     return {str(path.relative_to(output)): without_clocks(json.loads(path.read_text())) for path in kept}
 
 

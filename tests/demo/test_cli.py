@@ -17,6 +17,10 @@ from evalkit.errors import UsageError
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
 
+COMMANDS = (
+    *("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor", "purge"),
+)
+
 
 def evalkit_command(*words: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -40,12 +44,12 @@ def test_help_is_quick_and_loads_nothing_heavy() -> None:
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "heavy: []" in shown
-    for command in ("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor"):
+    for command in COMMANDS:
         assert f"\n  {command} " in shown
 
 
 def test_every_command_has_help_with_an_example() -> None:
-    for command in ("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor"):
+    for command in COMMANDS:
         shown = evalkit_command(command, "--help")
         assert shown.returncode == 0
         assert f"Example: evalkit {command}" in shown.stdout

@@ -51,6 +51,24 @@ def test_link_loops_end_and_links_do_not_double(records: Path) -> None:
     assert len(find_pdfs([records])) == 3
 
 
+def test_links_out_of_the_folder_are_named_and_not_followed(records: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.pdf").write_bytes(b"%PDF-1.4")
+    (records / "file.pdf").symlink_to(outside / "secret.pdf")
+    (records / "sub" / "folder").symlink_to(outside)
+    (records / "root").symlink_to("/")
+    problems: list[UsageError] = []
+    found = find_pdfs([records], on_problem=problems.append)
+    assert [path.name for path in found] == ["a.PDF", "b.pdf", "c.pdf"]
+    assert sorted(str(one).partition(" leads out")[0] for one in problems) == [
+        f"the link {records / name}" for name in ("file.pdf", "root", "sub/folder")
+    ]
+    assert [path.name for path in find_pdfs([records / "file.pdf"])] == ["file.pdf"]  # whoever names it means it
+    (tmp_path / "link").symlink_to(records)
+    assert len(find_pdfs([tmp_path / "link"])) == 3
+
+
 def test_missing_paths_and_empty_folders_are_usage_errors(records: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.pdf does not exist"):
         find_pdfs([records / "nowhere.pdf"])

@@ -31,7 +31,8 @@ def older(build: Any, desk: Any) -> Iterator[Path]:
         database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     for column in ("folded_name", "folded_id"):
         database.execute(f"ALTER TABLE cases DROP COLUMN {column}")
-    database.execute("DROP TABLE alembic_version")
+    for table in ("views", "heads", "alembic_version"):
+        database.execute(f"DROP TABLE {table}")
     database.execute("INSERT INTO claims VALUES ('a', 'dr_kim', 'tab', '2025', ?)", (LATER,))
     database.execute("INSERT INTO drafts VALUES ('a', 'dr_kim', 'tab', 'x', '{}', '2025')")
     database.execute("INSERT INTO closings VALUES ('z', 'dr_kim', '2025')")

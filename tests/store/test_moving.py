@@ -48,6 +48,8 @@ def everything(index: Index) -> Any:
         index.deferrals.all(),
         index.calls.of("q"),
         index.calls.begin_fresh(),
+        index.heads.all(),
+        index.views.all(),
     )
 
 
@@ -63,9 +65,10 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
     before = seen(worked_on)
     moved = move_database(worked_on, postgresql.url)
     assert moved == {
-        **dict.fromkeys(("documents", "closings", "claims", "drafts", "deferrals", "fresh"), 1),
+        **dict.fromkeys(("documents", "closings", "claims", "drafts", "deferrals", "fresh", "heads"), 1),
         "cases": 2,
         "calls": 3,
+        "views": 0,
     }
     assert seen(worked_on, postgresql.url) == before
     assert not list(worked_on.glob("evalkit.sqlite"))
@@ -86,7 +89,7 @@ def test_by_the_command_line_and_back_to_work(
     monkeypatch.setenv("EVALKIT_DATABASE", postgresql.url)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("11 rows of 8 tables moved")
+    assert done.stdout.startswith("12 rows of 10 tables moved")
     assert PASSWORD not in done.stdout + done.stderr
     again = subprocess.run(words, capture_output=True, text=True, check=False)
     assert again.returncode == 2

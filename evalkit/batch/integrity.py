@@ -1,0 +1,367 @@
+"""Integrity: whether everything in the output folder still is what machines and people left there.
+
+Reviews are chained by SHA-256, packets are named in them by theirs, ground truth follows from reviews: what was changed,
+exchanged or taken out does not fit any more, and is named with its file and what mends it. The newest review of a case,
+which no other is chained to, is vouched for by the database. What `purge` removed fits: its record has the digests. Nothing
+here is signed: who may write files and database can forge all of it. An export of the decisions that is kept elsewhere
+shows that too (``against``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from pathlib import Path, PurePath
+from typing import Any
+
+from evalkit.batch.draws import draws
+from evalkit.batch.labels import stored_production
+from evalkit.batch.purge import records
+from evalkit.classification.result import DocumentResult
+from evalkit.classification.v5_arbiter import Decision
+from evalkit.errors import EvalkitError, StoreError, UsageError
+from evalkit.extraction.schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
+from evalkit.extraction.schema import Extractions
+from evalkit.review.fields import FormFields
+from evalkit.review.ground_truth import Review, if_readable, newest_revision, numbered, review_sha256
+from evalkit.review.lock import writing
+from evalkit.review.opinions import Opinions
+from evalkit.review.packet import EXTRACTION, SMEPacket, base_of, packet_digest, read_packet, to_json
+from evalkit.review.queue import case_ids
+from evalkit.review.roster import ROSTER, Roster
+from evalkit.review.seeded import read_seeded, seeded_cases
+from evalkit.review.stored import read_bundle, read_result
+from evalkit.store import (
+    DRAWS,
+    EXTRACTIONS,
+    GROUND_TRUTH,
+    PRODUCTION,
+    PURGED,
+    PURGING,
+    RESULTS,
+    REVIEWS,
+    SEEDED,
+    Files,
+    Index,
+    bundle_name,
+    extraction_name,
+    ground_truth_name,
+    packet_name,
+    purged_name,
+    result_name,
+    review_name,
+    seeded_name,
+    shaped,
+)
+
+_BACKUP = "Restore it from a backup: it is never changed."
+_REINDEX = "`evalkit reindex` makes it again from the reviews."
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is not as it was left."""
+
+    file: str
+    """Relative to the output folder."""
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was looked at, and what is wrong with it."""
+
+    counts: Mapping[str, int]
+    """How many reviews, cases, results … there are."""
+    faults: tuple[Fault, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """For a program."""
+        return {"counts": dict(self.counts), "faults": [vars(one) for one in self.faults]}
+
+
+def verify(output: Path | str, *, against: Path | None = None) -> Checked:
+    """Look at every file; experts may work meanwhile. ``against`` is an earlier ``audit export`` as JSON.
+
+    UsageError where that cannot be read.
+    """
+    files = Files(output)
+    index = Index(output)
+    try:
+        faults = [fault for check in _CHECKS for fault in check(files, index)]
+        if against is not None:
+            faults += _missing(files, against)
+    finally:
+        index.close()
+    chains = files.folders(REVIEWS)
+    counts = {
+        "results": len(files.names(RESULTS)),
+        "cases": len(case_ids(files)),
+        "chains": len(chains),
+        "reviews": sum(len(files.names(f"{REVIEWS}/{one}")) for one in chains),
+        "ground_truth": len(files.names(GROUND_TRUTH)),
+        "seeded": len(files.names(SEEDED)),
+        "draws": len(files.names(DRAWS)),
+        "purged": len(files.names(PURGED)),
+    }
+    return Checked(counts, tuple(faults))
+
+
+def _told(name: str, look: Callable[[], Iterable[Fault]]) -> Iterator[Fault]:
+    """What the look finds; a file that cannot be read is a fault itself."""
+    try:
+        yield from look()
+    except EvalkitError as error:
+        yield Fault(name, error.message, error.remedy)
+
+
+# -------------------------------------------------------------------------------------------------- documents
+
+
+def _documents(files: Files, _index: Index) -> Iterator[Fault]:
+    for name in files.names(RESULTS):
+        yield from _told(name, partial(_document, files, PurePath(name).stem))
+    for name in files.names(EXTRACTIONS):
+        yield from _told(name, partial(_extracted, files, name))
+
+
+def _document(files: Files, doc_id: str) -> Iterator[Fault]:
+    name = result_name(doc_id)
+    result = read_result(files, doc_id)
+    if result.doc_id != doc_id:
+        yield Fault(name, "it is about another document", "Run the document with --fresh.")
+    if not isinstance(result, DocumentResult):
+        return
+    bundle = read_bundle(files, doc_id)
+    if (bundle.doc_id, bundle.sha256) != (doc_id, result.sha256):
+        yield Fault(bundle_name(doc_id), "it is another document than the result is about", "Run it with --fresh.")
+
+
+def _extracted(files: Files, name: str) -> Iterator[Fault]:
+    if _extractions(files, PurePath(name).stem).doc_id != PurePath(name).stem:
+        yield Fault(name, "it is about another document", "Extract the document with --fresh.")
+
+
+def _extractions(files: Files, doc_id: str) -> Extractions:
+    name = extraction_name(doc_id)
+    stored = files.read(name, schema_version=EXTRACTIONS_VERSION)
+    return shaped(Extractions, stored, name, "Extract the document with --fresh.")
+
+
+# ---------------------------------------------------------------------------------------------------- reviews
+
+
+def _reviews(files: Files, _index: Index) -> Iterator[Fault]:
+    for case_id in files.folders(REVIEWS):
+        with writing(files):
+            yield from list(_told(f"{REVIEWS}/{case_id}", partial(_chain, files, case_id)))
+
+
+def _chain(files: Files, case_id: str) -> Iterator[Fault]:
+    files.numbered(f"{REVIEWS}/{case_id}", partial(review_name, case_id))
+    chain = numbered(files, case_id)
+    before = None
+    for revision, review in chain:
+        name = review_name(case_id, revision)
+        if review.prev_sha256 != before:
+            said = (
+                "the first one has none before it"
+                if revision == 1
+                else f"{review_name(case_id, revision - 1)} is another"
+            )
+            yield Fault(name, f"it does not follow the review before it: {said}", f"Restore both. {_BACKUP}")
+        before = review_sha256(files, case_id, revision)
+    yield from _told(packet_name(case_id), partial(_reviewed, files, case_id, chain))
+
+
+def _reviewed(files: Files, case_id: str, chain: list[tuple[int, Review]]) -> Iterator[Fault]:
+    packet = read_packet(files, case_id)
+    if packet.case_id != case_id:
+        yield Fault(packet_name(case_id), "it is another case's", _BACKUP)
+    seen = packet_digest(packet)
+    for revision, review in chain:
+        if review.packet_sha256 != seen:
+            yield Fault(packet_name(case_id), f"it is not what review {revision} was given on", _BACKUP)
+        if review.seeded != packet.is_seeded:
+            yield Fault(
+                review_name(case_id, revision), "it and its packet differ in whether a fault was planted", _BACKUP
+            )
+
+
+# ----------------------------------------------------------------------------------------------- ground truth
+
+
+def _truths(files: Files, _index: Index) -> Iterator[Fault]:
+    known = {*case_ids(files), *files.folders(REVIEWS)}
+    given = {PurePath(name).name.removeprefix("gt_").removesuffix(".json") for name in files.names(GROUND_TRUTH)}
+    accepted = {PurePath(name).stem for name in files.names(RESULTS)}
+    for case_id in sorted({base_of(one) for one in known} | given | accepted):
+        with writing(files):
+            yield from list(_told(ground_truth_name(case_id), partial(_truth, files, case_id)))
+
+
+def _truth(files: Files, case_id: str) -> Iterator[Fault]:
+    name = ground_truth_name(case_id)
+    stored = if_readable(files, name)
+    if stored is None and files.exists(name):
+        yield Fault(name, "it cannot be read", _REINDEX)
+        return
+    if newest_revision(files, case_id):
+        record = Opinions.read(files, case_id).record()
+        if stored != (record and record.model_dump(mode="json")):
+            yield Fault(name, "it is not what the reviews say", _REINDEX)
+    elif stored is not None and stored.get("ground_truth_source") != "AUTO_ACCEPTED":
+        yield Fault(name, "it claims an expert's word, and no review gives it", "Restore the reviews from a backup.")
+    else:
+        yield from _silver(files, case_id, stored)
+
+
+def _silver(files: Files, case_id: str, stored: Mapping[str, Any] | None) -> Iterator[Fault]:
+    """Whether what nobody looked at is what the machine accepted."""
+    name, doc_id = ground_truth_name(case_id), case_id.removesuffix(EXTRACTION)
+    again = "Run the document with --fresh."
+    if case_id != doc_id:
+        if stored is None:
+            return
+        fields = [FormFields.of(one).model_dump(mode="json") for one in _extractions(files, doc_id).extractions]
+        if stored.get("ground_truth_fields") != fields:
+            yield Fault(name, "it is not what was extracted", again)
+        return
+    result = read_result(files, doc_id) if files.exists(result_name(doc_id)) else None
+    accepted = isinstance(result, DocumentResult) and result.decision is Decision.AUTO_ACCEPT
+    answer = result.classification if isinstance(result, DocumentResult) and accepted else None
+    if (stored and stored.get("ground_truth_classification")) != (answer and answer.model_dump(mode="json")):
+        yield Fault(name, "it is not what was accepted", again)
+
+
+# ------------------------------------------------------------------------------------------ what else there is
+
+
+def _packets(files: Files, _index: Index) -> Iterator[Fault]:
+    planted = {case_id for case_id, _ in seeded_cases(files)}
+    for name in files.names(SEEDED):
+        if PurePath(name).stem not in planted:
+            yield Fault(name, "it is no seeded case's", "Move it elsewhere.")
+    for case_id in case_ids(files):
+        with writing(files):
+            yield from list(_told(packet_name(case_id), partial(_packet, files, case_id, case_id in planted)))
+
+
+def _packet(files: Files, case_id: str, is_planted: bool) -> Iterator[Fault]:
+    packet = read_packet(files, case_id)
+    if packet.is_seeded and not is_planted:
+        yield Fault(seeded_name(case_id), "it is gone, and its case is there", "Restore it from a backup.")
+    elif is_planted:
+        yield from _told(seeded_name(case_id), partial(_planted, files, case_id, packet))
+
+
+def _planted(files: Files, case_id: str, packet: SMEPacket) -> Iterator[Fault]:
+    drawn = read_seeded(files, case_id).packet
+    if to_json(drawn) != to_json(packet) | {"review_status": drawn.review_status}:
+        yield Fault(packet_name(case_id), f"it is not what {seeded_name(case_id)} says", _BACKUP)
+
+
+def _lists(files: Files, _index: Index) -> Iterator[Fault]:
+    yield from _told(DRAWS, partial(_drawn, files))
+    yield from _told(PRODUCTION, partial(_readable, partial(stored_production, files)))
+    yield from _told(ROSTER, partial(_readable, Roster(files).names))
+
+
+def _readable(read: Callable[[], object]) -> tuple[Fault, ...]:
+    read()
+    return ()
+
+
+def _drawn(files: Files) -> Iterator[Fault]:
+    for number, draw in enumerate(draws(files), 1):
+        names = {doc_id for one in draw.strata for doc_id in one.probability}
+        if lost := sorted(one for one in names if not files.exists(result_name(one))):
+            what = f"{len(lost)} documents that draw {number} could have drawn have no result, such as {lost[0]}"
+            yield Fault(
+                result_name(lost[0]), what, "Restore it from a backup; `evalkit purge` takes documents out of draws."
+            )
+
+
+def _links(files: Files, _index: Index) -> Iterator[Fault]:
+    for path in sorted(files.root.rglob("*")):
+        if path.is_symlink():
+            yield Fault(str(path.relative_to(files.root)), "it is a link", "Put what it leads to in its place.")
+
+
+def _purges(files: Files, _index: Index) -> Iterator[Fault]:
+    if files.exists(PURGING):
+        yield Fault(PURGING, "a purge was begun and is not finished", "`evalkit purge` without a name finishes it.")
+    yield from _told(PURGED, partial(_purged, files))
+
+
+def _purged(files: Files) -> Iterator[Fault]:
+    before = None
+    for number, record in enumerate(records(files), 1):
+        name = purged_name(number)
+        if record.prev_sha256 != before:
+            yield Fault(name, "it does not follow the record before it", f"Restore both. {_BACKUP}")
+        before = hashlib.sha256(files.raw(name)).hexdigest()
+        for chain in record.chains:
+            numbers = [one.revision for one in chain.reviews]
+            links = [left.sha256 == right.prev_sha256 for left, right in pairwise(chain.reviews)]
+            if numbers != list(range(1, len(numbers) + 1)) or chain.reviews[0].prev_sha256 or not all(links):
+                what = f"the chain of the purged case '{chain.case}' did not verify when it was purged, or was changed since"
+                yield Fault(name, what, _BACKUP)
+
+
+def _newest(files: Files, index: Index) -> Iterator[Fault]:
+    """No later review vouches for the newest one; the database noted its digest when it was saved."""
+    for head in index.heads.all():
+        name = review_name(head.case_id, head.revision)
+        with writing(files):
+            try:
+                is_same = review_sha256(files, head.case_id, head.revision) == head.sha256
+            except StoreError:
+                is_same = False
+        if not is_same:
+            yield Fault(name, "it is not the review that was saved, or is gone", _BACKUP)
+
+
+_CHECKS: tuple[Callable[[Files, Index], Iterator[Fault]], ...] = (
+    _documents,
+    _reviews,
+    _truths,
+    _packets,
+    _lists,
+    _links,
+    _purges,
+    _newest,
+)
+
+
+def _missing(files: Files, against: Path) -> Iterator[Fault]:
+    """The reviews that an earlier export has, and that neither are there nor were purged."""
+    try:
+        rows = json.loads(against.read_text("utf-8"))["events"]
+        wanted = [(row["case_id"], row["revision"], row["sha256"]) for row in rows if row["event"] == "reviewed"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise UsageError(
+            f"{against} is no export of decisions ({type(error).__name__})",
+            code="AUDIT-AGAINST",
+            remedy="Give a file that `evalkit audit export --to FILE.json` wrote.",
+        ) from None
+    try:
+        purged = {one.sha256 for record in records(files) for chain in record.chains for one in chain.reviews}
+    except StoreError:
+        purged = set()
+    for case_id, revision, sha256 in wanted:
+        if sha256 in purged:
+            continue
+        try:
+            is_there = review_sha256(files, case_id, revision) == sha256
+        except (EvalkitError, TypeError, ValueError):
+            is_there = False
+        if not is_there:
+            yield Fault(
+                f"{REVIEWS}/{case_id}", f"review {revision} is not the one that was exported, or is gone", _BACKUP
+            )

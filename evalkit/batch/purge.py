@@ -1,0 +1,529 @@
+"""Purging: a patient's document goes, and everything that was made of it; what stays is digests.
+
+``purged/0001.json``, ``0002.json`` …: one record each, never changed, chained by hash. A record has no name and no word of
+the document: its SHA-256, and of each review that there was the SHA-256 of its bytes, the one that it was chained to, who
+submitted it, when and with what outcome. So a chain that was purged still verifies, one that somebody has removed does
+not, and a later run of the same bytes is told.
+
+What is being purged stands in ``purging.json`` until all is done: killed midway, the next purge finishes it first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path, PurePath
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from evalkit.batch.draws import Draw, draws
+from evalkit.batch.identity import Found
+from evalkit.batch.labels import stored_production
+from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.review.ground_truth import newest_revision, read_review, review_sha256, revisions, status_after
+from evalkit.review.lock import writing
+from evalkit.review.packet import EXTRACTION, base_of
+from evalkit.review.seeded import cases_about
+from evalkit.statements.record import STATEMENT_TEMPLATE
+from evalkit.store import (
+    DRAWS,
+    EXTRACTIONS,
+    GROUND_TRUTH,
+    PACKETS,
+    PRODUCTION,
+    PURGED,
+    PURGING,
+    RESULTS,
+    REVIEWS,
+    TEMPLATE_REVIEWS,
+    TEMPLATES,
+    Files,
+    Index,
+    bundle_name,
+    draw_name,
+    extraction_name,
+    ground_truth_name,
+    packet_name,
+    purged_name,
+    result_name,
+    review_name,
+    seeded_name,
+    shaped,
+    template_name,
+)
+
+SCHEMA_VERSION = 1
+
+_SETTLED = 60
+"""Seconds after which what was written and has no name yet never will have one: nobody else writes meanwhile."""
+_SAID = (REVIEWS, GROUND_TRUTH, DRAWS, TEMPLATES, TEMPLATE_REVIEWS)
+"""Where somebody may have named a document in their own words."""
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class PurgedReview(_Frozen):
+    """What stays of a review."""
+
+    revision: int
+    sha256: str
+    """Of the bytes of its file."""
+    prev_sha256: str | None
+    """Of the review before it, as its file said; None for the first, or where its file could not be read."""
+    packet_sha256: str | None = None
+    reviewer: str | None = None
+    submitted_at: str | None = None
+    outcome: str | None = None
+    seconds_active: float | None = None
+    versions: dict[str, str] = {}
+
+
+class PurgedChain(_Frozen):
+    """What stays of the reviews of one case."""
+
+    case: str
+    """What its name has behind the document's: nothing, ``.extraction``, ``.second``, ``-1a2b3c4d`` …"""
+    reviews: tuple[PurgedReview, ...]
+
+
+class PurgedDraw(_Frozen):
+    """That the document could have been drawn, and with what probability."""
+
+    draw: int
+    probability: float
+    was_drawn: bool
+
+
+class PurgeRecord(_Frozen):
+    """One purge: ``purged/NNNN.json``."""
+
+    schema_version: int = SCHEMA_VERSION
+    sha256: str | None
+    """Of the document; None where its bytes never could be read."""
+    purged_at: str
+    """When (ISO 8601, UTC)."""
+    chains: tuple[PurgedChain, ...]
+    draws: tuple[PurgedDraw, ...]
+    prev_sha256: str | None
+    """Of the bytes of the record before this one; None for the first."""
+
+
+class _Intent(_Frozen):
+    """``purging.json``: what a purge has begun with. The one place that still names the document, and the last to go."""
+
+    schema_version: int = SCHEMA_VERSION
+    doc_id: str | None
+    """None: the files are gone, and only the database's file is still to be written anew."""
+    sha256: str | None = None
+    cases: tuple[str, ...] = ()
+    number: int = 0
+    """Of the record."""
+    purged_at: str = ""
+
+
+@dataclass(frozen=True)
+class Purged:
+    """What a purge removed."""
+
+    doc_id: str
+    sha256: str | None
+    files: tuple[str, ...]
+    """The files below the output folder that are gone."""
+    rows: Mapping[str, int]
+    """Rows of the database, by table; of ``production`` and ``draws`` entries of those files."""
+    reviews: int
+    """How many reviews left their digests."""
+    was_open: tuple[str, ...]
+    """Who had one of its cases open; they are told when they save."""
+    stays: tuple[str, ...]
+    """A sentence for each thing that was left and may be about the document."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For a program."""
+        return {
+            "doc_id": self.doc_id,
+            "sha256": self.sha256,
+            "files": list(self.files),
+            "rows": dict(self.rows),
+            "reviews": self.reviews,
+            "was_open": list(self.was_open),
+            "stays": list(self.stays),
+        }
+
+
+def purge(output: Path | str, doc_ids: Iterable[str], *, purged_at: str) -> list[Purged]:
+    """Remove documents and all that was made of them; what was removed, a purge that was killed before first.
+
+    ``purged_at`` is ISO 8601 in UTC. NotFound for a document of which there is nothing; UsageError where a run is
+    writing; StoreError where something could not be removed, or a reader of the database held it up: the same call goes on
+    from there.
+    """
+    files = Files(output)
+    with files.run_lock():
+        index = Index(output)
+        try:
+            done = [*_finished(files, index)]
+            wanted = [one for one in dict.fromkeys(doc_ids) if one not in {had.doc_id for had in done}]
+            for doc_id in wanted:  # a slip of the pen is told before anything is gone
+                _require_there(files, index, doc_id)
+            done += [_carried_out(files, index, _begun(files, index, doc_id, purged_at)) for doc_id in wanted]
+            if files.exists(PURGING) and not index.erasure.scrub():
+                raise StoreError(
+                    "the files are gone, but somebody was reading the database: its log may still have their words",
+                    code="PURGE-BUSY",
+                    remedy="End what else uses the folder, and purge again: without a name it finishes what is left.",
+                )
+            files.remove(PURGING)
+        finally:
+            index.close()
+    return done
+
+
+def is_begun(output: Path | str) -> bool:
+    """Whether a purge was killed, and is to be finished."""
+    return Files(output).exists(PURGING)
+
+
+def removable(output: Path | str, doc_id: str) -> list[str]:
+    """The files that ``purge`` would remove. NotFound as there."""
+    files = Files(output)
+    index = Index(output)
+    try:
+        cases = _require_there(files, index, doc_id)
+        return sorted(
+            name for name in _own_files(files, doc_id, _identity(files, index, doc_id), cases) if files.exists(name)
+        )
+    finally:
+        index.close()
+
+
+def expired(output: Path | str, *, before: datetime) -> list[str]:
+    """The documents that were finished before that moment: no case of theirs waits, nothing was written or said since."""
+    files = Files(output)
+    index = Index(output)
+    try:
+        names = [*files.names(RESULTS), *files.names(EXTRACTIONS)]
+        doc_ids = sorted({PurePath(name).stem for name in names})
+        return [doc_id for doc_id in doc_ids if _is_finished_before(files, index, doc_id, before)]
+    finally:
+        index.close()
+
+
+def recorded(output: Path | str) -> list[str]:
+    """The documents that are there again although they were purged: a backup that is older than the purge was restored.
+
+    One that was let in again on purpose, and so was written after its purge, is none of them.
+    """
+    files = Files(output)
+    purged = {one.sha256: datetime.fromisoformat(one.purged_at) for one in records(files) if one.sha256}
+    names = {PurePath(name).stem: name for folder in (RESULTS, EXTRACTIONS) for name in files.names(folder)}
+    return [doc_id for doc_id, name in sorted(names.items()) if _is_older(files, name, purged)]
+
+
+def _is_older(files: Files, name: str, purged: Mapping[str, datetime]) -> bool:
+    try:
+        stored = files.read(name, schema_version=_ANY_VERSION)
+        at = purged.get(stored["sha256"])
+        return at is not None and datetime.fromisoformat(stored["times"]["started_at"]) < at
+    except (StoreError, LookupError, TypeError, ValueError):
+        return False  # of what was never read, or cannot be, nobody knows which document it is
+
+
+def records(files: Files) -> list[PurgeRecord]:
+    """All records of purges, oldest first. StoreError for a damaged one, for one that is lost, and for one that is none."""
+    return [
+        shaped(PurgeRecord, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
+        for name in files.numbered(PURGED, purged_name)
+    ]
+
+
+def without_purged(files: Files, found: Found, known: Iterable[str], *, even_purged: bool = False) -> Found:
+    """What was found, without the documents that were purged; each of them is a problem that says so.
+
+    ``known`` are the SHA-256 of documents that are there: one that was let in again after its purge stays in.
+    ``even_purged`` lets all in but the one whose purge is not finished.
+    """
+    purged: dict[str | None, str] = {}
+    if not even_purged:
+        purged = {one.sha256: one.purged_at for one in records(files) if one.sha256 not in set(known)}
+    if files.exists(PURGING):
+        intent = _read_intent(files)
+        purged[intent.sha256] = intent.purged_at
+    purged.pop(None, None)
+    gone = [one for one in found.sources if one.sha256 in purged]
+    return replace(
+        found,
+        sources=tuple(one for one in found.sources if one.sha256 not in purged),
+        problems=(*found.problems, *(_was_purged(one.path, purged[one.sha256]) for one in gone)),
+    )
+
+
+def _was_purged(path: Path, at: str) -> UsageError:
+    return UsageError(
+        f"{path.name} was purged on {at[:10]}, and is left out",
+        code="DOCUMENT-PURGED",
+        remedy="Take the file away; if it is to be processed again, say so with --even-purged.",
+    )
+
+
+# ------------------------------------------------------------------------------------------------ what there is
+
+
+def _cases(files: Files, index: Index, doc_id: str) -> tuple[str, ...]:
+    """The case_ids of everything that people were or could be asked about the document."""
+    seeded = {*cases_about(files, doc_id), *index.erasure.seeded_cases(doc_id)}
+    packets = (PurePath(name).name.removeprefix("sme_packet_").removesuffix(".json") for name in files.names(PACKETS))
+    truths = (PurePath(name).name.removeprefix("gt_").removesuffix(".json") for name in files.names(GROUND_TRUTH))
+    own = {one for one in (*packets, *truths, *files.folders(REVIEWS)) if one.partition(".")[0] in {doc_id, *seeded}}
+    return tuple(sorted({doc_id, doc_id + EXTRACTION, *seeded, *own, *_template_cases(files, doc_id)}))
+
+
+def _template_cases(files: Files, doc_id: str) -> Iterator[str]:
+    """The cases about templates that were tried on the document: they bear the template's name, not its own."""
+    for folder, prefix in ((PACKETS, "sme_packet_"), (GROUND_TRUTH, "gt_")):
+        for name in files.names(folder):
+            case_id = PurePath(name).stem.removeprefix(prefix)
+            if base_of(case_id).endswith(STATEMENT_TEMPLATE) and _stored(files, name).get("doc_id") == doc_id:
+                yield case_id
+
+
+def _cycles(files: Files, sha256: str | None) -> Iterator[str]:
+    """The reviews of templates that were tried on the document."""
+    for template_id in files.folders(TEMPLATE_REVIEWS):
+        for name in files.names(f"{TEMPLATE_REVIEWS}/{template_id}"):
+            if sha256 is not None and _stored(files, name).get("statement_sha256") == sha256:
+                yield name
+
+
+def _stored(files: Files, name: str) -> Mapping[str, Any]:
+    """What a file has; nothing, where it cannot be read: `audit verify` names it."""
+    try:
+        return files.read(name, schema_version=_ANY_VERSION)
+    except StoreError:
+        return {}
+
+
+def _own_files(files: Files, doc_id: str, sha256: str | None, cases: Iterable[str]) -> Iterator[str]:
+    """The names of all files that are about the document; some may not be there.
+
+    In the order in which they may go: a seeded case's packet would be made again from its record, and results are
+    looked up in bundles.
+    """
+    every = tuple(cases)
+    yield from map(seeded_name, every)
+    yield from map(packet_name, every)
+    yield from (review_name(one, revision) for one in every for revision in revisions(files, one))
+    yield from map(ground_truth_name, every)
+    yield from (extraction_name(doc_id), result_name(doc_id), bundle_name(doc_id))
+    yield from _cycles(files, sha256)
+
+
+def _identity(files: Files, index: Index, doc_id: str) -> str | None:
+    """The document's SHA-256, from whatever still knows it."""
+    for row in index.documents():
+        if row["doc_id"] == doc_id and row["sha256"]:
+            return str(row["sha256"])
+    for name in (result_name(doc_id), extraction_name(doc_id), bundle_name(doc_id)):
+        try:
+            found = files.read(name, schema_version=_ANY_VERSION).get("sha256")
+        except StoreError:
+            continue
+        if isinstance(found, str):
+            return found
+    return None
+
+
+_ANY_VERSION = 1 << 31
+"""What a newer evalkit wrote is purged too."""
+
+
+def _require_there(files: Files, index: Index, doc_id: str) -> tuple[str, ...]:
+    """The document's cases. NotFound where there is nothing of it."""
+    missing = NotFound(
+        f"there is no document {doc_id!r}",
+        code="PURGE-NOT-FOUND",
+        remedy="Name it as `evalkit run` does: the file's name without its ending. All its cases go with it.",
+    )
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
+        raise missing
+    cases = _cases(files, index, doc_id)
+    is_known = any(row["doc_id"] == doc_id for row in index.documents())
+    if not is_known and not any(map(files.exists, _own_files(files, doc_id, None, cases))):
+        raise missing
+    return cases
+
+
+def _is_finished_before(files: Files, index: Index, doc_id: str, before: datetime) -> bool:
+    cases = [one for one in _cases(files, index, doc_id) if files.exists(packet_name(one))]
+    try:
+        newest = [read_review(files, one, number) if (number := newest_revision(files, one)) else None for one in cases]
+    except StoreError:
+        return False  # `audit verify` says what is wrong with it; nobody knows when it was closed
+    if any(status_after(one) != "completed" for one in newest):
+        return False
+    written = [files.path(name) for name in (result_name(doc_id), extraction_name(doc_id))]
+    ages = [path.stat().st_mtime for path in written if path.exists()]
+    said = [datetime.fromisoformat(one.submitted_at) for one in newest if one]
+    return max(ages) < before.timestamp() and all(at < before for at in said)
+
+
+# ---------------------------------------------------------------------------------------------- what is done
+
+
+def _begun(files: Files, index: Index, doc_id: str, purged_at: str) -> _Intent:
+    """Write down what is going to be purged, after a look at all that could keep it from being finished."""
+    cases = _require_there(files, index, doc_id)
+    draws(files)
+    stored_production(files)
+    intent = _Intent(
+        doc_id=doc_id,
+        sha256=_identity(files, index, doc_id),
+        cases=cases,
+        number=len(records(files)) + 1,
+        purged_at=purged_at,
+    )
+    files.write(PURGING, intent.model_dump(mode="json"))
+    return intent
+
+
+def _read_intent(files: Files) -> _Intent:
+    return shaped(
+        _Intent, files.read(PURGING, schema_version=SCHEMA_VERSION), PURGING, "Remove it, and purge the document again."
+    )
+
+
+def _finished(files: Files, index: Index) -> Iterator[Purged]:
+    """What a purge that was killed had begun with, done to the end."""
+    if files.exists(PURGING):
+        intent = _read_intent(files)
+        if intent.doc_id is not None:
+            yield _carried_out(files, index, intent)
+
+
+def _carried_out(files: Files, index: Index, intent: _Intent) -> Purged:
+    doc_id = intent.doc_id or ""
+    path = next((row["file_path"] for row in index.documents() if row["doc_id"] == doc_id), None)
+    with writing(files):  # nobody may submit, draft or open anything meanwhile
+        cases = tuple(sorted({*intent.cases, *_cases(files, index, doc_id)}))
+        live = index.claims.live(intent.purged_at)
+        was_open = tuple(f"{live[one].reviewer} had {one} open" for one in cases if one in live)
+        # Without their packets nothing more can be said in these cases: what the record has is all that there was.
+        removed = [name for name in (*map(seeded_name, cases), *map(packet_name, cases)) if files.remove(name)]
+        if not files.exists(purged_name(intent.number)):
+            files.create(purged_name(intent.number), _record(files, intent, cases).model_dump(mode="json"))
+        for case_id in cases:
+            removed += files.remove_folder(f"{REVIEWS}/{case_id}")
+        removed += [name for name in _own_files(files, doc_id, intent.sha256, cases) if files.remove(name)]
+        rows = _out_of_lists(files, doc_id)
+        names = {one: f"{intent.sha256 or f'purge-{intent.number}'}{one.removeprefix(doc_id)}" for one in cases}
+        rows |= index.erasure.erase(doc_id, cases, intent.sha256, names)
+        files.sweep(time.time() - _SETTLED)
+    record = shaped(PurgeRecord, files.read(purged_name(intent.number)), purged_name(intent.number), "Restore it.")
+    stays = tuple(_stays(files, index, doc_id, path))
+    files.write(PURGING, _Intent(doc_id=None).model_dump(mode="json"))
+    kept = sum(len(chain.reviews) for chain in record.chains)
+    return Purged(doc_id, intent.sha256, tuple(sorted(removed)), rows, kept, was_open, stays)
+
+
+def _record(files: Files, intent: _Intent, cases: Iterable[str]) -> PurgeRecord:
+    doc_id = intent.doc_id or ""
+    before = intent.number - 1
+    chains = ((one, tuple(_digests(files, one))) for one in cases)
+    return PurgeRecord(
+        sha256=intent.sha256,
+        purged_at=intent.purged_at,
+        chains=tuple(PurgedChain(case=one.removeprefix(doc_id), reviews=found) for one, found in chains if found),
+        draws=tuple(
+            PurgedDraw(draw=number, probability=one.probability[doc_id], was_drawn=doc_id in one.drawn)
+            for number, draw in enumerate(draws(files), 1)
+            for one in draw.strata
+            if doc_id in one.probability
+        ),
+        prev_sha256=hashlib.sha256(files.raw(purged_name(before))).hexdigest() if before else None,
+    )
+
+
+def _digests(files: Files, case_id: str) -> Iterator[PurgedReview]:
+    for revision in revisions(files, case_id):
+        sha256 = review_sha256(files, case_id, revision)
+        try:
+            review = read_review(files, case_id, revision)
+        except StoreError:  # a damaged review goes as well, and its chain does not verify
+            yield PurgedReview(revision=revision, sha256=sha256, prev_sha256=None)
+            continue
+        yield PurgedReview(
+            revision=revision,
+            sha256=sha256,
+            prev_sha256=review.prev_sha256,
+            packet_sha256=review.packet_sha256,
+            reviewer=review.reviewer,
+            submitted_at=review.submitted_at,
+            outcome=review.outcome,
+            seconds_active=review.seconds_active,
+            versions=review.versions,
+        )
+
+
+def _out_of_lists(files: Files, doc_id: str) -> dict[str, int]:
+    """Take the document out of what lists many; the probabilities of the others stay what they are."""
+    changed = {}
+    labels = stored_production(files)
+    if doc_id in labels:
+        stored = files.read(PRODUCTION)
+        files.write(PRODUCTION, {**stored, "labels": {name: row for name, row in labels.items() if name != doc_id}})
+        changed["production"] = 1
+    for number, draw in enumerate(draws(files), 1):
+        if any(doc_id in one.probability for one in draw.strata):
+            files.write(draw_name(number), _without(draw, doc_id).model_dump(mode="json"))
+            changed["draws"] = changed.get("draws", 0) + 1
+    return changed
+
+
+def _without(draw: Draw, doc_id: str) -> Draw:
+    strata = (
+        one.model_copy(
+            update={
+                "probability": {name: share for name, share in one.probability.items() if name != doc_id},
+                "drawn": tuple(name for name in one.drawn if name != doc_id),
+            }
+        )
+        for one in draw.strata
+    )
+    return draw.model_copy(update={"strata": tuple(one for one in strata if one.probability)})
+
+
+# ------------------------------------------------------------------------------------------------ what stays
+
+
+def _stays(files: Files, index: Index, doc_id: str, path: str | None) -> Iterator[str]:
+    """What is left and may be about the document, a sentence each."""
+    if path is not None:
+        yield f"the PDF itself, {path}: only what is below the output folder was removed"
+        for row in index.documents():
+            if row["file_path"] == path:
+                yield f"document {row['doc_id']}, which was read from the same path: purge it too if it is the same patient's"
+    if files.path(template_name(doc_id)).exists():
+        yield f"{template_name(doc_id)}, a bank's wording under the document's name: remove it if nobody needs it"
+    mention = _mentions(doc_id, PurePath(path).name if path else None)
+    for folder in _SAID:
+        for file in sorted(files.path(folder).rglob("*")):
+            if file.is_file() and mention.search(file.read_bytes()):
+                yield f"{file.relative_to(files.root)}, in which somebody names the document: look at it"
+
+
+def _mentions(doc_id: str, filename: str | None) -> re.Pattern[bytes]:
+    """The document's name where it is no part of another, as it stands in JSON. A plain word is looked for in quotes only."""
+    name = re.escape(doc_id)
+    is_word = re.fullmatch(r"[a-z]+", doc_id) is not None
+    own = [f'"{name}"' if is_word else rf"(?<![A-Za-z0-9_-]){name}(?![A-Za-z0-9_-])"]
+    if filename:
+        own.append(re.escape(json.dumps(filename, ensure_ascii=False)[1:-1]))
+    return re.compile("|".join(own).encode())

@@ -1,0 +1,57 @@
+"""Erasure: what the database knows of a document goes, and no page of its file remembers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import sqlalchemy as sa
+
+from evalkit.store import tables
+from evalkit.store.database import Database
+
+#: The tables whose rows are about a case.
+_OF_CASES = (tables.cases, tables.closings, tables.claims, tables.drafts, tables.deferrals, tables.heads)
+
+
+class Erasure:
+    """Removes a document's rows."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def seeded_cases(self, doc_id: str) -> list[str]:
+        """The seeded cases that show the document's pages, as far as the index knows them."""
+        query = sa.select(tables.cases.c.case_id).where(tables.cases.c.shows == doc_id)
+        with self._database.transaction() as connection:
+            return list(connection.execute(query).scalars())
+
+    def erase(
+        self, doc_id: str, case_ids: Iterable[str], sha256: str | None, names: Mapping[str, str]
+    ) -> dict[str, int]:
+        """Remove the rows of a document and its cases; how many, by table.
+
+        ``names`` has for each case what stands for it in the view log from now on.
+        """
+        wanted = sorted({*case_ids, *names})
+        conditions: list[tuple[sa.Table, sa.ColumnElement[bool]]] = [
+            (table, table.c.case_id.in_(wanted)) for table in _OF_CASES
+        ]
+        conditions.append((tables.documents, tables.documents.c.doc_id == doc_id))
+        if sha256 is not None:
+            conditions.append((tables.calls, tables.calls.c.document == sha256))
+        with self._database.transaction() as connection:
+            removed = {
+                table.name: connection.execute(sa.delete(table).where(which)).rowcount for table, which in conditions
+            }
+            for case_id, name in names.items():
+                connection.execute(
+                    sa.update(tables.views).where(tables.views.c.case_id == case_id).values(case_id=name)
+                )
+        return {name: count for name, count in removed.items() if count}
+
+    def scrub(self) -> bool:
+        """Write the database's file anew, so that no free page has what was removed; whether nothing of it is left.
+
+        False where somebody else was reading all the time: what was removed may still stand in the write-ahead log then.
+        """
+        return self._database.scrub()

@@ -1,0 +1,337 @@
+"""A purged document is gone: every file, every row, every byte; its digests stay, and being killed midway loses nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from batch.patient import DOC, FILE, NOW, OTHER
+from demo.outputs import contents
+from statements.spoilt import put, spoilt
+
+import evalkit
+from evalkit.batch.draws import read_draws
+from evalkit.batch.extract import extract
+from evalkit.batch.purge import PurgeRecord, expired, purge, recorded, records, removable
+from evalkit.errors import NotFound, UsageError
+from evalkit.evaluation.study import read_study
+from evalkit.review import Desk, SMEReviewHelper
+from evalkit.store import Files, Index, StoredDraft, cycle_name
+
+LATER = "2027-01-01T00:00:00+00:00"
+
+
+def words_of(output: Path, doc_id: str) -> set[bytes]:
+    text = (output / f"document_bundles/{doc_id}.json").read_text()
+    pages = json.loads(text)["pages"]
+    return {word.encode() for page in pages for word in re.findall(r"[A-Za-z]{5,}|\d{4,}", page["text"])}
+
+
+def own_words(output: Path, control: Path) -> set[bytes]:
+    """The words that stand in the patient's document alone: in no other one, and in nothing that evalkit says itself."""
+    files = [path for path in [*output.rglob("*.json"), *control.rglob("*")] if path.is_file() and is_of_others(path)]
+    ours = json.dumps(PurgeRecord.model_json_schema()).encode()
+    others = b"".join([*(path.read_bytes() for path in files), ours]).lower()
+    return {word for word in words_of(output, DOC) if word.lower() not in others}
+
+
+def is_of_others(path: Path) -> bool:
+    return DOC not in str(path) and path.name != "production.json"
+
+
+def remembering(output: Path, words: set[bytes]) -> dict[str, bytes]:
+    """The files, the database's among them, that still have one of the words, in their name or their bytes."""
+    sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
+    found = {}
+    for path in output.rglob("*"):
+        name = str(path.relative_to(output))
+        where = sought.search(name.encode()) or (path.is_file() and sought.search(path.read_bytes()))
+        if where:
+            found[name] = where[0]
+    return found
+
+
+NAMES = {b"Quagmire", b"Zebulon", DOC.encode(), FILE.encode()}
+
+
+def test_no_byte_of_the_document_or_its_name_stays(output: Path, made: Path) -> None:
+    words = own_words(output, made.parent / "control") | NAMES
+    assert len(words) > 15
+    assert "evalkit.sqlite" in remembering(output, words)
+    screen = Desk(output, "dr_lee", "a tab that is open meanwhile")  # its connection keeps the write-ahead log alive
+    screen.queue()
+    (done,) = purge(output, [DOC], purged_at=LATER)
+    assert (output / "evalkit.sqlite-wal").exists()
+    assert remembering(output, words) == {}
+    screen.close()
+    assert remembering(output, words) == {}
+    assert {name.partition("/")[0] for name in done.files} == {
+        *("document_bundles", "results", "extractions", "sme_packets", "reviews", "ground_truth", "seeded"),
+    }
+    assert done.rows.keys() >= {"documents", "cases", "closings", "drafts", "deferrals", "calls", "production", "draws"}
+    assert done.reviews == 5
+    assert any(FILE in line for line in done.stays)
+
+
+def test_what_is_about_others_stays_as_it_was(output: Path) -> None:
+    before = contents(output)
+    purge(output, [DOC], purged_at=LATER)
+    after = contents(output)
+    shared = {"production.json", "draws/0002.json"}
+    gone = before.keys() - after.keys()
+    assert all(DOC in name for name in gone)
+    assert after.keys() - before.keys() == {"purged/0001.json"}
+    assert {name for name in after.keys() & before.keys() if after[name] != before[name]} == shared
+    assert after["production.json"]["labels"].keys() == {OTHER}
+    assert read_draws(Files(output))["quest_cbc"] == 0.75
+    index = Index(output)
+    assert [call.answer for call in index.calls.of("q" + "ff" * 32)] == ["somebody else"]
+    index.close()
+    assert {one.doc_id for one in read_study(output).documents} == {OTHER, "quest_cbc", "requisition"}
+
+
+def test_the_record_has_the_digests_of_every_review_and_no_name(output: Path) -> None:
+    files = Files(output)
+    digests = {path.read_bytes() for path in (output / "reviews").rglob("*.json") if DOC in str(path)}
+    sha256 = files.read(f"results/{DOC}.json")["sha256"]
+    purge(output, [DOC], purged_at=LATER)
+    (record,) = records(files)
+    kept = {review.sha256 for chain in record.chains for review in chain.reviews}
+    assert kept == {hashlib.sha256(one).hexdigest() for one in digests}
+    assert {chain.case for chain in record.chains} == {"", ".second", ".adjudication"}
+    assert [one.reviewer for one in record.chains[0].reviews] == ["dr_first"] * 3
+    assert (record.sha256, record.purged_at) == (sha256, LATER)
+    assert [(one.draw, one.probability, one.was_drawn) for one in record.draws] == [(2, 0.5, True)]
+    index = Index(output)
+    assert {one.case_id for one in index.views.all()} == {f"{sha256}{end}" for end in ("", ".second", ".adjudication")}
+    index.close()
+
+
+def test_records_are_chained(output: Path) -> None:
+    purge(output, [DOC, OTHER], purged_at=LATER)
+    first, second = records(Files(output))
+    assert first.prev_sha256 is None
+    assert second.prev_sha256 == hashlib.sha256((output / "purged/0001.json").read_bytes()).hexdigest()
+
+
+def test_a_dry_run_names_what_goes_and_removes_nothing(output: Path) -> None:
+    before = contents(output)
+    would = removable(output, DOC)
+    assert contents(output) == before
+    (done,) = purge(output, [DOC], purged_at=LATER)
+    assert tuple(would) == done.files
+
+
+@pytest.mark.parametrize("doc_id", ["nobody", "../reviews", "", f"{DOC}.second", "quest"])
+def test_what_is_not_there_is_told_before_anything_goes(output: Path, doc_id: str) -> None:
+    before = contents(output)
+    with pytest.raises(NotFound):
+        purge(output, [DOC, doc_id], purged_at=LATER)
+    assert contents(output) == before
+
+
+def test_another_document_whose_name_begins_alike_stays(output: Path) -> None:
+    files = Files(output)
+    for folder in ("results", "document_bundles"):
+        stored = files.read(f"{folder}/quest_cbc.json") | {"doc_id": f"{DOC}-1a2b3c4d", "sha256": "ab" * 32}
+        files.write(f"{folder}/{DOC}-1a2b3c4d.json", stored)
+    purge(output, [DOC], purged_at=LATER)
+    assert files.exists(f"results/{DOC}-1a2b3c4d.json")
+
+
+def test_a_colleague_who_named_the_document_is_pointed_to(output: Path) -> None:
+    helper = SMEReviewHelper(output, "dr_nine")
+    helper.save_review("requisition", agrees=True, correction_notes=f"see {FILE}")
+    helper.close()
+    (done,) = purge(output, [DOC], purged_at=LATER)
+    assert any("reviews/requisition/0001.json" in line for line in done.stays)
+
+
+# ------------------------------------------------------------------------------------------------ people at work
+
+
+def test_who_has_the_case_open_is_named_and_can_bring_nothing_back(output: Path) -> None:
+    case_id = "requisition"
+    desk = Desk(output, "dr_lee", "tab")
+    case = desk.open(case_id)
+    (done,) = purge(output, [case_id], purged_at=NOW)
+    assert done.was_open == (f"dr_lee had {case_id} open",)
+    for act in (
+        lambda: desk.save_draft(case_id, case.draft.with_notes("unpurgeable")),
+        lambda: desk.submit(case_id, case.draft, undeterminable="unpurgeable"),
+        lambda: desk.defer(case_id, case.draft, "unpurgeable"),
+        lambda: desk.renew(case_id),
+    ):
+        with pytest.raises(NotFound):
+            act()
+    desk.close()
+    assert remembering(output, {b"unpurgeable", case_id.encode()}) == {}
+
+
+def test_an_undo_brings_no_draft_back(output: Path) -> None:
+    desk = Desk(output, "dr_lee", "tab")
+    case = desk.open("requisition")
+    desk.submit("requisition", case.draft.with_notes("unpurgeable"), undeterminable="unpurgeable")
+    purge(output, ["requisition"], purged_at=NOW)
+    with pytest.raises(NotFound):
+        desk.undo_submitted()
+    desk.close()
+    assert b"unpurgeable" not in (output / "evalkit.sqlite").read_bytes()
+
+
+# ---------------------------------------------------------------------------------------------- killed midway
+
+
+def killed_at(number: int, output: Path) -> bool:
+    """Purge in a process that kills itself at its ``number``-th change of a file or row; whether it came that far."""
+    child = os.fork()
+    if child == 0:
+        steps = iter(range(number))
+
+        def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+            def step(*args: Any, **given: Any) -> Any:
+                if next(steps, None) is None:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return real(*args, **given)
+
+            return step
+
+        os.unlink, os.rename = counted(os.unlink), counted(os.rename)
+        os.replace, os.link, os.rmdir = counted(os.replace), counted(os.link), counted(os.rmdir)
+        index = Index(output)
+        kind = type(index.erasure)
+        kind.erase, kind.scrub = counted(kind.erase), counted(kind.scrub)
+        purge(output, [DOC], purged_at=LATER)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == signal.SIGKILL
+
+
+def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) -> None:
+    words = own_words(made, made.parent / "control") | NAMES
+    whole = tmp_path / "whole"
+    shutil.copytree(made, whole)
+    purge(whole, [DOC], purged_at=LATER)
+    killed = 0
+    for number in range(0, 200, 2):
+        output = tmp_path / f"killed{number}"
+        shutil.copytree(made, output)
+        if not killed_at(number, output):
+            break
+        killed += 1
+        # Nobody has to know what it was that was killed: once its intent is written, any purge finishes it.
+        begun = (output / "purging.json").exists()
+        purge(output, [] if begun else [DOC], purged_at=LATER)
+        assert contents(output) == contents(whole), number
+        assert remembering(output, words) == {}, number
+        shutil.rmtree(output)
+    assert killed > 10
+
+
+def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, made: Path) -> None:
+    assert killed_at(8, output)
+    assert (output / "purging.json").exists()
+    run = evalkit.run([made.parent / "records" / FILE], output=output, even_purged=True)
+    assert run.documents == ()
+    assert "purged" in run.problems[0]
+
+
+# ------------------------------------------------------------------------------------------------- afterwards
+
+
+def test_a_later_run_says_that_it_was_purged_and_takes_it_in_only_when_told(output: Path, made: Path) -> None:
+    pdf = made.parent / "records" / FILE
+    purge(output, [DOC], purged_at=LATER)
+    copy = output.parent / "another name.pdf"
+    shutil.copy(pdf, copy)
+    for run in (evalkit.run([copy], output=output), extract([copy], output=output)):
+        assert run.documents == ()
+        assert run.exit_status == 1
+        assert "another name.pdf was purged on 2027-01-01" in run.problems[0]
+    assert remembering(output, {b"another"}) == {}
+    again = evalkit.run([copy], output=output, even_purged=True)
+    assert [one.doc_id for one in again.documents] == ["another_name"]
+    assert evalkit.run([copy], output=output).documents[0].resumed  # it was let in: nobody asks twice
+    assert recorded(output) == ["another_name"]  # the test's purge lies in the future
+
+
+def test_a_restored_backup_is_purged_again(output: Path, made: Path, tmp_path: Path) -> None:
+    purge(output, [DOC], purged_at=LATER)
+    restored = tmp_path / "restored"
+    shutil.copytree(made, restored)
+    shutil.copytree(output / "purged", restored / "purged")
+    assert recorded(restored) == [DOC]
+    purge(restored, recorded(restored), purged_at=LATER)
+    assert remembering(restored, own_words(made, made.parent / "control") | NAMES) == {}
+    assert recorded(restored) == []
+
+
+def test_only_what_is_finished_and_old_expires(output: Path) -> None:
+    now = datetime.now(UTC)
+    assert expired(output, before=now - timedelta(days=1)) == []
+    # The patient's seeded case waits, and a drawn document: the others are closed or were never anybody's.
+    assert expired(output, before=now + timedelta(days=1)) == ["quest_cbc", OTHER]
+    old = (now - timedelta(days=400)).timestamp()
+    os.utime(output / "results/quest_cbc.json", (old, old))
+    os.utime(output / "extractions/quest_cbc.json", (old, old))
+    assert expired(output, before=now - timedelta(days=365)) == ["quest_cbc"]
+
+
+def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> None:
+    with Files(output).run_lock(), pytest.raises(UsageError, match="another run"):
+        purge(output, [DOC], purged_at=LATER)
+
+
+def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Path) -> None:
+    """The walk of the README: the database by SQLite's own copy, then the files, then restore and reindex."""
+    import sqlite3
+
+    from evalkit.batch.reindex import reindex
+
+    index = Index(output)
+    index.drafts.put(StoredDraft(OTHER, "dr_lee", "tab", "0" * 64, '{"notes": "kept"}', NOW))
+    backup = tmp_path / "backup"
+    backup.mkdir(mode=0o700)
+    with sqlite3.connect(output / "evalkit.sqlite") as source, sqlite3.connect(backup / "evalkit.sqlite") as copy:
+        source.backup(copy)
+    helper = SMEReviewHelper(output, "dr_late")
+    helper.save_review("requisition", agrees=True)  # between the two steps
+    helper.close()
+    shutil.copytree(output, backup, dirs_exist_ok=True, ignore=shutil.ignore_patterns("evalkit.sqlite*"))
+    index.close()
+    reindex(backup)
+    assert contents(backup) == contents(output)
+    restored = Index(backup)
+    assert restored.drafts.newest(OTHER, "dr_lee", "tab").draft == '{"notes": "kept"}'
+    assert {row["case_id"]: row["review_status"] for row in restored.cases()}["requisition"] == "completed"
+    restored.close()
+
+
+def test_what_was_said_of_a_template_about_the_statement_goes_with_it(tmp_path: Path) -> None:
+    """A template's case bears the template's name; the template itself, which has a bank's words only, stays."""
+    output, one = tmp_path / "output", spoilt(tmp_path, "secret_name")
+    files, index = Files(output), Index(output)
+    put(files, index, one)
+    files.write(
+        cycle_name(one.case.template_id, 1),
+        {"schema_version": 1, "statement_sha256": one.bundle.sha256, "template": ""},
+    )
+    files.write(cycle_name(one.case.template_id, 2), {"schema_version": 1, "statement_sha256": "another"})
+    index.close()
+    SMEReviewHelper(output, reviewer="dr_lee").save_review(one.case_id, undeterminable="another bank's")
+    purge(output, [one.bundle.doc_id], purged_at=LATER)
+    left = {path.relative_to(output).as_posix() for path in output.rglob("*") if path.is_file()}
+    assert not {
+        name for name in left if name.startswith(("document_bundles/", "sme_packets/", "reviews/", "ground_truth/"))
+    }
+    assert f"template_reviews/{one.case.template_id}/cycle_2.json" in left
+    assert f"template_reviews/{one.case.template_id}/cycle_1.json" not in left
+    assert f"templates/{one.case.template_id}.toml" in left

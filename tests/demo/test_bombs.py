@@ -1,0 +1,75 @@
+"""A bomb ends its own reading, and nothing else: the machine lives, the others are finished, the remedy is named."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+from pathlib import Path
+
+import pytest
+from documents.bombs import BOMBS, packed, page
+
+import evalkit
+from evalkit.batch.confinement import confined
+from evalkit.batch.reading import How, Readers
+from evalkit.documents.file import MAX_BYTES
+from evalkit.errors import DocumentError
+from evalkit.settings import Settings
+
+WORDS = b"BT /F 9 Tf 10 10 Td (hello there) Tj ET\n"
+
+
+def limits() -> dict[int, tuple[int, int]]:
+    return {
+        kind: resource.getrlimit(kind) for kind in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE, resource.RLIMIT_CORE)
+    }
+
+
+def test_limits_hold_inside_and_are_gone_afterwards(tmp_path: Path) -> None:
+    before = limits()
+    with confined(2048):
+        assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
+        with pytest.raises(MemoryError):
+            bytearray(4 * 2**30)
+        with (tmp_path / "large").open("wb") as file, pytest.raises(OSError, match="large"):
+            file.truncate(2 * 2**30)
+    assert limits() == before
+    with confined(0):
+        assert resource.getrlimit(resource.RLIMIT_AS) == before[resource.RLIMIT_AS]
+
+
+def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "bomb.pdf").write_bytes(page(packed(WORDS, 40)))
+
+    async def both() -> tuple[DocumentError, int]:
+        with Readers(1, How(longest=60, memory_mb=700)) as readers:
+            with pytest.raises(DocumentError) as refused:
+                await readers.read(tmp_path / "bomb.pdf", doc_id="bomb", timestamp="t")
+            after = await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
+            return refused.value, after.total_pages
+
+    refused, pages = asyncio.run(both())
+    assert refused.code == "READER-MEMORY"
+    assert "700 MB" in refused.message
+    assert "read_memory_mb" in refused.remedy
+    assert pages == 2
+
+
+def test_bombs_among_documents(samples: Path, tmp_path: Path) -> None:
+    for number, bomb in enumerate(BOMBS.values()):
+        (tmp_path / f"bomb{number:02}.pdf").write_bytes(bomb(1))
+    os.truncate(os.open(tmp_path / "sparse.pdf", os.O_CREAT | os.O_WRONLY), 2**30)
+    output = tmp_path / "output"
+    settings = Settings.load(read_memory_mb=900, read_seconds=3, ocr="none", workers=2, output=str(output))
+    good = ["quest_cbc", "clinical_note"]
+    run = evalkit.run([tmp_path, *(samples / f"{name}.pdf" for name in good)], output=output, settings=settings)
+    by_id = {one.doc_id: one for one in run.documents}
+    assert {name: by_id[name].decision for name in good} == dict.fromkeys(good, "AUTO_ACCEPT")
+    assert len(by_id) == len(BOMBS) + 3
+    for one in by_id.values():
+        assert one.decision or (one.error and one.pdf_filename in one.error), one
+        assert one.decision != "AUTO_ACCEPT" or one.doc_id in good
+    assert "larger than" in (by_id["sparse"].error or "")
+    assert "100,000 pages" in (by_id[f"bomb{len(BOMBS) - 1:02}"].error or "")
+    assert MAX_BYTES < 2**30

@@ -1,0 +1,5 @@
+"""The patient's folder, as in ``batch``."""
+
+from batch.conftest import made
+
+__all__ = ["made"]

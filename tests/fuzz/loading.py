@@ -1,0 +1,223 @@
+"""Every file that evalkit loads, and what happens when it is damaged."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from batch.patient import DOC, OTHER
+from statements.test_template import TEXT
+
+from evalkit.batch.decisions import decisions
+from evalkit.batch.draws import draws
+from evalkit.batch.identity import find
+from evalkit.batch.integrity import verify
+from evalkit.batch.labels import read_classifications, read_production, read_truth, stored_production
+from evalkit.batch.purge import is_begun, purge, records, without_purged
+from evalkit.classification.traps import traps_of
+from evalkit.errors import EvalkitError
+from evalkit.evaluation.ground_truth import read_truths
+from evalkit.evaluation.study import read_study
+from evalkit.extraction.template import read_template as read_form
+from evalkit.review import Desk, ground_truth_records, packet_digest
+from evalkit.review.ground_truth import read_review
+from evalkit.review.opinions import Opinions
+from evalkit.review.packet import read_packet
+from evalkit.review.roster import Roster
+from evalkit.review.seeded import read_seeded
+from evalkit.review.stored import read_bundle, read_result
+from evalkit.settings import Settings
+from evalkit.statements.template import read_template
+from evalkit.store import Files, Index, StoredDraft
+
+from .mutation import MARK, damaged_json, damaged_text
+
+Load = Callable[[Path], Any]
+
+
+class Kind(NamedTuple):
+    """A kind of file: where it lies below the folder, what loads it, and how it is damaged."""
+
+    name: str
+    load: Load
+    is_json: bool = True
+    shows: str = ""
+    """What an error must name; empty: the file's own name."""
+    is_own: bool = False
+    """Whether it is the user's own words, which an error may show."""
+
+
+def _draft(folder: Path) -> None:
+    """The workbench reads drafts from the database: what is damaged lies in a file here, and is put there."""
+    index = Index(folder / "output")
+    text = (folder / "draft.json").read_bytes().decode(errors="replace")
+    index.drafts.put(StoredDraft("requisition", "dr_lee", "tab", "0" * 64, text, "2027-01-01T00:00:00+00:00"))
+    index.close()
+    desk = Desk(folder / "output", "dr_lee", "tab")
+    try:
+        desk.open("requisition")
+    finally:
+        desk.close()
+
+
+def _settings(folder: Path) -> None:
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        Settings.load()
+    finally:
+        os.chdir(before)
+
+
+def _purging(folder: Path) -> None:
+    files = Files(folder / "output")
+    without_purged(files, find([folder / "records"], {}), ())
+    if is_begun(folder / "output"):
+        purge(folder / "output", [], purged_at="2027-01-01T00:00:00+00:00")
+
+
+def _seeded_name(folder: Path) -> str:
+    (path,) = (folder / "output/seeded").iterdir()
+    return path.stem
+
+
+def _f(load: Callable[[Files], Any]) -> Load:
+    return lambda folder: load(Files(folder / "output"))
+
+
+KINDS: dict[str, Kind] = {
+    "bundle": Kind(f"output/document_bundles/{OTHER}.json", _f(lambda f: read_bundle(f, OTHER))),
+    "result": Kind(f"output/results/{OTHER}.json", _f(lambda f: read_result(f, OTHER))),
+    "packet": Kind(f"output/sme_packets/sme_packet_{DOC}.json", _f(lambda f: packet_digest(read_packet(f, DOC)))),
+    "review": Kind(f"output/reviews/{DOC}/0001.json", _f(lambda f: read_review(f, DOC, 1))),
+    "opinions": Kind(f"output/reviews/{DOC}.second/0001.json", _f(lambda f: Opinions.read(f, DOC).record())),
+    "ground truth": Kind(f"output/ground_truth/gt_{DOC}.json", _f(lambda f: list(ground_truth_records(f, silver=True)))),
+    "exported truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: read_truths(folder / "output"), shows=" "),
+    "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).names(), Roster(f).check("abcd")))),
+    "production": Kind("output/production.json", _f(stored_production)),
+    "draw": Kind("output/draws/0001.json", _f(draws)),
+    "purge record": Kind("output/purged/0001.json", _f(records)),
+    "purge begun": Kind("output/purging.json", _purging),
+    "draft": Kind("draft.json", _draft, shows=" "),
+    "template of a statement": Kind(
+        "bank.toml", lambda folder: read_template((folder / "bank.toml").read_bytes().decode(errors="replace"), "bank.toml"), is_json=False
+    ),
+    "template of a form": Kind(
+        "form.toml", lambda folder: read_form((folder / "form.toml").read_bytes().decode(errors="replace"), "form.toml"), is_json=False
+    ),
+    "settings": Kind("evalkit.toml", _settings, is_json=False, shows=" "),
+    "traps": Kind("traps.toml", lambda folder: traps_of.__wrapped__(str(folder / "traps.toml")), is_json=False),
+    "production labels": Kind("labels.csv", lambda folder: read_production(folder / "labels.csv"), is_json=False),
+    "true labels": Kind("truth.json", lambda folder: read_truth(folder / "truth.json"), is_own=True),
+    "supplied": Kind("answers/x.json", lambda folder: read_classifications(folder / "answers", ())),
+}  # fmt: skip
+for _where in ("document_bundles/{}.json", "results/{}.json", "sme_packets/sme_packet_{}.json", "reviews/{}/0001.json"):
+    KINDS[f"study of {_where.partition('/')[0]}"] = Kind(
+        f"output/{_where.format(OTHER)}", lambda folder: read_study(folder / "output"), shows=" "
+    )
+    KINDS[f"audit of {_where.partition('/')[0]}"] = Kind(
+        f"output/{_where.format(DOC)}",
+        lambda folder: (verify(folder / "output"), decisions(folder / "output")),
+        shows=" ",
+    )
+
+
+@dataclass
+class Table:
+    """What was tried, and what came of it."""
+
+    rows: dict[str, Counter[str]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    """A sentence for each crash and each word of a document in an error."""
+
+    def add(self, kind: str, outcome: str) -> None:
+        row = self.rows.setdefault(kind, Counter())
+        row["tried"] += 1
+        row[outcome] += 1
+
+    def __str__(self) -> str:
+        columns = ("tried", "valid", "refused", "crashes", "losses")
+        width = max(map(len, self.rows), default=0)
+        lines = [f"{'input':{width}}  " + "  ".join(f"{name:>8}" for name in columns)]
+        every = {**self.rows, "all": sum(self.rows.values(), Counter())}
+        lines += [f"{kind:{width}}  " + "  ".join(f"{row[name]:8}" for name in columns) for kind, row in every.items()]
+        return "\n".join(lines)
+
+
+def prepare(made: Path, folder: Path) -> None:
+    """The patient's folder with one file of each kind beside it."""
+    shutil.copytree(made, folder / "output")
+    shutil.copytree(made.parent / "records", folder / "records")
+    purge(folder / "output", ["quest_cbc"], purged_at="2026-02-02T00:00:00+00:00")
+    Roster(Files(folder / "output")).add("dr_lee")
+    desk = Desk(folder / "output", "dr_lee", "tab")
+    case = desk.open("requisition")
+    (folder / "draft.json").write_text(case.draft.model_dump_json())
+    desk.close()
+    (folder / "output/purging.json").write_text('{"schema_version": 1, "doc_id": null, "number": 2}')
+    root = Path(__file__).parents[2]
+    shipped = (root / "evalkit/classification/traps.toml").read_text()
+    (folder / "traps.toml").write_text(shipped.replace('\nid = "', '\nid = "own-'))
+    (folder / "evalkit.toml").write_text(
+        'workers = 2\nocr = "none"\n[models]\ndefault = "embedded"\n[limits]\nusd_per_run = 5\n'
+    )
+    (folder / "labels.csv").write_text(
+        "doc_id,dominant_type,confidence,segments\na,Other,0.5,1-2 Other; 3 Other\nb,X,,\n"
+    )
+    (folder / "truth.json").write_text('[{"doc_id": "a", "dominant_type": "Other", "segments": "1-2 Other"}]')
+    (folder / "answers").mkdir()
+    shutil.copy(folder / f"records/answers/{OTHER}.json", folder / "answers/x.json")
+    shutil.copy(root / "evalkit/extraction/templates/tax/1099-div.toml", folder / "form.toml")
+    (folder / "bank.toml").write_text(TEXT)
+
+
+def fuzz(made: Path, folder: Path, *, each: int, seed: int) -> Table:
+    """Damage every kind of file ``each`` times and load it; afterwards it is whole again."""
+    prepare(made, folder)
+    kinds = {
+        **KINDS,
+        "seeded": Kind(
+            f"output/seeded/{_seeded_name(folder)}.json", _f(lambda f: read_seeded(f, _seeded_name(folder)))
+        ),
+    }
+    table = Table()
+    for name, kind in kinds.items():
+        path = folder / kind.name
+        whole = path.read_bytes()
+        kind.load(folder)  # undamaged it loads
+        dice = random.Random(f"{seed}:{name}")
+        for _ in range(each):
+            how, data = (damaged_json if kind.is_json else damaged_text)(dice, whole)
+            path.write_bytes(data)
+            table.add(name, _outcome(kind, folder, f"{name}, {how}", table))
+            path.write_bytes(whole)
+    return table
+
+
+def _outcome(kind: Kind, folder: Path, told: str, table: Table) -> str:
+    try:
+        kind.load(folder)
+    except EvalkitError as error:
+        text = "".join(traceback.format_exception(error))
+        if MARK in text and not kind.is_own:
+            table.faults.append(f"{told}: the error quotes the file: {error}")
+            return "crashes"
+        own = Path(kind.name).name
+        named = kind.shows or own
+        if named not in str(error) and Path(kind.name).parent.name not in str(error):
+            table.faults.append(f"{told}: the error does not name the file: {error}")
+            return "crashes"
+        return "refused"
+    except Exception as error:  # noqa: BLE001 - that is what is counted
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        ours = [one for one in traceback.extract_tb(error.__traceback__) if "/evalkit/" in one.filename][-1:]
+        table.faults.append(f"{told}: {type(error).__name__} in {where.name}, from {ours}")
+        return "crashes"
+    return "valid"
