@@ -45,6 +45,10 @@ app = typer.Typer(
 OutputOption = Annotated[
     Path | None, typer.Option("--output", metavar="DIR", help="The output folder.", show_default="output")
 ]
+ExecutorOption = Annotated[
+    str | None,
+    typer.Option(help="What reads: local, or dask://HOST:PORT, the scheduler of a Dask cluster.", show_default="local"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
 _INTERRUPTED = 130
@@ -54,13 +58,35 @@ _MOST_ROWS = 60
 """Rows of the summary table; longer runs are counted."""
 
 
+class LogFormat(StrEnum):
+    """How the log is written."""
+
+    text = "text"
+    json = "json"
+
+
 @app.callback()
 def _logging(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens to standard error.")] = False,
+    log_format: Annotated[
+        LogFormat | None, typer.Option(help="How the log is written: json is one object a line.", show_default="text")
+    ] = None,
 ) -> None:
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )
+    from evalkit.logs import Lines
+
+    form = log_format.value if log_format else _log_format()
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines("json" if form == "json" else "text"))
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
+
+
+def _log_format() -> str:
+    from evalkit.settings import Settings
+
+    try:
+        return Settings.load().log_format
+    except UsageError:  # the command itself says what is wrong, if it needs settings at all
+        return "text"
 
 
 @app.command()
@@ -103,6 +129,7 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="Folder with {doc_id}.json to be verified instead of asking.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
+    executor: ExecutorOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
     with_fields: Annotated[
         bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")
@@ -126,6 +153,7 @@ def run(
             production=production,
             classifications=classifications,
             workers=workers,
+            executor=executor,
             fresh=fresh,
             extract=with_fields,
             on_progress=on_progress,
@@ -156,6 +184,7 @@ def extract(
         str | None, typer.Option(help="What reads PDFs: local or documentai.", show_default="local")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
+    executor: ExecutorOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
@@ -175,6 +204,7 @@ def extract(
         model=model,
         reader=reader,
         workers=workers,
+        executor=executor,
         fresh=fresh,
     )
     if to is not None:
@@ -815,7 +845,7 @@ def _read_alone(pdf: Path) -> DocumentBundle:
     from evalkit.settings import Settings
 
     with Readers(1, how_of(Settings.load())) as readers:
-        return in_a_thread(readers.read(pdf.absolute(), doc_id=stem_of(pdf), timestamp=now()))
+        return in_a_thread(readers.read(pdf.absolute(), doc_id=stem_of(pdf), timestamp=now())).bundle
 
 
 def _statement_json(statement: Statement, report: Reconciliation) -> dict[str, Any]:
