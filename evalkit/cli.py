@@ -762,13 +762,19 @@ def doctor(
         bool, typer.Option("--live", help="Ask the language models, and Document AI, once; a few tokens.")
     ] = False,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.")] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="DIR", help="What of the last run in this output folder was slow.")
+    ] = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What is installed, configured or missing, and what mends it.
+    """What is installed, configured or missing, and what mends it; or what of a run was slow, and why.
 
     Example: evalkit doctor --live --model gemini:gemini-2.5-flash
     """
+    if run is not None:
+        _print_pace(_existing(run), as_json=as_json)
+        return
     from evalkit.doctor import examine
     from evalkit.settings import Settings
 
@@ -785,6 +791,28 @@ def doctor(
         ]
         _print_table(rows, ("", "what", "found", "remedy"))
     raise typer.Exit(0 if all(check.is_fine for check in checks) else 1)
+
+
+def _print_pace(folder: Path, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from evalkit.batch.pace import STEPS, pace
+
+    found = pace(folder)
+    if as_json:
+        _print_json(asdict(found) | {"reasons": [{"why": why, "remedy": remedy} for why, remedy in found.reasons]})
+        return
+    typer.echo(
+        f"The run that began at {found.began_at} decided {found.documents} documents in {found.seconds:.1f} s "
+        f"({found.seconds / found.documents:.2f} s each)."
+    )
+    whole = sum(found.steps.values()) or 1.0
+    rows = [[step, f"{took:.1f}", f"{took / whole:.0%}", STEPS[step][0]] for step, took in found.steps.items()]
+    _print_table(rows, ("step", "seconds of all documents", "share", "what that is"))
+    for why, remedy in found.reasons:
+        typer.echo(f"{why}. {remedy}")
+    slowest = [[one.doc_id, f"{one.seconds:.1f}", f"{one.step} ({one.share:.0%})"] for one in found.slowest]
+    _print_table(slowest, ("slowest documents", "seconds at work", "most of it"))
 
 
 def main() -> NoReturn:
