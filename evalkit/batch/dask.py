@@ -20,10 +20,10 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 import dask
@@ -42,6 +42,7 @@ from evalkit.logs import tell
 if TYPE_CHECKING:
     from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
     from evalkit.documents.bundle import DocumentBundle
+    from evalkit.documents.ocr import EngineName
 
 T = TypeVar("T")
 
@@ -91,8 +92,10 @@ class _Crash(NamedTuple):
 
 async def work(step: Sealed) -> Sealed:
     """A task: the function and its arguments, done in a process of this worker. It raises nothing."""
-    function, *arguments = step.opened()
+    ocr, expected, function, *arguments = step.opened()
     try:
+        if (ours := _described(ocr)) != expected:  # a worker that came after the run had begun
+            return Sealed(_differs(get_worker().address, expected, ours, ExecutorError))
         processes = await _processes()
         return Sealed(await processes.apply(function, *arguments))
     except BrokenProcessPool:
@@ -128,12 +131,26 @@ class _Ending(WorkerPlugin):
             _pool.__exit__(None, None, None)
 
 
-def _described(ocr: str) -> dict[str, str]:
+@cache
+def _described(ocr: EngineName) -> dict[str, str]:
     """What a worker would read and decide with; workers and this machine have to agree."""
     from evalkit.batch.runner import versions
     from evalkit.store import digest
 
-    return {"reader": reader_with(cast("Any", ocr)), "tables": digest(versions())}
+    return {"reader": reader_with(ocr), "tables": digest(versions())}
+
+
+def _differs(worker: str, ours: dict[str, str], theirs: Any, kind: type[EvalkitError]) -> EvalkitError:
+    if isinstance(theirs, dict):
+        name = next(name for name in ours if ours[name] != theirs.get(name))
+        what = f"has another {name}: {theirs.get(name)} instead of {ours[name]}"
+    else:
+        what = f"cannot do the work ({type(theirs).__name__})"
+    return kind(
+        f"the Dask worker {worker} {what}",
+        code="EXECUTOR-DIFFERS",
+        remedy="Install the same evalkit and the same OCR engine there, from the same lock file.",
+    )
 
 
 class Cluster:
@@ -188,7 +205,7 @@ class Cluster:
             raise self._lost.result()
         # Never the same key twice: to Dask that would be one task, also of two runs.
         key = f"{step}-{document[:12]}-{secrets.token_hex(4)}"
-        future = self._client.submit(work, Sealed((function, *arguments)), key=key, pure=False)
+        future = self._client.submit(work, Sealed(self._step(function, *arguments)), key=key, pure=False)
         answer = asyncio.ensure_future(future.result())
         try:
             await asyncio.wait({answer, self._lost}, return_when=asyncio.FIRST_COMPLETED)
@@ -210,6 +227,9 @@ class Cluster:
         if isinstance(made, _Fault):
             raise RemoteFaultError(made.kind, made.where)
         return cast("T", made)
+
+    def _step(self, function: Callable[..., T], *arguments: Any) -> tuple[Any, ...]:
+        return self._how.ocr, _described(self._how.ocr), function, *arguments
 
     async def __aenter__(self) -> Self:
         self._lost = asyncio.get_running_loop().create_future()
@@ -243,24 +263,11 @@ class Cluster:
                     remedy="Start one on each machine: dask worker with the scheduler's address.",
                 )
             await asyncio.sleep(0.2)
-        ocr = "none" if self._how.documentai else self._how.ocr
-        ours = _described(ocr)
-        told = await self._client.run(_described, ocr, on_error="return")
+        ours = _described(self._how.ocr)
+        told = await self._client.run(_described, self._how.ocr, on_error="return")
         for worker, theirs in sorted(told.items()):
-            if theirs != ours:
-                self._differs(worker, ours, theirs)
-
-    def _differs(self, worker: str, ours: dict[str, str], theirs: Any) -> NoReturn:
-        if isinstance(theirs, dict):
-            name = next(name for name in ours if ours[name] != theirs.get(name))
-            what = f"has another {name}: {theirs.get(name)} instead of {ours[name]}"
-        else:
-            what = f"cannot do the work ({type(theirs).__name__})"
-        raise UsageError(
-            f"the Dask worker {worker} {what}",
-            code="EXECUTOR-DIFFERS",
-            remedy="Install the same evalkit and the same OCR engine there, from the same lock file.",
-        )
+            if theirs != ours and not isinstance(theirs, OSError):  # that one is gone meanwhile
+                raise _differs(worker, ours, theirs, UsageError)
 
     async def _look(self) -> Any:
         """What the scheduler says of itself, without the workers."""
