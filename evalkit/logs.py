@@ -13,8 +13,12 @@ _DIGITS = 12
 
 
 def tell(log: logging.Logger, level: int, what: str, *, document: str, **fields: float | str) -> None:
-    """Log ``what`` happened to the document of that SHA-256; ``fields`` are numbers, codes and names of steps."""
-    log.log(level, what, extra={_FIELDS: {"document": document[:_DIGITS], **fields}})
+    """Log ``what`` happened to the document of that SHA-256; ``fields`` are numbers, codes and names of steps.
+
+    They are words of the message, for whoever logs in his own way, and fields of the object.
+    """
+    told = {"document": document[:_DIGITS], **fields}
+    log.log(level, "%s %s", what, " ".join(f"{name}={value}" for name, value in told.items()), extra={_FIELDS: told})
 
 
 class Lines(logging.Formatter):
@@ -27,11 +31,12 @@ class Lines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line. A traceback is no part of an object: its message may quote a document."""
-        fields: dict[str, float | str] = getattr(record, _FIELDS, {})
         if not self._is_json:
-            return " ".join([super().format(record), *(f"{name}={value}" for name, value in fields.items())])
+            return super().format(record)
+        fields: dict[str, float | str] | None = getattr(record, _FIELDS, None)
+        what = str(record.args[0]) if fields and isinstance(record.args, tuple) else record.getMessage()
         at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        told = {"at": at, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        told = {"at": at, "level": record.levelname, "logger": record.name, "message": what}
         if record.exc_info and record.exc_info[0]:
             told["error"] = record.exc_info[0].__name__
-        return json.dumps(told | fields, ensure_ascii=False)
+        return json.dumps(told | (fields or {}), ensure_ascii=False)

@@ -548,7 +548,8 @@ class _Batch:
         # The calls of one document overlap: what counts is how long it waited for any of them.
         seconds["asking"] = round(self._asking.seconds_on(bundle.sha256), 3)
         seconds["deciding"] = round(max(time.monotonic() - began - seconds["asking"], 0.0), 3)
-        tell(log, logging.INFO, "decided", document=bundle.sha256, **seconds)
+        told = {"attempts": len(outcome.attempts), "decision": outcome.verdict.decision.value}
+        tell(log, logging.INFO, "decided", document=bundle.sha256, **told, **seconds)
         times = {"run_started_at": self._started, "started_at": started, "finished_at": now(), "seconds": seconds}
         result = _result(bundle, outcome, self._settings, print_, times)
         self._files.write(result_name(source.doc_id), result.model_dump(mode="json"))
@@ -585,6 +586,7 @@ class _Batch:
 
         What may pass (a crash, a time limit, missing rights) is tried again by the next run and takes nothing away.
         """
+        tell(log, logging.INFO, "failed", document=source.sha256 or "", code=error.code)
         may_pass = source.sha256 is None or error.code in _MAY_PASS
         if may_pass and self._files.exists(result_name(source.doc_id)):
             return _failure_summary(source, error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,9 @@ from documents.drawing import lines
 from documents.scanning import NOTE, needs_tesseract, printed, scan
 
 import evalkit
-from evalkit.batch.pace import STEPS, pace
+from evalkit.batch.pace import STEPS, Pace, pace
 from evalkit.errors import NotFound
+from evalkit.logs import Lines, tell
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.store import Files
 
@@ -25,17 +27,33 @@ def _evalkit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 @needs_tesseract
 def test_a_run_over_scans_was_slow_because_of_recognising(samples: Path, tmp_path: Path) -> None:
-    (tmp_path / "scan.pdf").write_bytes(scan(*[printed(lines(NOTE + NOTE + NOTE))] * 3))
+    (tmp_path / "scan.pdf").write_bytes(scan(printed(lines(NOTE + NOTE + NOTE))))
     evalkit.run([tmp_path / "scan.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output", workers=2)
     found = pace(tmp_path / "output")
     assert found.documents == 2
     assert found.slowest[0].doc_id == "scan"
     assert found.slowest[0].step == "recognising"
-    assert any("pages that are pictures" in why for why, _ in found.reasons)
     assert 0 < found.slowest[0].seconds <= found.seconds
-    told = json.loads(_evalkit("doctor", "--run", tmp_path / "output", "--json").stdout)
-    assert told["steps"].keys() == STEPS.keys()
-    assert "recognising" in _evalkit("doctor", "--run", tmp_path / "output").stdout
+    told = _evalkit("doctor", "--run", tmp_path / "output").stdout
+    assert all(step in told for step in (*STEPS, *(why for why, _ in found.reasons)))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reasons"),
+    [
+        ({"recognising": 9.0, "reading": 1.0}, ["90% of the seconds: recognising pages that are pictures"]),
+        (
+            {"asking": 5.0, "waiting": 4.0, "deciding": 1.0},
+            ["40% of the seconds: documents waited for a process", "50%"],
+        ),
+        ({"deciding": 3.0, "reading": 3.0, "asking": 2.0, "waiting": 2.0}, ["30% of the seconds: reading", "30%"]),
+        ({"reading": 0.0}, []),
+    ],
+)
+def test_what_took_a_large_part_is_why(seconds: dict[str, float], reasons: list[str]) -> None:
+    told = [why for why, _ in Pace("2026-01-01T00:00:00Z", 1, 10.0, seconds, ()).reasons]
+    assert len(told) == len(reasons)
+    assert all(why.startswith(reason) for why, reason in zip(told, reasons, strict=True))
 
 
 def test_only_the_last_run_is_told_of(samples: Path, tmp_path: Path) -> None:
@@ -65,6 +83,7 @@ def test_json_lines_have_hashes_steps_and_seconds_and_no_names_or_words(samples:
     sha256 = read_result(Files(tmp_path / "output"), "Zacharias_Quillfeather").sha256
     by_step = {one["message"]: one for one in told if one.get("document") == sha256[:12]}
     assert by_step.keys() >= {"read", "decided"}
+    assert [one["code"] for one in told if one["message"] == "failed"] == ["READER-DAMAGED"]
     assert by_step["read"]["reading"] > 0
     assert by_step["read"]["pages"] == 2
     assert all(one.keys() >= {"at", "level", "logger", "message"} for one in told)
@@ -80,6 +99,14 @@ def test_the_setting_says_how_the_log_is_written(
     monkeypatch.setenv("EVALKIT_LOG_FORMAT", "json")
     ended = _evalkit("--verbose", "run", samples / "quest_cbc.pdf", "--output", tmp_path)
     assert any(line.startswith("{") and json.loads(line)["message"] == "decided" for line in ended.stderr.splitlines())
-    monkeypatch.setenv("EVALKIT_LOG_FORMAT", "text")
-    ended = _evalkit("--verbose", "run", samples / "quest_cbc.pdf", "--output", tmp_path, "--fresh")
-    assert any("evalkit.batch.runner: decided document=" in line for line in ended.stderr.splitlines())
+
+
+def test_a_line_for_a_person_has_the_same_fields_and_an_object_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    tell(logging.getLogger("evalkit.x"), logging.WARNING, "read", document="0" * 64, seconds=1.5)
+    (record,) = caplog.records
+    record.exc_info = ValueError, ValueError("Jane Roe"), None
+    told = json.loads(Lines("json").format(record))
+    assert (told["message"], told["document"], told["seconds"], told["error"]) == ("read", "0" * 12, 1.5, "ValueError")
+    assert "Jane" not in json.dumps(told)
+    record.exc_info = None
+    assert Lines("text").format(record) == "WARNING evalkit.x: read document=000000000000 seconds=1.5"
