@@ -146,7 +146,7 @@ async def _extract(
             async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:
                 work = FieldExtraction(given, asking, versions(), name=template, tax_year=year_of(tax_year))
                 treat = partial(_document, files=files, index=index, work=work, reader=how.reader, fresh=fresh)
-                executor = executor_of(given, how, len(found.sources), decides=False)
+                executor = executor_of(given, how, found.sources, decides=False)
                 documents = await each(found.sources, executor, treat, on_progress=on_progress)
                 asking.ledger.end()
         finally:

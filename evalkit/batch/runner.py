@@ -491,7 +491,7 @@ class _Batch:
     async def process(self, sources: tuple[Source, ...], on_progress: Progress | None) -> list[DocumentSummary]:
         # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
         waiting = self._settings.calls_in_flight if self._asking.is_remote else 0
-        executor = executor_of(self._settings, self._how, len(sources), decides=not self._asking.is_remote)
+        executor = executor_of(self._settings, self._how, sources, decides=not self._asking.is_remote)
         return await each(sources, executor, self._document, waiting=waiting, on_progress=on_progress)
 
     async def _document(self, source: Source, readers: Executor) -> DocumentSummary:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from evalkit.batch.identity import Source
-from evalkit.batch.round import each
+from evalkit.batch.round import each, processes_for
 from evalkit.errors import ExecutorError
 
 
@@ -76,3 +76,21 @@ def test_a_document_that_ends_the_run_ends_all() -> None:
     with pytest.raises(ExecutorError):
         asyncio.run(each(sources(9), held(Roomy(3)), treat, on_progress=None))
     assert ended == ["d0", "d2"]
+
+
+def test_processes_are_started_where_they_are_worth_it(tmp_path: Path) -> None:
+    """Few small files are read one after the other; large ones by as many as there are, never more than files."""
+
+    def found(*sizes: int) -> list[Source]:
+        made = []
+        for number, size in enumerate(sizes):
+            path = tmp_path / f"{number}.pdf"
+            path.write_bytes(b"x" * size)
+            made.append(Source(path.stem, path, "0" * 64))
+        return made
+
+    assert processes_for(found(*[3_000] * 12), 8) == 1
+    assert processes_for(found(*[3_000] * 40), 8) == 8
+    assert processes_for(found(40_000, 40_000), 8) == 2
+    assert processes_for(found(), 8) == 1
+    assert processes_for(sources(3), 8) == 1  # gone meanwhile: whoever reads them says so

@@ -1,7 +1,7 @@
 """Where documents are read: `PYTHONPATH=tests .venv/bin/python tests/benchmarks/executing.py [--rounds N]`.
 
-One Dask worker beside two on drawn scans (tesseract, one thread each), and one reading process beside two on few small
-files: below how many is a second one not worth its start? Wall time, medians; the load of the machine is beside them.
+One Dask worker beside two on drawn scans (tesseract, one thread each): wall time, the load of the machine beside it. And
+below how much is a second reading process not worth its start? Processor time. Medians.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import resource
 import statistics
 import tempfile
 import time
@@ -28,7 +29,7 @@ from evalkit.batch.reading import Executor, How, Readers
 
 _HOW = How(600, "tesseract")
 _SCANS = 24
-_FEW = (1, 2, 3, 4, 6, 8, 12, 16)
+_FEW = 17
 
 
 def draw_scans(folder: Path, number: int) -> list[Path]:
@@ -57,7 +58,7 @@ async def _on(started: Started, paths: Sequence[Path], workers: int) -> float:
     async with Cluster(started.executor, _HOW, workers=1, decides=False) as there:
         while there.room < 3 * workers:  # noqa: ASYNC110 - it looks every second
             await asyncio.sleep(0.1)
-        await _all(there, paths[: 4 * workers])  # the processes start and load
+        await _all(there, paths[: 2 * workers])  # the processes start and load
         return await _all(there, paths)
 
 
@@ -77,26 +78,29 @@ def cluster_row(folder: Path, rounds: int) -> Row:
     )
 
 
-def _with(workers: int, paths: Sequence[Path]) -> float:
-    """Wall time of so many processes, their start included."""
-    began = time.perf_counter()
+def few_rows(folder: Path, rounds: int) -> list[Row]:
+    """What a second process costs, and what reading a small file does, in processor time."""
+    paths = [folder / f"text{number}.pdf" for number in range(_FEW)]
+    for path in paths:
+        draw_text(path, 2)
+    took = [(_cpu(1, paths[:1]), _cpu(1, paths), _cpu(2, paths)) for _ in range(rounds)]
+    first, one, two = map(statistics.median, zip(*took, strict=True))
+    each, start = (one - first) / (_FEW - 1), two - one
+    size = sum(path.stat().st_size for path in paths) / _FEW / 1024
+    return [
+        ("starting a second reading process", f"{start:.2f} s CPU", ""),
+        ("reading a file of text of 2 pages", f"{1000 * each:.1f} ms CPU", f"{size:.1f} KiB"),
+        ("a second process pays from", f"{2 * start / each:.0f} such files", f"{2 * start / each * size:.0f} KiB"),
+    ]
+
+
+def _cpu(workers: int, paths: Sequence[Path]) -> float:
+    """Processor time of so many reading processes over these files, their start included."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with Readers(workers, How(600)) as readers:
         asyncio.run(_all(readers, paths))
-    return time.perf_counter() - began
-
-
-def few_rows(folder: Path, rounds: int) -> list[Row]:
-    rows: list[Row] = []
-    for pages in (2, 20):
-        paths = []
-        for number in range(max(_FEW)):
-            paths.append(folder / f"text{pages}-{number}.pdf")
-            draw_text(paths[-1], pages)
-        for number in _FEW:
-            took = [(_with(1, paths[:number]), _with(2, paths[:number])) for _ in range(rounds)]
-            one, two = map(statistics.median, zip(*took, strict=True))
-            rows.append((f"{number} files of {pages} pages: one process, two", f"{one:.2f} s, {two:.2f} s", _load()))
-    return rows
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _load() -> str:
@@ -104,7 +108,7 @@ def _load() -> str:
 
 
 def executing(rounds: int) -> Table:
-    table = Table("what", "wall time", "beside", title=f"executors, medians of {rounds}")
+    table = Table("what", "evalkit", "beside", title=f"executors, medians of {rounds}")
     with tempfile.TemporaryDirectory() as name:
         for row in [cluster_row(Path(name), rounds), *few_rows(Path(name), rounds)]:
             table.add_row(*row)
