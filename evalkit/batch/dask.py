@@ -94,7 +94,7 @@ async def work(step: Sealed) -> Sealed:
     """A task: the function and its arguments, done in a process of this worker. It raises nothing."""
     ocr, expected, function, *arguments = step.opened()
     try:
-        if (ours := _described(ocr)) != expected:  # a worker that came after the run had begun
+        if (ours := _once_described(ocr)) != expected:  # a worker that came after the run had begun
             return Sealed(_differs(get_worker().address, expected, ours, ExecutorError))
         processes = await _processes()
         return Sealed(await processes.apply(function, *arguments))
@@ -131,13 +131,16 @@ class _Ending(WorkerPlugin):
             _pool.__exit__(None, None, None)
 
 
-@cache
 def _described(ocr: EngineName) -> dict[str, str]:
     """What a worker would read and decide with; workers and this machine have to agree."""
     from evalkit.batch.runner import versions
     from evalkit.store import digest
 
     return {"reader": reader_with(ocr), "tables": digest(versions())}
+
+
+#: On a worker, which ends before anything else is installed there, and would ask before every task.
+_once_described = cache(_described)
 
 
 def _differs(worker: str, ours: dict[str, str], theirs: Any, kind: type[EvalkitError]) -> EvalkitError:
@@ -169,6 +172,7 @@ class Cluster:
         self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
         self._threads = 1
         self._client: Any = None
+        self._ours: dict[str, str] = {}
         self._lost: asyncio.Future[ExecutorError]
         self._watching: asyncio.Task[None]
 
@@ -203,6 +207,8 @@ class Cluster:
         """
         if self._lost.done():
             raise self._lost.result()
+        if self._client.status != "running":  # what it had been given is lost, though it may yet find its way back
+            raise self._ended("the scheduler was lost")
         # Never the same key twice: to Dask that would be one task, also of two runs.
         key = f"{step}-{document[:12]}-{secrets.token_hex(4)}"
         future = self._client.submit(work, Sealed(self._step(function, *arguments)), key=key, pure=False)
@@ -229,7 +235,7 @@ class Cluster:
         return cast("T", made)
 
     def _step(self, function: Callable[..., T], *arguments: Any) -> tuple[Any, ...]:
-        return self._how.ocr, _described(self._how.ocr), function, *arguments
+        return self._how.ocr, self._ours, function, *arguments
 
     async def __aenter__(self) -> Self:
         self._lost = asyncio.get_running_loop().create_future()
@@ -263,7 +269,7 @@ class Cluster:
                     remedy="Start one on each machine: dask worker with the scheduler's address.",
                 )
             await asyncio.sleep(0.2)
-        ours = _described(self._how.ocr)
+        self._ours = ours = _described(self._how.ocr)
         told = await self._client.run(_described, self._how.ocr, on_error="return")
         for worker, theirs in sorted(told.items()):
             if theirs != ours and not isinstance(theirs, OSError):  # that one is gone meanwhile

@@ -193,7 +193,7 @@ def test_a_worker_with_another_reader_is_refused_by_name(
     assert "another reader" in refused.value.message
 
 
-def test_tls_of_dask_is_honoured(samples: Path, tmp_path: Path) -> None:
+def test_tls_of_dask_is_honoured(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     security = Security.temporary()
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
     certificate.write_text(security.tls_ca_file)
@@ -213,6 +213,7 @@ def test_tls_of_dask_is_honoured(samples: Path, tmp_path: Path) -> None:
         with dask.config.set(files):
             run = evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=executor)
         assert run.documents[0].decision == "AUTO_ACCEPT"
+        monkeypatch.setattr(on_dask, "_CONNECT", 2)
         with pytest.raises(UsageError):  # in clear it is not answered
             evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "clear", executor=executor)
 
