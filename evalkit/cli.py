@@ -47,6 +47,10 @@ app = typer.Typer(
 OutputOption = Annotated[
     Path | None, typer.Option("--output", metavar="DIR", help="The output folder.", show_default="output")
 ]
+ExecutorOption = Annotated[
+    str | None,
+    typer.Option(help="What reads: local, or dask://HOST:PORT, the scheduler of a Dask cluster.", show_default="local"),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 PurgedOption = Annotated[bool, typer.Option("--even-purged", help="Take documents in again that were purged.")]
 
@@ -57,13 +61,35 @@ _MOST_ROWS = 60
 """Rows of the summary table; longer runs are counted."""
 
 
+class LogFormat(StrEnum):
+    """How the log is written."""
+
+    text = "text"
+    json = "json"
+
+
 @app.callback()
 def _logging(
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens to standard error.")] = False,
+    log_format: Annotated[
+        LogFormat | None, typer.Option(help="How the log is written: json is one object a line.", show_default="text")
+    ] = None,
 ) -> None:
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
-    )
+    from evalkit.logs import Lines
+
+    form = log_format.value if log_format else _log_format()
+    handler = logging.StreamHandler()
+    handler.setFormatter(Lines("json" if form == "json" else "text"))
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
+
+
+def _log_format() -> str:
+    from evalkit.settings import Settings
+
+    try:
+        return Settings.load().log_format
+    except UsageError:  # the command itself says what is wrong, if it needs settings at all
+        return "text"
 
 
 @app.command()
@@ -106,6 +132,7 @@ def run(
         Path | None, typer.Option(metavar="DIR", help="Folder with {doc_id}.json to be verified instead of asking.")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
+    executor: ExecutorOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
     with_fields: Annotated[
         bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")
@@ -130,6 +157,7 @@ def run(
             production=production,
             classifications=classifications,
             workers=workers,
+            executor=executor,
             fresh=fresh,
             extract=with_fields,
             even_purged=even_purged,
@@ -161,6 +189,7 @@ def extract(
         str | None, typer.Option(help="What reads PDFs: local or documentai.", show_default="local")
     ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
+    executor: ExecutorOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
     even_purged: PurgedOption = False,
     output: OutputOption = None,
@@ -181,6 +210,7 @@ def extract(
         model=model,
         reader=reader,
         workers=workers,
+        executor=executor,
         fresh=fresh,
         even_purged=even_purged,
     )
@@ -811,13 +841,19 @@ def doctor(
         bool, typer.Option("--live", help="Ask the language models, and Document AI, once; a few tokens.")
     ] = False,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.")] = None,
+    run: Annotated[
+        Path | None, typer.Option("--run", metavar="DIR", help="What of the last run in this output folder was slow.")
+    ] = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """What is installed, configured or missing, and what mends it.
+    """What is installed, configured or missing, and what mends it; or what of a run was slow, and why.
 
     Example: evalkit doctor --live --model gemini:gemini-2.5-flash
     """
+    if run is not None:
+        _print_pace(_existing(run), as_json=as_json)
+        return
     from evalkit.doctor import examine
     from evalkit.settings import Settings
 
@@ -957,6 +993,28 @@ def export_audit(
     raise typer.Exit(1 if problems else 0)
 
 
+def _print_pace(folder: Path, *, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from evalkit.batch.pace import STEPS, pace
+
+    found = pace(folder)
+    if as_json:
+        _print_json(asdict(found) | {"reasons": [{"why": why, "remedy": remedy} for why, remedy in found.reasons]})
+        return
+    typer.echo(
+        f"The run that began at {found.began_at} decided {found.documents} documents in {found.seconds:.1f} s "
+        f"({found.seconds / found.documents:.2f} s each)."
+    )
+    whole = sum(found.steps.values()) or 1.0
+    rows = [[step, f"{took:.1f}", f"{took / whole:.0%}", STEPS[step][0]] for step, took in found.steps.items()]
+    _print_table(rows, ("step", "seconds of all documents", "share", "what that is"))
+    for why, remedy in found.reasons:
+        typer.echo(f"{why}. {remedy}")
+    slowest = [[one.doc_id, f"{one.seconds:.1f}", f"{one.step} ({one.share:.0%})"] for one in found.slowest]
+    _print_table(slowest, ("slowest documents", "seconds at work", "most of it"))
+
+
 def main() -> NoReturn:
     """The ``evalkit`` command: errors are one line on standard error, exit statuses those of the contract."""
     try:
@@ -1015,7 +1073,7 @@ def _read_alone(pdf: Path) -> DocumentBundle:
     from evalkit.settings import Settings
 
     with Readers(1, how_of(Settings.load())) as readers:
-        return in_a_thread(readers.read(pdf.absolute(), doc_id=stem_of(pdf), timestamp=now()))
+        return in_a_thread(readers.read(pdf.absolute(), doc_id=stem_of(pdf), timestamp=now())).bundle
 
 
 def _template_text(template: Path, output: Path | None) -> tuple[str, str]:

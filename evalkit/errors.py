@@ -6,6 +6,7 @@
     ├── UsageError          change the call, an option or a setting; nothing was done (exit status 2)
     ├── DocumentError       mend or replace this one document; the others go on (exit status 1)
     ├── ModelError          the model gave no usable answer; the case goes to a person
+    ├── ExecutorError       the machines that read are gone; start again when they are back, what is finished is kept
     ├── StoreError          mend the output folder (space, rights, a newer schema), then start again
     │   └── NotFound        nothing of that name is stored
     └── ReviewRefused       the review cannot stand as it was given; change it and save again
@@ -51,6 +52,10 @@ class DocumentError(EvalkitError):
 
 class ModelError(EvalkitError):
     """A model could not be asked, or gave no usable answer."""
+
+
+class ExecutorError(EvalkitError):
+    """The machines that documents are read on cannot be reached any more; what is finished is kept."""
 
 
 class StoreError(EvalkitError):

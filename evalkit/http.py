@@ -1,12 +1,15 @@
-"""What all services that are asked over HTTP have in common: how long they ask to wait, and libraries that talk."""
+"""What services on other machines have in common: how near they are, how long they ask to wait, libraries that talk."""
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import math
 from collections.abc import Collection
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+
+_PRIVATE = [ipaddress.ip_network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
 
 
 def seconds_to_wait(text: str) -> float | None:
@@ -25,6 +28,21 @@ def seconds_to_wait(text: str) -> float | None:
         except (ValueError, TypeError, OverflowError):  # no date; one without a time zone; one beyond all years
             return None
     return max(0.0, wait) if math.isfinite(wait) else None
+
+
+def is_near(host: str, *, private: bool) -> bool:
+    """Whether ``host`` is this computer, or one in a private network where that is enough.
+
+    >>> [is_near(host, private=True) for host in ("localhost", "::1", "10.1.2.3", "8.8.8.8", "ollama.example.org")]
+    [True, True, True, False, False]
+    """
+    if host == "localhost":
+        return True
+    try:
+        number = ipaddress.ip_address(host)
+    except ValueError:  # a name: whoever answers for names decides where it leads
+        return False
+    return number.is_loopback or (private and any(number in network for network in _PRIVATE))
 
 
 def silence(libraries: Collection[str]) -> None:

@@ -21,6 +21,9 @@ from pydantic_settings import (
 
 from evalkit.errors import UsageError
 
+LOCAL = "local"
+"""The executor that is this machine."""
+
 _ModelName = Annotated[str, Field(min_length=1)]
 
 
@@ -219,6 +222,10 @@ class Settings(BaseSettings):
     folder."""
     workers: int = Field(0, ge=0, le=256)
     """Processes that read PDFs; 0: one per core."""
+    executor: str = Field(LOCAL, pattern=r"^(local|dask://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0-9]{1,5})$")
+    """Where PDFs are read: ``local``, or ``dask://HOST:PORT``, the scheduler of a Dask cluster."""
+    log_format: Literal["text", "json"] = "text"
+    """How the command line writes its log; ``json``: one object a line."""
     read_seconds: int = Field(300, ge=1, le=86_400)
     """Seconds that reading one PDF may take, or from one recognised page to the next."""
     read_memory_mb: int = Field(4096, ge=0, le=1_048_576)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
+from collections import defaultdict
+from dataclasses import dataclass
 from typing import Self
 
 from evalkit.errors import UsageError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.gate import Gate
 from evalkit.llm.ledger import Journal, Ledger, Limits, priced
-from evalkit.llm.model import Model, Provider, Usage
+from evalkit.llm.model import A, Answer, Model, Provider, Question, Usage
 from evalkit.llm.providers import provider
 from evalkit.llm.remote import LanguageModel
 from evalkit.llm.roles import ByRole
@@ -55,7 +58,9 @@ class Asking:
             )
             for name in sorted(names - {EMBEDDED})
         }
-        known: dict[str, Model] = {EMBEDDED: EmbeddedModel(), **self._remote}
+        self._waits: dict[str, _Wait] = defaultdict(_Wait)
+        timed = {name: _Timed(model, self._waits) for name, model in self._remote.items()}
+        known: dict[str, Model] = {EMBEDDED: EmbeddedModel(), **timed}
         self.model = ByRole(known[settings.models.default], {role: known[name] for role, name in by_role.items()})
         self.ensemble: tuple[Model, ...] = tuple(known[name] for name in judges)
 
@@ -63,6 +68,10 @@ class Asking:
     def is_remote(self) -> bool:
         """Whether any language model is asked."""
         return bool(self._remote)
+
+    def seconds_on(self, document: str) -> float:
+        """How long the document of that SHA-256 has waited for any language model so far."""
+        return self._waits[document].seconds if document in self._waits else 0.0
 
     async def close(self) -> None:
         """Wait for what is under way, and give the connections back."""
@@ -86,6 +95,39 @@ def _reviewing(settings: Settings) -> dict[str, str]:
     """Models by role, of those who review templates."""
     given = settings.vllm_review
     return {role: name for role, name in given.reviewers.by_role.items() if given.enabled or role in _ALONE}
+
+
+@dataclass
+class _Wait:
+    """How long somebody has waited for answers that are asked for at once."""
+
+    seconds: float = 0.0
+    asked: int = 0
+    since: float = 0.0
+
+
+class _Timed:
+    """A model, and how long each document has waited for it and for the others."""
+
+    def __init__(self, model: Model, waits: dict[str, _Wait]) -> None:
+        self._model = model
+        self._waits = waits
+
+    @property
+    def name(self) -> str:
+        return self._model.name
+
+    async def ask(self, question: Question[A]) -> Answer[A]:
+        wait = self._waits[question.document]
+        if not wait.asked:
+            wait.since = time.monotonic()
+        wait.asked += 1
+        try:
+            return await self._model.ask(question)
+        finally:
+            wait.asked -= 1
+            if not wait.asked:
+                wait.seconds += time.monotonic() - wait.since
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -13,8 +13,8 @@ from evalkit.batch.asking import Asking
 from evalkit.batch.extracting import AUTO, FieldExtraction, ensure, year_of
 from evalkit.batch.identity import Source, find
 from evalkit.batch.purge import without_purged
-from evalkit.batch.reading import Readers
-from evalkit.batch.round import Summary, each
+from evalkit.batch.reading import Executor
+from evalkit.batch.round import Summary, each, executor_of
 from evalkit.batch.runner import (
     as_text,
     how_of,
@@ -26,7 +26,7 @@ from evalkit.batch.runner import (
     unexpected,
     versions,
 )
-from evalkit.errors import EvalkitError, StoreError
+from evalkit.errors import EvalkitError, ExecutorError, StoreError
 from evalkit.extraction.schema import Extraction, Extractions
 from evalkit.settings import Settings
 from evalkit.store import EXTRACTIONS, Files, Index
@@ -98,6 +98,7 @@ def extract(
     model: str | None = None,
     reader: str | None = None,
     workers: int | None = None,
+    executor: str | None = None,
     fresh: bool = False,
     even_purged: bool = False,
     on_progress: Progress | None = None,
@@ -115,6 +116,7 @@ def extract(
         model: who extracts and judges.
         reader: ``local`` or ``documentai``.
         workers: processes that read PDFs; 0 is one per core.
+        executor: ``local``, or ``dask://HOST:PORT``: where PDFs are read.
         fresh: do everything again, also what an earlier run finished.
         even_purged: take documents in again that were purged.
         on_progress: called after each document.
@@ -123,7 +125,7 @@ def extract(
     Raises:
         UsageError: nothing could be begun.
     """
-    given = settings_of(output, model, workers, reader, None, settings)
+    given = settings_of(output, model, workers, reader, None, executor, settings)
     folder = Path(output or given.output)
     return in_a_thread(
         _extract(paths, folder, given, template, tax_year, on_progress, fresh=fresh, even_purged=even_purged)
@@ -152,7 +154,8 @@ async def _extract(
             async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:
                 work = FieldExtraction(given, asking, versions(), name=template, tax_year=year_of(tax_year))
                 treat = partial(_document, files=files, index=index, work=work, reader=how.reader, fresh=fresh)
-                documents = await each(found.sources, how, treat, workers=given.workers, on_progress=on_progress)
+                executor = executor_of(given, how, found.sources, decides=False)
+                documents = await each(found.sources, executor, treat, on_progress=on_progress)
                 asking.ledger.end()
         finally:
             index.close()
@@ -173,7 +176,7 @@ def _known(files: Files, index: Index) -> dict[str, str]:
 
 async def _document(
     source: Source,
-    readers: Readers,
+    readers: Executor,
     *,
     files: Files,
     index: Index,
@@ -187,8 +190,10 @@ async def _document(
     try:
         started = now()
         bundle = None if fresh else stored_bundle(files, source, reader)
-        bundle = bundle or await read_document(files, source, readers, started)
+        bundle = bundle or (await read_document(files, source, readers, started)).bundle
         made, resumed = await ensure(files, index, work, bundle, {"started_at": started}, fresh=fresh)
+    except ExecutorError:
+        raise
     except EvalkitError as error:
         return _failed(source, error)
     except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run

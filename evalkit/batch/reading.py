@@ -7,12 +7,13 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 from loky import ProcessPoolExecutor
 from loky.process_executor import BrokenProcessPool
@@ -23,10 +24,18 @@ from evalkit.documents.ingest import read, reader_with
 from evalkit.errors import DocumentError
 
 if TYPE_CHECKING:
+    from PIL import Image
+
+    from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
     from evalkit.documents.documentai import DocumentAi
-    from evalkit.documents.ocr import EngineName
+    from evalkit.documents.ocr import Engine, EngineName
+    from evalkit.documents.quality import Recognised
     from evalkit.documents.scanned import Recogniser
 
+T = TypeVar("T")
+
+#: Documents under way at once, per reading process: enough that none waits for the others' writing.
+_IN_FLIGHT = 3
 _WATCH = 2
 """Seconds between looks at whether the run still lives."""
 _MEMORY = "READER-MEMORY"
@@ -52,6 +61,28 @@ class How(NamedTuple):
         return reader_with(self.ocr, self.documentai)
 
 
+class Read(NamedTuple):
+    """A document that was read, and what that took."""
+
+    bundle: DocumentBundle
+    seconds: Mapping[str, float]
+    """``recognising`` pages that are pictures, all other ``reading``, and ``waiting`` for whoever reads."""
+
+
+class Executor(Protocol):
+    """What reads documents, and where no language model has to be asked, decides about them."""
+
+    @property
+    def room(self) -> int:
+        """How many documents should be under way to keep it busy; this may change."""
+
+    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> Read:
+        """The bundle of a PDF. DocumentError where it cannot be read, also where it ends the process that reads it."""
+
+    async def evaluate(self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied: Any) -> Outcome:
+        """As ``orchestrator.evaluate``."""
+
+
 class Readers:
     """A pool of reading processes; they end with it, and with the run if that is killed."""
 
@@ -61,40 +92,37 @@ class Readers:
         self._how = how
         self._pool = _pool(workers)
 
-    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> DocumentBundle:
-        """The bundle of a PDF. DocumentError, also where the file ends the process that reads it."""
+    @property
+    def room(self) -> int:
+        """See ``Executor``."""
+        return self._workers * _IN_FLIGHT
+
+    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> Read:
+        """See ``Executor``."""
+        return await timed(self.apply(read_within, self._how, path, doc_id, timestamp), path.name, self._how)
+
+    async def evaluate(self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied: Any) -> Outcome:
+        """See ``Executor``; here, where the model's journal is."""
+        return await orchestrator.evaluate(bundle, supplied)
+
+    async def apply(self, function: Callable[..., T], *arguments: Any) -> T:
+        """What the function makes of these in one of the processes. BrokenProcessPool where it ends that."""
         pool = self._pool
         try:
-            return await self._read_in(pool, path, doc_id, timestamp)
+            return await _in(pool, function, *arguments)
         except BrokenProcessPool:
             if self._pool is pool:
                 self._pool = _pool(self._workers)
-            # All files that were being read fail together; read alone, only the guilty one fails again.
-            return await self._read_alone(path, doc_id, timestamp)
         except DocumentError as error:
             if error.code != _MEMORY:
                 raise
+            # What files before it left in the process is not this one's fault; and the next must not suffer from this one.
             if self._pool is pool:
                 self._pool = _pool(self._workers)
                 pool.shutdown(wait=False)  # what it is reading it reads to the end
-            # What files before it left in the process is not this one's fault; and the next must not suffer from this one.
-            return await self._read_alone(path, doc_id, timestamp)
-
-    async def _read_alone(self, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
-        with _pool(1) as pool:
-            try:
-                return await self._read_in(pool, path, doc_id, timestamp)
-            except BrokenProcessPool as error:
-                raise DocumentError(
-                    f"{path.name} ended the process that read it, or took longer than {self._how.longest} s",
-                    code="READER-CRASHED",
-                    remedy="Print it to a new PDF and run that one.",
-                ) from error
-
-    async def _read_in(self, pool: ProcessPoolExecutor, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
-        work = pool.submit(_read_within, self._how, path, doc_id, timestamp)
-        bundle: DocumentBundle = await asyncio.wrap_future(work)
-        return bundle
+        # All that was under way fails together; done alone, only the guilty one fails again.
+        with _pool(1) as alone:
+            return await _in(alone, function, *arguments)
 
     def __enter__(self) -> Self:
         return self
@@ -103,6 +131,38 @@ class Readers:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._pool.shutdown(kill_workers=True)  # whatever is still being read is not wanted any more
+
+
+class Done(NamedTuple):
+    """What the process that read says."""
+
+    bundle: DocumentBundle
+    seconds: float
+    """From beginning to end."""
+    recognising: float
+    """Of these, those of the OCR engine."""
+
+
+async def timed(work: Awaitable[Done], name: str, how: How) -> Read:
+    """What reading came to; ``name`` is the file's, for the error where it ended its process."""
+    began = time.monotonic()
+    try:
+        done = await work
+    except BrokenProcessPool as error:
+        raise DocumentError(
+            f"{name} ended the process that read it, or took longer than {how.longest} s",
+            code="READER-CRASHED",
+            remedy="Print it to a new PDF and run that one.",
+        ) from error
+    # Clocks of two machines do not agree on the time, but on how long something took.
+    waited = max(time.monotonic() - began - done.seconds, 0.0)
+    seconds = {"waiting": waited, "reading": done.seconds - done.recognising, "recognising": done.recognising}
+    return Read(done.bundle, {step: round(took, 3) for step, took in seconds.items()})
+
+
+async def _in(pool: ProcessPoolExecutor, function: Callable[..., T], *arguments: Any) -> T:
+    made: T = await asyncio.wrap_future(pool.submit(function, *arguments))
+    return made
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
@@ -120,16 +180,23 @@ def _die_with(parent: int) -> None:
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
 
 
-def _read_within(how: How, path: Path, doc_id: str, timestamp: str) -> DocumentBundle:
-    """Read in this process; past the limit the system ends the process, which no library can hold up."""
+def read_within(how: How, path: Path, doc_id: str, timestamp: str, data: bytes | None = None) -> Done:
+    """Read in this process; past the limit the system ends the process, which no library can hold up.
+
+    ``data`` are the file's bytes where it is on another machine.
+    """
+    began = time.monotonic()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(how.longest)
     try:
         begin_anew = partial(_begin_anew, how.longest)
         documentai = how.documentai and replace(how.documentai, before_each=begin_anew)
-        recogniser = None if documentai else _recogniser(how, begin_anew)
+        engine = None if documentai else _engine(how)
+        recogniser = _recogniser(engine, how.ocr_seconds, begin_anew) if engine else None
         with confined(how.memory_mb):
-            return read(path, doc_id=doc_id, timestamp=timestamp, recogniser=recogniser, documentai=documentai)
+            bundle = read(
+                path, doc_id=doc_id, timestamp=timestamp, recogniser=recogniser, documentai=documentai, data=data
+            )
     except MemoryError:
         raise DocumentError(
             f"{path.name} takes more than {how.memory_mb or 'all'} MB of memory to read",
@@ -138,17 +205,52 @@ def _read_within(how: How, path: Path, doc_id: str, timestamp: str) -> DocumentB
         ) from None
     finally:
         signal.alarm(0)
+    return Done(bundle, time.monotonic() - began, engine.seconds if engine else 0.0)
 
 
-def _recogniser(how: How, begin_anew: Callable[[], None]) -> Recogniser | None:
-    """Made in the process that reads; each page that it has done gives the file its whole time again."""
+def _engine(how: How) -> _TimedEngine | None:
+    """Made in the process that reads."""
     if how.ocr == "none":
         return None
     from evalkit.documents.ocr import engine
-    from evalkit.documents.scanned import Recogniser
 
     found = engine(how.ocr)
-    return Recogniser(found, how.ocr_seconds, begin_anew) if found else None
+    return _TimedEngine(found) if found else None
+
+
+def _recogniser(engine: _TimedEngine, seconds: int, begin_anew: Callable[[], None]) -> Recogniser:
+    """Each page that it has done gives the file its whole time again."""
+    from evalkit.documents.scanned import Recogniser
+
+    return Recogniser(engine, seconds, begin_anew)
+
+
+@dataclass
+class _TimedEngine:
+    """An OCR engine, and how long it has been at work."""
+
+    engine: Engine
+    seconds: float = field(default=0.0, init=False)
+
+    @property
+    def name_and_version(self) -> str:
+        return self.engine.name_and_version
+
+    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[Recognised]:
+        with self._running():
+            return self.engine.recognise(image, dpi=dpi, seconds=seconds)
+
+    def turn(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+        with self._running():
+            return self.engine.turn(image, dpi=dpi, seconds=seconds)
+
+    @contextmanager
+    def _running(self) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds += time.monotonic() - began
 
 
 def _begin_anew(seconds: int) -> None:

@@ -5,17 +5,28 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 from evalkit.batch.identity import Found, Source
-from evalkit.batch.reading import How, Readers
+from evalkit.batch.reading import Executor, How, Readers
+from evalkit.errors import UsageError
 from evalkit.llm.model import Usage
+from evalkit.settings import LOCAL, Settings
 
-#: Documents under way at once, per reading process: enough that none waits for the others' writing.
-_IN_FLIGHT = 3
+_BREAK_EVEN = 64 * 1024
+"""Bytes of documents below which one process reads them one after the other.
+
+A second one costs 0.4 s of processor time to start and saves half of the reading: 16 ms for a small file of text of two
+pages, 8 ms for a page of a real one, so that it pays from some 40 small files. A page that is a picture has 30 KiB and
+more and takes a second: with 64 KiB no more than two or three of those wait for each other. Measured by
+``tests/benchmarks/executing.py``.
+"""
+_LOOK = 1.0
+"""Seconds between looks at whether an executor has more room."""
 
 
 class Treated(Protocol):
@@ -90,32 +101,81 @@ class Summary(Generic[D]):
 
 async def each(
     sources: Sequence[Source],
-    how: How,
-    treat: Callable[[Source, Readers], Awaitable[E]],
+    executor: AbstractAsyncContextManager[Executor],
+    treat: Callable[[Source, Executor], Awaitable[E]],
     *,
-    workers: int,
     waiting: int = 0,
     on_progress: Callable[[E, int, int], None] | None,
 ) -> list[E]:
     """What ``treat`` makes of each document, in their order.
 
-    ``workers`` processes read, 0: one per core; ``waiting`` more documents are under way that wait for somebody else's
-    answer. ``on_progress`` is told each outcome, how many are done, how many there are.
+    ``waiting`` more documents are under way than the executor has room for, because they wait for somebody else's
+    answer. ``on_progress`` is told each outcome, how many are done, how many there are. Where one raises, all end.
     """
-    processes = min(workers or os.cpu_count() or 1, max(len(sources), 1))
-    gate = asyncio.Semaphore(processes * _IN_FLIGHT + waiting)
-    done = 0
+    made: dict[int, E] = {}
 
-    async def one(source: Source, readers: Readers) -> E:
-        nonlocal done
-        async with gate:
-            made = await treat(source, readers)
-        done += 1
+    async def one(number: int, readers: Executor) -> None:
+        made[number] = await treat(sources[number], readers)
         if on_progress:
-            on_progress(made, done, len(sources))
-        return made
+            on_progress(made[number], len(made), len(sources))
 
-    with Readers(processes, how) as readers:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(source, readers)) for source in sources]
-    return [task.result() for task in tasks]
+    async with executor as readers:
+        under_way: set[asyncio.Task[None]] = set()
+        try:
+            for number in range(len(sources)):
+                # Begun one by one, so that ten thousand documents do not wait in memory.
+                while len(under_way) >= readers.room + waiting:
+                    under_way = await _some_done(under_way)
+                under_way.add(asyncio.create_task(one(number, readers)))
+            while under_way:
+                under_way = await _some_done(under_way)
+        finally:
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
+    return [made[number] for number in range(len(sources))]
+
+
+async def _some_done(under_way: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
+    """Those that are still under way when some have ended, or when it is time to look whether there is more room."""
+    ended, still = await asyncio.wait(under_way, timeout=_LOOK, return_when=asyncio.FIRST_COMPLETED)
+    for task in ended:
+        task.result()
+    return still
+
+
+def processes_for(sources: Sequence[Source], most: int) -> int:
+    """How many processes are worth starting to read these, at least one.
+
+    One even for a single document: a file that kills its reader must not end the run.
+    """
+    waiting = 0
+    for source in sources:
+        with suppress(OSError):  # whoever reads it says so
+            waiting += source.path.stat().st_size
+        if waiting >= _BREAK_EVEN:
+            return max(min(most, len(sources)), 1)
+    return 1
+
+
+@asynccontextmanager
+async def executor_of(
+    settings: Settings, how: How, sources: Sequence[Source], *, decides: bool
+) -> AsyncIterator[Executor]:
+    """What reads, and ``decides`` where it may, as the settings say.
+
+    UsageError where a cluster cannot be used; ExecutorError where it is lost meanwhile.
+    """
+    processes = settings.workers or os.cpu_count() or 1
+    if settings.executor == LOCAL:
+        with Readers(processes_for(sources, processes), how) as readers:
+            yield readers
+        return
+    try:
+        from evalkit.batch.dask import Cluster
+    except ImportError as error:
+        raise UsageError(
+            "Dask is not installed", code="EXECUTOR-MISSING", remedy='pip install "evalkit[dask]", or --executor local.'
+        ) from error
+    async with Cluster(settings.executor, how, workers=processes, decides=decides) as cluster:
+        yield cluster

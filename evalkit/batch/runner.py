@@ -27,9 +27,9 @@ from evalkit.batch.extracting import FieldExtraction, ensure_of
 from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.purge import without_purged
-from evalkit.batch.reading import How, Readers
+from evalkit.batch.reading import Executor, How, Read, Readers
 from evalkit.batch.reindex import rebuild
-from evalkit.batch.round import Summary, each
+from evalkit.batch.round import Summary, each, executor_of
 from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
@@ -39,11 +39,12 @@ from evalkit.classification.traps import traps_of
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v5_arbiter import Decision, count
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.errors import DocumentError, EvalkitError, StoreError, UsageError
+from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError, UsageError
 from evalkit.grounding import grounding_version
 from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
+from evalkit.logs import tell
 from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver, withdraw_unbacked
 from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_frozen, publish, withdraw
@@ -148,6 +149,7 @@ def run(
     production: Path | str | None = None,
     classifications: Path | str | None = None,
     workers: int | None = None,
+    executor: str | None = None,
     fresh: bool = False,
     extract: bool = False,
     even_purged: bool = False,
@@ -167,6 +169,7 @@ def run(
         production: CSV or JSON with the production classifier's labels.
         classifications: folder with ``{doc_id}.json``: answers of another system, to be verified instead of asking.
         workers: processes that read PDFs; 0 is one per core.
+        executor: ``local``, or ``dask://HOST:PORT``: where PDFs are read, and decided about without a language model.
         fresh: do everything again, also what an earlier run finished.
         extract: extract the fields of reports and forms too.
         even_purged: take documents in again that were purged.
@@ -186,6 +189,7 @@ def run(
             production=production,
             classifications=classifications,
             workers=workers,
+            executor=executor,
             fresh=fresh,
             extract=extract,
             even_purged=even_purged,
@@ -205,6 +209,7 @@ async def arun(
     production: Path | str | None = None,
     classifications: Path | str | None = None,
     workers: int | None = None,
+    executor: str | None = None,
     fresh: bool = False,
     extract: bool = False,
     even_purged: bool = False,
@@ -213,7 +218,7 @@ async def arun(
 ) -> RunSummary:
     """The asynchronous twin of :func:`run`."""
     began = time.monotonic()
-    given = settings_of(output, model, workers, reader, profile, settings)
+    given = settings_of(output, model, workers, reader, profile, executor, settings)
     folder = Path(output or given.output)
     files = Files(folder)
     how = how_of(given)
@@ -281,12 +286,12 @@ async def aevaluate(
     settings: Settings | None = None,
 ) -> DocumentResult:
     """The asynchronous twin of :func:`evaluate`."""
-    given = settings_of(None, model, None, reader, profile, settings)
+    given = settings_of(None, model, None, reader, profile, None, settings)
     started = now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
     how = how_of(given)
     with Readers(1, how) as readers:
-        bundle = await readers.read(where, doc_id=stem_of(path), timestamp=started)
+        bundle = (await readers.read(where, doc_id=stem_of(path), timestamp=started)).bundle
     supplied = None if classification is None else checked(classification)
     async with Asking(given) as asking:
         outcome = await orchestrator(given, asking).evaluate(bundle, supplied)
@@ -295,12 +300,13 @@ async def aevaluate(
 
 
 def settings_of(
-    output: Path | str | None,
-    model: str | None,
-    workers: int | None,
-    reader: str | None,
-    profile: str | None,
-    settings: Settings | None,
+    output: Path | str | None = None,
+    model: str | None = None,
+    workers: int | None = None,
+    reader: str | None = None,
+    profile: str | None = None,
+    executor: str | None = None,
+    settings: Settings | None = None,
 ) -> Settings:
     """The settings in force: these, or else the environment's with the options that were given."""
     return settings or Settings.load(
@@ -309,6 +315,7 @@ def settings_of(
         workers=workers,
         reader=reader,
         profile=profile,
+        executor=executor,
     )
 
 
@@ -439,17 +446,18 @@ def stored_bundle(files: Files, source: Source, reader: str) -> DocumentBundle |
     return bundle if same and is_done else None
 
 
-async def read_document(files: Files, source: Source, readers: Readers, timestamp: str) -> DocumentBundle:
+async def read_document(files: Files, source: Source, readers: Executor, timestamp: str) -> Read:
     """The document, read and its bundle written. DocumentError where it cannot be read, or changes meanwhile."""
-    bundle = await readers.read(source.path, doc_id=source.doc_id, timestamp=timestamp)
-    if bundle.sha256 != source.sha256:
+    made = await readers.read(source.path, doc_id=source.doc_id, timestamp=timestamp)
+    if made.bundle.sha256 != source.sha256:
         raise DocumentError(
             f"{source.path.name} changed while it was being read",
             code="READER-CHANGED",
             remedy="Run it again when nobody writes to it.",
         )
-    files.write(bundle_name(source.doc_id), bundle.model_dump(mode="json"), compact=True)
-    return bundle
+    tell(log, logging.INFO, "read", document=made.bundle.sha256, pages=made.bundle.total_pages, **made.seconds)
+    files.write(bundle_name(source.doc_id), made.bundle.model_dump(mode="json"), compact=True)
+    return made
 
 
 class _Batch:
@@ -483,21 +491,16 @@ class _Batch:
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
         self._sampled = sampled(files)
+        self._started = now()
         self._audits_done = sum(row["review_reason"] == "audit" for row in index.cases("completed"))
 
     async def process(self, sources: tuple[Source, ...], on_progress: Progress | None) -> list[DocumentSummary]:
         # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
         waiting = self._settings.calls_in_flight if self._asking.is_remote else 0
-        return await each(
-            sources,
-            self._how,
-            self._document,
-            workers=self._settings.workers,
-            waiting=waiting,
-            on_progress=on_progress,
-        )
+        executor = executor_of(self._settings, self._how, sources, decides=not self._asking.is_remote)
+        return await each(sources, executor, self._document, waiting=waiting, on_progress=on_progress)
 
-    async def _document(self, source: Source, readers: Readers) -> DocumentSummary:
+    async def _document(self, source: Source, readers: Executor) -> DocumentSummary:
         """One document, whatever happens to it."""
         if source.fault:
             return self._failed(source, source.fault)
@@ -510,6 +513,8 @@ class _Batch:
                 times = {"started_at": now()}
                 await ensure_of(self._files, self._index, self._extraction, source.doc_id, times, fresh=self._fresh)
             return summary
+        except ExecutorError:
+            raise
         except DocumentError as error:
             return self._failed(source, error)
         except EvalkitError as error:
@@ -537,13 +542,22 @@ class _Batch:
             self._enter(source, print_, result.decision.value, None)  # an earlier version came back
         return _summary(result, source, bundle, None)
 
-    async def _decide(self, source: Source, readers: Readers, supplied: Any, print_: str) -> DocumentSummary:
+    async def _decide(self, source: Source, readers: Executor, supplied: Any, print_: str) -> DocumentSummary:
         started = now()
+        seconds: dict[str, float] = {}
         bundle = None if self._fresh else stored_bundle(self._files, source, self._how.reader)
         if bundle is None:
-            bundle = await read_document(self._files, source, readers, started)
-        outcome = await self._orchestrator.evaluate(bundle, supplied)
-        result = _result(bundle, outcome, self._settings, print_, {"started_at": started, "finished_at": now()})
+            made = await read_document(self._files, source, readers, started)
+            bundle, seconds = made.bundle, dict(made.seconds)
+        began = time.monotonic()
+        outcome = await readers.evaluate(self._orchestrator, bundle, supplied)
+        # The calls of one document overlap: what counts is how long it waited for any of them.
+        seconds["asking"] = round(self._asking.seconds_on(bundle.sha256), 3)
+        seconds["deciding"] = round(max(time.monotonic() - began - seconds["asking"], 0.0), 3)
+        told = {"attempts": len(outcome.attempts), "decision": outcome.verdict.decision.value}
+        tell(log, logging.INFO, "decided", document=bundle.sha256, **told, **seconds)
+        times = {"run_started_at": self._started, "started_at": started, "finished_at": now(), "seconds": seconds}
+        result = _result(bundle, outcome, self._settings, print_, times)
         self._files.write(result_name(source.doc_id), result.model_dump(mode="json"))
         self._publish(result, bundle, source)
         self._enter(source, print_, result.decision.value, None)
@@ -578,6 +592,7 @@ class _Batch:
 
         What may pass (a crash, a time limit, missing rights) is tried again by the next run and takes nothing away.
         """
+        tell(log, logging.INFO, "failed", document=source.sha256 or "", code=error.code)
         may_pass = source.sha256 is None or error.code in _MAY_PASS
         if may_pass and self._files.exists(result_name(source.doc_id)):
             return _failure_summary(source, error)

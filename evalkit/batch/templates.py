@@ -87,7 +87,7 @@ def review_template(
         UsageError: the template is none, or another bank's; nothing could be begun.
         DocumentError: the statement cannot be read.
     """
-    given = settings_of(output, model, None, None, None, settings)
+    given = settings_of(output, model, settings=settings)
     return in_a_thread(_review(read_template(text, name), pdf, Path(output or given.output), given))
 
 
@@ -100,7 +100,7 @@ async def _review(template: StatementTemplate, pdf: Path, folder: Path, given: S
             bundle = stored_bundle(files, source, how.reader)
             if bundle is None:
                 with Readers(1, how) as readers:
-                    bundle = await read_document(files, source, readers, now())
+                    bundle = (await read_document(files, source, readers, now())).bundle
             _check_bank(template, bundle)
             async with Asking(given, index.calls, reviews=True) as asking:
                 pictures = pictures_of(source.path, bundle) if asking.is_remote else ()
@@ -128,7 +128,7 @@ def build_template(bundle: DocumentBundle, pdf: Path, *, model: str | None = Non
 
     DocumentError STATEMENT-NO-TABLE where no dates and amounts stand below one another; UsageError for the model.
     """
-    given = settings_of(None, model, None, None, None, None)
+    given = settings_of(model=model)
     return in_a_thread(_build(bundle, pdf, given))
 
 

@@ -28,13 +28,15 @@ def read(
     timestamp: str,
     recogniser: Recogniser | None = None,
     documentai: DocumentAi | None = None,
+    data: bytes | None = None,
 ) -> DocumentBundle:
-    """The bundle of the PDF at ``path``. Hash and content come from the same bytes, read once.
+    """The bundle of the PDF at ``path``. Hash and content come from the same bytes, read once; ``data`` are these bytes
+    where the file is another machine's.
 
     ``timestamp`` is the ISO 8601 time that the bundle will carry. ``documentai`` reads it where it is given; else this
     machine, and without ``recogniser`` pages that are pictures stay without text. DocumentError where it cannot be read.
     """
-    data = load(path)
+    data = load(path) if data is None else data
     sha256 = hashlib.sha256(data).hexdigest()
     if documentai:
         return documentai.read(data, file_path=str(path), doc_id=doc_id, sha256=sha256, timestamp=timestamp)

@@ -370,7 +370,7 @@ async def _from_pdfs(
         try:
             if source.fault:
                 raise source.fault
-            bundle = await readers.read(source.path, doc_id=source.doc_id, timestamp=_TIMESTAMP)
+            bundle = (await readers.read(source.path, doc_id=source.doc_id, timestamp=_TIMESTAMP)).bundle
         except DocumentError as error:
             problems.append(f"{source.doc_id}: {error}")
             return None

@@ -8,7 +8,6 @@ when such a model is named.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from evalkit.errors import UsageError
-from evalkit.http import silence
+from evalkit.http import is_near, silence
 from evalkit.llm.failures import code_of, failed
 from evalkit.llm.model import CallFailed, Provider, Reply, Request, Usage
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 #: What quotes requests, headers and answers. The last two carry the HTTP of the first two.
 _TALKATIVE = ("openai", "anthropic", "httpx2", "httpcore2")
-_PRIVATE = [ipaddress.ip_network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
 
 
 def provider(
@@ -264,27 +262,12 @@ def _checked(address: str, *, private: bool) -> str:
             code="MODEL-ADDRESS",
             remedy="Write it as https://HOST/PATH; keys belong in the environment.",
         )
-    if parts.scheme == "http" and not _is_near(host, private=private):
+    if parts.scheme == "http" and not is_near(host, private=private):
         near = "this computer or, by its number, one in a private network" if private else "this computer"
         raise UsageError(
             f"documents would go to {host} in clear", code="MODEL-ADDRESS", remedy=f"Use https, or {near}."
         )
     return address
-
-
-def _is_near(host: str, *, private: bool) -> bool:
-    """Whether ``host`` is this computer, or one in a private network where that is enough.
-
-    >>> [_is_near(host, private=True) for host in ("localhost", "::1", "10.1.2.3", "8.8.8.8", "ollama.example.org")]
-    [True, True, True, False, False]
-    """
-    if host == "localhost":
-        return True
-    try:
-        number = ipaddress.ip_address(host)
-    except ValueError:  # a name: whoever answers for names decides where it leads
-        return False
-    return number.is_loopback or (private and any(number in network for network in _PRIVATE))
 
 
 def _http(address: str) -> AsyncClient:

@@ -17,6 +17,7 @@ from tenacity.wait import wait_random_exponential
 from evalkit.llm.gate import Gate
 from evalkit.llm.ledger import Ledger, LimitReached, priced, total, usage_of
 from evalkit.llm.model import A, Answer, CallFailed, Provider, Question, Request, Usage
+from evalkit.logs import tell
 from evalkit.store import Call, digest
 
 log = logging.getLogger(__name__)
@@ -84,7 +85,7 @@ class LanguageModel:
         usage = total(map(usage_of, self._ledger.of(asked.id)))
         if failure is None:
             return Answer(question, value, usage=usage)
-        log.warning("%s of document %s: %s", question.role, question.document[:12], failure.code)
+        tell(log, logging.WARNING, "not answered", document=question.document, step=question.role, code=failure.code)
         reason = f"{failure.message} ({failure.code})"
         return Answer(question, None, failure=reason, unparseable=failure.code == "LLM-SHAPE", usage=usage)
 

@@ -298,7 +298,7 @@ def test_a_file_that_kills_its_reader_ends_alone(
 ) -> None:
     from evalkit.batch import reading
 
-    monkeypatch.setattr(reading, "_read_within", _deadly_read)
+    monkeypatch.setattr(reading, "read_within", _deadly_read)
     names = ["quest_cbc.pdf", "requisition.pdf", "consent_form.pdf"]
     run = evalkit.run([samples / name for name in names], output=tmp_path / "output", workers=2)
     by_id = {one.doc_id: one for one in run.documents}
@@ -313,7 +313,8 @@ def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path) -
         with Readers(1, How(longest=2)) as readers:
             with pytest.raises(DocumentError) as refused:
                 await readers.read(tmp_path / "endless.pdf", doc_id="endless", timestamp="t")
-            return refused.value, await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
+            following = await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
+            return refused.value, following.bundle
 
     refused, following = asyncio.run(both())
     assert refused.code == "READER-CRASHED"
@@ -327,11 +328,11 @@ def test_a_pipe_is_not_waited_for(samples: Path, tmp_path: Path) -> None:
     assert "pipe" in run.problems[0]
 
 
-def _deadly_read(longest: int, path: Path, doc_id: str, timestamp: str):
+def _deadly_read(how: How, path: Path, doc_id: str, timestamp: str):
     import signal
 
-    from evalkit.documents.ingest import read
+    from evalkit.batch.reading import read_within
 
     if path.stem == "requisition":
         os.kill(os.getpid(), signal.SIGSEGV)
-    return read(path, doc_id=doc_id, timestamp=timestamp)
+    return read_within(how, path, doc_id, timestamp)

@@ -47,7 +47,7 @@ def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tm
             with pytest.raises(DocumentError) as refused:
                 await readers.read(tmp_path / "bomb.pdf", doc_id="bomb", timestamp="t")
             after = await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
-            return refused.value, after.total_pages
+            return refused.value, after.bundle.total_pages
 
     refused, pages = asyncio.run(both())
     assert refused.code == "READER-MEMORY"

@@ -85,7 +85,8 @@ def test_scans_are_read(tmp_path: Path) -> None:
 
     async def all_read() -> list[DocumentBundle]:
         with Readers(2, How(300, ocr="tesseract")) as readers:
-            return await asyncio.gather(*(readers.read(path, doc_id=path.stem, timestamp="") for path in scans))
+            made = await asyncio.gather(*(readers.read(path, doc_id=path.stem, timestamp="") for path in scans))
+            return [one.bundle for one in made]
 
     bundles = asyncio.run(all_read())
     assert len(bundles) == 5

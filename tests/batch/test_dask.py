@@ -1,0 +1,239 @@
+"""The same from a cluster of real processes as from this machine, whatever happens to the cluster."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import dask
+import pytest
+from batch.clusters import Started, cluster
+from batch.deadly import deadly_read
+from demo.outputs import contents
+from distributed.security import Security
+from documents.drawing import lines
+from documents.scanning import NOTE, printed, scan
+
+import evalkit
+from evalkit.batch import dask as on_dask
+from evalkit.batch.dask import Sealed, address_of
+from evalkit.batch.extract import extract
+from evalkit.batch.runner import DocumentSummary
+from evalkit.documents.ingest import reader_with
+from evalkit.errors import ExecutorError, UsageError
+from evalkit.settings import Settings
+
+NAMES = ("quest_cbc", "requisition", "altered_quotes")
+PATIENT = "Zacharias_Quillfeather"
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    with cluster(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
+@pytest.fixture
+def records(samples: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / "records"
+    folder.mkdir()
+    for name in NAMES:
+        shutil.copy(samples / f"{name}.pdf", folder)
+    (folder / "broken.pdf").write_bytes(b"%PDF-1.4 and nothing else")
+    (folder / "scan.pdf").write_bytes(scan(printed(lines(NOTE))))
+    return folder
+
+
+def _only(path: Path, output: Path, started: Started) -> DocumentSummary:
+    return evalkit.run([path], output=output, executor=started.executor).documents[0]
+
+
+def test_the_same_to_the_byte_as_here(records: Path, samples: Path, two: Started, tmp_path: Path) -> None:
+    options = {"classifications": samples / "classifications", "production": samples / "production.csv"}
+    here = evalkit.run([records], output=tmp_path / "here", extract=True, **options)
+    there = evalkit.run([records], output=tmp_path / "there", extract=True, executor=two.executor, **options)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert len(list((tmp_path / "there" / "results").iterdir())) == len(NAMES) + 2
+    assert [one.error for one in there.documents] == [one.error for one in here.documents]
+    # Where it was done is no part of the result: what a cluster has finished, this machine need not do again.
+    assert all(one.resumed for one in evalkit.run([records], output=tmp_path / "there", **options).documents)
+
+
+def test_fields_are_extracted_from_what_a_cluster_read(records: Path, two: Started, tmp_path: Path) -> None:
+    here = extract([records / "quest_cbc.pdf"], output=tmp_path / "here")
+    there = extract([records / "quest_cbc.pdf"], output=tmp_path / "there", executor=two.executor)
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert there.rows() == here.rows()
+
+
+def test_a_file_too_large_to_be_sent_is_read_here(
+    records: Path, two: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "read_within", deadly_read)
+    shutil.copy(records / "quest_cbc.pdf", records / "crash.pdf")  # for any worker that gets it
+    assert "ended the process" in (_only(records / "crash.pdf", tmp_path / "sent", two).error or "")
+    monkeypatch.setattr(on_dask, "_LARGEST", 100)
+    assert _only(records / "crash.pdf", tmp_path / "kept", two).decision == "AUTO_ACCEPT"
+
+
+def test_what_ends_its_reader_fails_alone_and_what_lost_its_worker_does_not(
+    samples: Path, two: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "read_within", deadly_read)
+    folder = tmp_path / "records"
+    folder.mkdir()
+    names = ("crash", "hang", "first", "kill", "well")
+    for number, name in enumerate(names):  # no two of the same bytes
+        (folder / f"{name}.pdf").write_bytes((samples / "quest_cbc.pdf").read_bytes() + b"\n%" + str(number).encode())
+    settings = Settings(executor=two.executor, read_seconds=2, workers=1)
+    run = evalkit.run([folder], output=tmp_path / "there", settings=settings)
+    errors = {one.doc_id: one.error for one in run.documents}
+    told = "{}.pdf ended the process that read it, or took longer than 2 s. Print it to a new PDF and run that one."
+    assert errors == {name: None if name in ("first", "well") else told.format(name) for name in names}
+    assert (folder / "first.done").exists()
+    assert [one.decision for one in run.documents if one.doc_id in ("first", "well")] == ["AUTO_ACCEPT"] * 2
+
+
+def test_nothing_of_a_document_is_in_logs_keys_or_on_a_workers_disk(
+    samples: Path, two: Started, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / PATIENT
+    folder.mkdir()
+    shutil.copy(samples / "quest_cbc.pdf", folder / f"{PATIENT}.pdf")
+    (folder / f"{PATIENT}_2.pdf").write_bytes(b"%PDF-1.4 and nothing else")
+    with caplog.at_level(logging.DEBUG):
+        evalkit.run([folder], output=tmp_path / "there", executor=two.executor)
+    ours = "\n".join(record.getMessage() for record in caplog.records)
+    for text in (ours, two.logs()):
+        assert PATIENT not in text
+        assert "Hemoglobin" not in text
+    assert "_described" in two.logs()  # it is their log
+    for path in two.folder.rglob("*"):
+        if path.is_file() and "scratch" in str(path):
+            assert PATIENT.encode() not in path.read_bytes()
+    assert PATIENT not in repr(Sealed(PATIENT)) + str(Sealed(PATIENT))
+
+
+def test_a_cluster_that_spills_writes_for_its_user_only(samples: Path, tmp_path: Path) -> None:
+    with cluster(tmp_path / "cluster", workers=()) as started:
+        started.add("--memory-limit", "1GB")
+        evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "there", executor=started.executor)
+
+        def spilled(dask_worker):
+            import pathlib
+
+            dask_worker.data["kept"] = b"x" * 5_000_000
+            dask_worker.data.evict()
+            folder = pathlib.Path(dask_worker.local_directory)
+            return [oct(path.stat().st_mode & 0o777) for path in folder.rglob("*") if path.is_file()]
+
+        from distributed import Client
+
+        with Client(started.executor.replace("dask", "tcp"), set_as_default=False) as client:
+            (modes,) = client.run(spilled).values()
+    assert modes
+    assert set(modes) == {"0o600"}
+
+
+def test_a_lost_scheduler_ends_the_run_which_can_go_on(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "read_within", deadly_read)
+    folder = tmp_path / "records"
+    folder.mkdir()
+    for number in range(8):
+        slow = (samples / "quest_cbc.pdf").read_bytes() + b"\n%" + str(number).encode()
+        (folder / f"slow{number:02}.pdf").write_bytes(slow)
+    done: list[str] = []
+    with cluster(tmp_path / "cluster", workers=(1,)) as started:
+
+        def told(summary, number: int, of: int) -> None:
+            done.append(summary.doc_id)
+            if number == 2:
+                started.scheduler.send_signal(signal.SIGKILL)
+
+        with pytest.raises(ExecutorError) as lost:
+            evalkit.run([folder], output=tmp_path / "out", executor=started.executor, on_progress=told)
+    assert lost.value.code == "EXECUTOR-LOST"
+    again = evalkit.run([folder], output=tmp_path / "out")
+    assert {one.doc_id for one in again.documents if one.resumed} >= set(done[:2])
+    assert all(one.decision == "AUTO_ACCEPT" for one in again.documents)
+
+
+def test_a_cluster_that_is_not_there_is_wrong_usage(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "_CONNECT", 1)
+    for executor, code in (("dask://127.0.0.1:1", "EXECUTOR-UNREACHABLE"), ("dusk://127.0.0.1:1", "SETTINGS")):
+        with pytest.raises(UsageError) as refused:
+            evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=executor)
+        assert refused.value.code == code
+
+
+def test_a_cluster_without_workers_is_wrong_usage(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "_CONNECT", 3)
+    with cluster(tmp_path / "cluster", ()) as started, pytest.raises(UsageError) as refused:
+        evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=started.executor)
+    assert refused.value.code == "EXECUTOR-NO-WORKERS"
+
+
+def test_a_worker_with_another_reader_is_refused_by_name(
+    samples: Path, two: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_dask, "reader_with", lambda ocr: f"{reader_with(ocr)} of tomorrow")
+    with pytest.raises(UsageError) as refused:
+        evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=two.executor)
+    assert refused.value.code == "EXECUTOR-DIFFERS"
+    assert "tcp://127.0.0.1" in refused.value.message
+    assert "another reader" in refused.value.message
+
+
+def test_tls_of_dask_is_honoured(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    security = Security.temporary()
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    certificate.write_text(security.tls_ca_file)
+    key.write_text(security.tls_worker_key)
+    tls = "distributed.comm.tls"
+    files = {f"{tls}.ca-file": str(certificate), f"{tls}.client.cert": str(certificate), f"{tls}.client.key": str(key)}
+    environment = {"DASK_DISTRIBUTED__COMM__TLS__CA_FILE": str(certificate)}
+    for who in ("WORKER", "SCHEDULER"):
+        environment[f"DASK_DISTRIBUTED__COMM__TLS__{who}__CERT"] = str(certificate)
+        environment[f"DASK_DISTRIBUTED__COMM__TLS__{who}__KEY"] = str(key)
+    environment["DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION"] = "True"
+    environment["DASK_DISTRIBUTED__COMM__DEFAULT_SCHEME"] = "tls"
+    with cluster(tmp_path / "cluster", (1,), environment) as started:
+        address = started.executor
+        assert address.startswith("tls://")
+        executor = address.replace("tls://", "dask://")
+        with dask.config.set(files):
+            run = evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=executor)
+        assert run.documents[0].decision == "AUTO_ACCEPT"
+        monkeypatch.setattr(on_dask, "_CONNECT", 2)
+        with pytest.raises(UsageError):  # in clear it is not answered
+            evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "clear", executor=executor)
+
+
+@pytest.mark.parametrize(
+    ("executor", "address"),
+    [
+        ("dask://127.0.0.1:8786", "tcp://127.0.0.1:8786"),
+        ("dask://localhost:8786", "tcp://localhost:8786"),
+        ("dask://10.1.2.3:8786", "tcp://10.1.2.3:8786"),
+        ("dask://[::1]:8786", "tcp://[::1]:8786"),
+        ("dask://8.8.8.8:8786", None),
+        ("dask://scheduler.example.org:8786", None),
+    ],
+)
+def test_documents_go_in_clear_to_near_machines_only(executor: str, address: str | None) -> None:
+    if address is None:
+        with pytest.raises(UsageError, match="in clear"):
+            address_of(executor)
+        with dask.config.set({"distributed.comm.tls.ca-file": "ca.pem"}):
+            assert address_of(executor) == executor.replace("dask", "tls")
+    else:
+        assert address_of(executor) == address

@@ -1,0 +1,112 @@
+"""What of a run was slow is measured, and its log tells programs who it was about without telling who that is."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from documents.drawing import lines
+from documents.scanning import NOTE, needs_tesseract, printed, scan
+
+import evalkit
+from evalkit.batch.pace import STEPS, Pace, pace
+from evalkit.errors import NotFound
+from evalkit.logs import Lines, tell
+from evalkit.review.stored import read_bundle, read_result
+from evalkit.store import Files
+
+
+def _evalkit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "evalkit", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@needs_tesseract
+def test_a_run_over_scans_was_slow_because_of_recognising(samples: Path, tmp_path: Path) -> None:
+    (tmp_path / "scan.pdf").write_bytes(scan(printed(lines(NOTE + NOTE + NOTE))))
+    evalkit.run([tmp_path / "scan.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output", workers=2)
+    found = pace(tmp_path / "output")
+    assert found.documents == 2
+    assert found.slowest[0].doc_id == "scan"
+    assert found.slowest[0].step == "recognising"
+    assert 0 < found.slowest[0].seconds <= found.seconds
+    told = _evalkit("doctor", "--run", tmp_path / "output").stdout
+    assert all(step in told for step in (*STEPS, *(why for why, _ in found.reasons)))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reasons"),
+    [
+        ({"recognising": 9.0, "reading": 1.0}, ["90% of the seconds: recognising pages that are pictures"]),
+        (
+            {"asking": 5.0, "waiting": 4.0, "deciding": 1.0},
+            ["40% of the seconds: documents waited for a process", "50%"],
+        ),
+        ({"deciding": 3.0, "reading": 3.0, "asking": 2.0, "waiting": 2.0}, ["30% of the seconds: reading", "30%"]),
+        ({"reading": 0.0}, []),
+    ],
+)
+def test_what_took_a_large_part_is_why(seconds: dict[str, float], reasons: list[str]) -> None:
+    told = [why for why, _ in Pace("2026-01-01T00:00:00Z", 1, 10.0, seconds, ()).reasons]
+    assert len(told) == len(reasons)
+    assert all(why.startswith(reason) for why, reason in zip(told, reasons, strict=True))
+
+
+def test_only_the_last_run_is_told_of(samples: Path, tmp_path: Path) -> None:
+    evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path)
+    evalkit.run([samples / "quest_cbc.pdf", samples / "requisition.pdf"], output=tmp_path)
+    found = pace(tmp_path)
+    assert [one.doc_id for one in found.slowest] == ["requisition"]
+    seconds = read_result(Files(tmp_path), "requisition").times["seconds"]
+    assert seconds.keys() == STEPS.keys()
+    assert all(took >= 0 for took in seconds.values())
+
+
+def test_a_folder_without_times_says_so(tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="has left its times"):
+        pace(tmp_path)
+    assert _evalkit("doctor", "--run", tmp_path).returncode == 2
+
+
+def test_json_lines_have_hashes_steps_and_seconds_and_no_names_or_words(samples: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "Zacharias_Quillfeather"
+    folder.mkdir()
+    (folder / "Zacharias_Quillfeather.pdf").write_bytes((samples / "quest_cbc.pdf").read_bytes())
+    (folder / "broken_Quillfeather.pdf").write_bytes(b"%PDF-1.4 and nothing else")
+    options = ("--verbose", "--log-format", "json")
+    ended = _evalkit(*options, "run", folder, "--output", tmp_path / "output", "--json")
+    told = [json.loads(line) for line in ended.stderr.splitlines() if line.startswith("{")]
+    sha256 = read_result(Files(tmp_path / "output"), "Zacharias_Quillfeather").sha256
+    by_step = {one["message"]: one for one in told if one.get("document") == sha256[:12]}
+    assert by_step.keys() >= {"read", "decided"}
+    assert [one["code"] for one in told if one["message"] == "failed"] == ["READER-DAMAGED"]
+    assert by_step["read"]["reading"] > 0
+    assert by_step["read"]["pages"] == 2
+    assert all(one.keys() >= {"at", "level", "logger", "message"} for one in told)
+    bundle = read_bundle(Files(tmp_path / "output"), "Zacharias_Quillfeather")
+    words = {word for page in bundle.pages for word in page.text.split() if len(word) > 6 and word.isalpha()}
+    logged = "\n".join(line for line in ended.stderr.splitlines() if line.startswith("{"))
+    assert not [word for word in {*words, "Quillfeather"} if word in logged]
+
+
+def test_the_setting_says_how_the_log_is_written(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALKIT_LOG_FORMAT", "json")
+    ended = _evalkit("--verbose", "run", samples / "quest_cbc.pdf", "--output", tmp_path)
+    assert any(line.startswith("{") and json.loads(line)["message"] == "decided" for line in ended.stderr.splitlines())
+
+
+def test_a_line_for_a_person_has_the_same_fields_and_an_object_no_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    tell(logging.getLogger("evalkit.x"), logging.WARNING, "read", document="0" * 64, seconds=1.5)
+    (record,) = caplog.records
+    record.exc_info = ValueError, ValueError("Jane Roe"), None
+    told = json.loads(Lines("json").format(record))
+    assert (told["message"], told["document"], told["seconds"], told["error"]) == ("read", "0" * 12, 1.5, "ValueError")
+    assert "Jane" not in json.dumps(told)
+    record.exc_info = None
+    assert Lines("text").format(record) == "WARNING evalkit.x: read document=000000000000 seconds=1.5"

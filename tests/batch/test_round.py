@@ -1,0 +1,96 @@
+"""Documents are begun as there is room for them, not before; one that ends the run ends all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalkit.batch.identity import Source
+from evalkit.batch.round import each, processes_for
+from evalkit.errors import ExecutorError
+
+
+class Roomy:
+    """An executor that only says how much room it has."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+
+@asynccontextmanager
+async def held(executor: Any) -> AsyncIterator[Any]:
+    yield executor
+
+
+def sources(number: int) -> list[Source]:
+    return [Source(f"d{one}", Path(f"/d{one}.pdf"), str(one)) for one in range(number)]
+
+
+def most_at_once(room: int, waiting: int = 0, *, later: int | None = None) -> int:
+    """How many of 40 documents were under way at once; ``later``: the room after the tenth."""
+    executor, under_way, most, done = Roomy(room), 0, 0, 0
+
+    async def treat(source: Source, _: Any) -> str:
+        nonlocal under_way, most, done
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001)
+        under_way -= 1
+        done += 1
+        if done == 10 and later:
+            executor.room = later
+        return source.doc_id
+
+    made = asyncio.run(each(sources(40), held(executor), treat, waiting=waiting, on_progress=None))
+    assert made == [f"d{one}" for one in range(40)]
+    return most
+
+
+def test_as_many_as_there_is_room_for() -> None:
+    assert most_at_once(3) == 3
+    assert most_at_once(3, waiting=5) == 8
+
+
+def test_more_when_there_is_more_room() -> None:
+    assert most_at_once(2, later=7) == 7
+
+
+def test_a_document_that_ends_the_run_ends_all() -> None:
+    ended: list[str] = []
+
+    async def treat(source: Source, _: Any) -> str:
+        if source.doc_id == "d1":
+            raise ExecutorError("gone", code="EXECUTOR-LOST", remedy="Start again.")
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            ended.append(source.doc_id)
+            raise
+        return source.doc_id
+
+    with pytest.raises(ExecutorError):
+        asyncio.run(each(sources(9), held(Roomy(3)), treat, on_progress=None))
+    assert ended == ["d0", "d2"]
+
+
+def test_processes_are_started_where_they_are_worth_it(tmp_path: Path) -> None:
+    """Few small files are read one after the other; large ones by as many as there are, never more than files."""
+
+    def found(*sizes: int) -> list[Source]:
+        made = []
+        for number, size in enumerate(sizes):
+            path = tmp_path / f"{number}.pdf"
+            path.write_bytes(b"x" * size)
+            made.append(Source(path.stem, path, "0" * 64))
+        return made
+
+    assert processes_for(found(*[3_000] * 12), 8) == 1
+    assert processes_for(found(*[3_000] * 40), 8) == 8
+    assert processes_for(found(40_000, 40_000), 8) == 2
+    assert processes_for(found(), 8) == 1
+    assert processes_for(sources(3), 8) == 1  # gone meanwhile: whoever reads them says so
