@@ -234,6 +234,20 @@ def test_a_check_that_does_not_end_holds_up_no_process() -> None:
     assert done.stdout == "{'layout_geometry': 'it took longer than 0.3 seconds'}\n"
 
 
+def test_an_expression_that_runs_for_ever_holds_up_nothing() -> None:
+    """Of a template that somebody else has written; on this statement alone it is slow."""
+    bundle = statement(extra=f"Z{'b' * 60}")
+
+    def slow(plain: dict[str, Any]) -> None:
+        plain["rows"]["ends"] = [r"Z(?:\w|\w\w)+[!?]"]
+
+    began = time.monotonic()
+    done = embedded(broken(bundle, slow), bundle)
+    assert time.monotonic() - began < 10
+    assert reasons(done) == ("reviewer_failed", 1)
+    assert set(done.cycles[0].failures.values()) == {"the statement could not be read (UsageError)"}
+
+
 @pytest.mark.parametrize(
     ("rules", "hanging"),
     [
