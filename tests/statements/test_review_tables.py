@@ -187,7 +187,7 @@ def arbitrated(layout: ReviewerReport, semantic: ReviewerReport, **more: Any) ->
 @pytest.mark.parametrize(("category", "expert"), EXPERTS.items())
 @pytest.mark.parametrize("by", ["layout_geometry", "semantic_financial"])
 def test_the_expert_of_a_field_decides_and_what_was_measured_stands(category: Category, expert: str, by: str) -> None:
-    found = issue("high", category)
+    found = issue("high", category, confidence=0.9)
     sides = (report("layout_geometry", found), report("semantic_financial"))
     if by == "semantic_financial":
         sides = (report("layout_geometry"), report("semantic_financial", found))
@@ -232,6 +232,15 @@ def test_a_guess_dismisses_nothing() -> None:
         assert made.final_decision == decision
         assert made.uncertainty == (0.0 if decision == "approve" else 0.5)
         assert arbitrated(*sides, said=said.model_copy(update={"final_decision": "reject"})).final_decision == "reject"
+
+
+def test_a_certain_opinion_outside_of_its_field_is_kept_until_it_is_settled() -> None:
+    """Nobody has settled it, and something else was: half is uncertain, and caution is no approval."""
+    certain = issue("high", "sign_logic", issue_id="certain", confidence=1.0)
+    likely = issue("high", "date_format", issue_id="likely", confidence=0.9)
+    made = arbitrated(report("layout_geometry", certain, likely), report("semantic_financial"))
+    assert (made.unresolved_issues, made.uncertainty, made.final_decision) == (("certain",), 0.5, "reject")
+    assert {one.issue_id: one.final_severity for one in made.resolutions} == {"certain": "high", "likely": "dismissed"}
 
 
 def test_uncertainty_is_the_share_that_was_not_settled() -> None:
