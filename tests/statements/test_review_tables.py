@@ -104,6 +104,19 @@ def test_merged_issues_take_the_higher_severity_and_both_fixes() -> None:
     assert found.reported_by == ("layout_reviewer", "semantic_reviewer")
 
 
+def test_one_reviewers_like_words_are_as_many_faults() -> None:
+    """Sums that are not met are told alike but for their names; none of them may be lost."""
+    sums = ("closing_balance", "deposits", "withdrawals", "running_balance", "running_balance")
+    issues = [
+        issue("high", "reconciliation_strategy", f"the transactions do not make the printed sum: {one}", page=1)
+        for one in sums
+    ]
+    found = merged([("semantic_financial", issues)])
+    assert [one.issue.message.rpartition(" ")[2] for one in found] == list(dict.fromkeys(sums))
+    both = merged([("layout_geometry", issues[:1]), ("semantic_financial", issues)])
+    assert [len(one.reported_by) for one in both] == [2, 1, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("category", "cap"),
     [("bbox_accuracy", 5), ("column_mapping", 3), ("sign_logic", 2), ("date_format", 3), ("multiline_handling", 3),
