@@ -306,7 +306,8 @@ def review_template(
         _print_reviewed(made)
     if made.is_taken:
         _complain(
-            f"{made.case_id}: somebody has an earlier case of it open, or has decided it; that one stays as it is"
+            f"{made.reviewed.template.template_id}: somebody has an earlier case of it open, or has decided it; "
+            "that one and the template in the output folder stay as they are"
         )
 
 
@@ -1106,6 +1107,7 @@ def _reviewed_json(made: TemplateReview) -> dict[str, Any]:
         "template": made.template,
         "cycles": list(made.cycles),
         "case_id": made.case_id,
+        "is_taken": made.is_taken,
         "cost": made.reviewed.cost.model_dump(mode="json"),
     }
 
@@ -1122,7 +1124,9 @@ def _print_reviewed(made: TemplateReview) -> None:
     for agent, usage in made.by_agent.items():
         typer.echo(f"{agent}: {_cost(usage)}")
     last = made.reviewed.cycles[-1]
-    if made.reviewed.case is None:
+    if made.reviewed.case is None and made.is_taken:
+        typer.echo(f"{last.template_id} is passed by the reviewers; what a person decides of it counts")
+    elif made.reviewed.case is None:
         typer.echo(f"{last.template_id} is approved and stable: {made.template}")
     else:
         told = made.reviewed.case.escalation

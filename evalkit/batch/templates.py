@@ -18,6 +18,7 @@ from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.render import page_pngs
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.llm.model import Usage
+from evalkit.review.lock import writing
 from evalkit.review.packet import SMEPacketGenerator, is_frozen, publish, withdraw
 from evalkit.settings import Settings
 from evalkit.statements.consensus import CAPS
@@ -57,7 +58,7 @@ class TemplateReview:
     case_id: str | None
     """The case that a person has to decide; None where it was approved."""
     is_taken: bool
-    """Somebody has an earlier case of it open, or has decided it: that one stays as it is."""
+    """Somebody has an earlier case of it open, or has decided it: that one and the template stay as they are."""
     by_agent: Mapping[str, Usage]
     """What language models were asked and paid."""
 
@@ -113,9 +114,7 @@ async def _review(template: StatementTemplate, pdf: Path, folder: Path, given: S
                     files.write(names[-1], cycle.model_dump(mode="json"))
 
                 done = await loop.review(template, bundle, pictures=pictures, number=first, on_cycle=keep)
-            keep_template(files, done.template)
-            case_id = _settle(files, index, done, bundle)
-            is_taken = case_id is not None and is_frozen(files, index, case_id, now())
+            case_id, is_taken = _settle(files, index, done, bundle)
         finally:
             index.close()
     return TemplateReview(
@@ -187,15 +186,23 @@ def is_stable(files: Files, template_id: str) -> bool:
         return False
 
 
-def _settle(files: Files, index: Index, done: Reviewed, bundle: DocumentBundle) -> str | None:
-    """Put a template into the queue where a person has to decide; its case, or None, and no case left, if approved."""
+def _settle(files: Files, index: Index, done: Reviewed, bundle: DocumentBundle) -> tuple[str | None, bool]:
+    """Keep a template, and put it into the queue where a person has to decide.
+
+    Its case, or None, and no case left, if approved; and whether a person was there before: what they see or have decided
+    ranks above any review by machines, a passed one too.
+    """
     case_id = done.template.template_id + STATEMENT_TEMPLATE
+    with writing(files):
+        is_taken = is_frozen(files, index, case_id, now())
+        if not is_taken:
+            keep_template(files, done.template)
     if done.case is None:
         withdraw(files, index, case_id)
-        return None
+        return None, is_taken
     at = str(done.cycles[-1].times["ended_at"])
     publish(files, index, SMEPacketGenerator().template_packet(done.case, bundle, created_at=at))
-    return case_id
+    return case_id, is_taken
 
 
 def _source(files: Files, index: Index, pdf: Path) -> Source:

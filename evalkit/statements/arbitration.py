@@ -157,7 +157,13 @@ def arbitrate(
 
 def _resolved(issue: TemplateIssue, by: Winner, is_measured: bool, said: ArbitratorAnswer | None) -> Resolution:
     ruled = _ruled(issue, by, is_measured=is_measured)
-    if is_measured or said is None:
+    if is_measured:
+        return ruled
+    if said is None:
+        if ruled.final_severity == "dismissed" and ruled.confidence <= _SURE:
+            why = "the reviewer of this field did not find it, and nobody has settled it: caution keeps it"
+            kept = {"winning_reviewer": by, "final_severity": issue.severity, "reasoning": why}
+            return ruled.model_copy(update=kept)
         return ruled
     told = [one for one in said.resolutions if one.issue_id == issue.issue_id]
     if len(told) != 1 or told[0].confidence <= _SURE:

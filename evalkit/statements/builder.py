@@ -354,7 +354,7 @@ class _Draft:
         self._id = template_id or (self._prior.template_id if self._prior else f"{_slug(bank)}_draft_v1")
         self._identity = Identity(bank=bank, signs=(bank,))
         self._labels, self._forms = period_labels(seen.pages)
-        self._printed = _printed(seen)
+        self._printed = printed_sums(seen)
         self._sections = _sections(seen)
         self._accounts = _accounts(seen)
         self._tops = {is_wide: _regions(seen, is_wide=is_wide) for is_wide in (False, True)}
@@ -468,7 +468,7 @@ def _title(seen: Survey, x0: float, x1: float) -> str:
     return " ".join(dict.fromkeys(words))
 
 
-def _printed(seen: Survey) -> Printed:
+def printed_sums(seen: Survey) -> Printed:
     """The labels of sums, as the statement prints them."""
     by_kind: dict[str, dict[str, bool]] = {}
     inside = {id(line) for lines in seen.pages for line in _between_rows(seen, lines)}

@@ -82,17 +82,23 @@ class Consolidated(NamedTuple):
 def merged(reports: Sequence[tuple[str, Sequence[TemplateIssue]]]) -> list[Consolidated]:
     """The issues of all reviewers, each fault once, in the order in which they were first told.
 
-    Of the same fault the higher severity counts; the suggested fixes are joined, and all who found it are named.
+    Of the same fault the higher severity counts; the suggested fixes are joined, and all who found it are named. One
+    reviewer's issues are told in like words, and are as many faults: only equal words are one there.
     """
     found: list[Consolidated] = []
     for reviewer, issues in reports:
         for issue in issues:
-            at = next((at for at, known in enumerate(found) if are_duplicates(known.issue, issue)), None)
+            at = next((at for at, known in enumerate(found) if _is_told(known, issue, reviewer)), None)
             if at is None:
                 found.append(Consolidated(issue, (reviewer,)))
             else:
                 found[at] = _joined(found[at], issue, reviewer)
     return found
+
+
+def _is_told(known: Consolidated, issue: TemplateIssue, reviewer: str) -> bool:
+    is_anothers = reviewer not in known.reported_by
+    return are_duplicates(known.issue, issue) and (is_anothers or known.issue.message == issue.message)
 
 
 def _joined(known: Consolidated, issue: TemplateIssue, reviewer: str) -> Consolidated:

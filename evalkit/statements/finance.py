@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from evalkit.documents.bundle import Box
 from evalkit.statements.amounts import read_amount
+from evalkit.statements.builder import printed_sums
 from evalkit.statements.dates import has_year, read_day
 from evalkit.statements.lines import Line
 from evalkit.statements.reading import Found, Reading
+from evalkit.statements.reconcile import Check
 from evalkit.statements.row import Row
-from evalkit.statements.survey import period_labels
+from evalkit.statements.survey import period_labels, survey
 from evalkit.statements.template import ColumnName, StatementTemplate
+from evalkit.statements.template import Reconciliation as Printed
 from evalkit.statements.wording import matches, wording
 
 _OTHER_WAY: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
@@ -43,10 +46,8 @@ def _incomplete(reading: Reading) -> Iterator[Found]:
 
 def _sums(reading: Reading) -> Iterator[Found]:
     """Sums that do not meet, with the reason where another reading of signs or columns meets all of them."""
-    if not reading.reconciliation.can_reconcile:
-        said = "no printed sum is used to check the transactions"
-        yield Found("medium", "reconciliation_strategy", said, None, "reconciliation")
-    unmet = [check for check in reading.reconciliation.checks if not check.is_met and check.name != "repeated_rows"]
+    yield from _unused_sums(reading)
+    unmet = [check for check in _sums_of(reading) if not check.is_met]
     if unmet:
         because = next((told for told, other in _others(reading.template) if _meets(reading, other)), None)
         if because:
@@ -55,6 +56,36 @@ def _sums(reading: Reading) -> Iterator[Found]:
     for check in unmet:
         said = f"the transactions do not make the printed sum: {check.name}"
         yield Found("high", "reconciliation_strategy", said, check.page, "reconciliation")
+
+
+def _unused_sums(reading: Reading) -> Iterator[Found]:
+    """Sums that are printed and not used: what the template reads is held against them all the same."""
+    own, seen = _sums_of(reading), survey(reading.pages)
+    sums = printed_sums(seen) if seen else Printed()
+    other = reading.with_template(reading.template.model_copy(update={"reconciliation": sums}))
+    printed = _sums_of(other)
+    lost = len(other.statement.transactions) - len(reading.statement.transactions)
+    unchecked = {row.account for row in reading.statement.transactions} - {check.account for check in own}
+    fix = "Name the words beside the printed balances and totals"
+    if lost > 0:
+        said = f"{lost} rows are taken for printed sums"
+        yield Found("high", "reconciliation_strategy", said, None, "reconciliation", fix)
+    if unchecked & {check.account for check in printed}:
+        said = "no printed sum is used to check the transactions, although there are some"
+        yield Found("high", "reconciliation_strategy", said, None, "reconciliation", fix)
+    elif unchecked or not own:
+        said = "no printed sum is used to check the transactions"
+        yield Found("medium", "reconciliation_strategy", said, None, "reconciliation")
+    elif all(check.is_met for check in own):
+        for check in printed:
+            if not check.is_met:
+                said = f"the transactions do not make a printed sum that is not used: {check.name}"
+                yield Found("high", "reconciliation_strategy", said, check.page, "reconciliation", fix)
+
+
+def _sums_of(reading: Reading) -> list[Check]:
+    """The checks of sums; rows that the bank repeats are none."""
+    return [check for check in reading.reconciliation.checks if check.name != "repeated_rows"]
 
 
 def _meets(reading: Reading, other: StatementTemplate) -> bool:

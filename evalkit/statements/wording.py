@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Annotated
 
+import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from evalkit.errors import UsageError
 
+#: For one pattern on one line; a thousandth of it is more than enough.
+_SECONDS = 1.0
+#: Lines that ask much of a pattern which may divide them in many ways.
+_LONG = tuple(run * (200 // len(run)) + "\x00" for run in ("a", "1", " ", "-", ".", "a ", "1 ", "a1", "1,", "1.00 "))
+
+
+@lru_cache(maxsize=4096)
 def compiles(pattern: str) -> str:
-    """The pattern itself. ValueError where it is not a regular expression, or matches nothing at all."""
+    """The pattern itself. ValueError where it is not a regular expression, matches nothing at all, or may run for ever."""
     try:
-        compiled = re.compile(pattern, re.IGNORECASE)
-    except re.error as error:
+        compiled = regex.compile(pattern, regex.IGNORECASE)
+        _compiled(pattern)
+    except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
-    if compiled.search(""):
-        raise ValueError("matches every line")
+    try:
+        if compiled.search("", timeout=_SECONDS):
+            raise ValueError("matches every line")
+        for line in _LONG:
+            _compiled(pattern).match(line, timeout=_SECONDS)
+    except TimeoutError:
+        raise ValueError("takes too long on long lines: bound its repeats") from None
     return pattern
 
 
@@ -61,14 +75,24 @@ def wording() -> Wording:
     return Wording.model_validate(tomllib.loads((files("evalkit.statements") / "wording.toml").read_text("utf-8")))
 
 
-def matches(pattern: str, text: str) -> re.Match[str] | None:
-    """Where the pattern is at the beginning of the text, behind signs that are no letters; accents do not count."""
-    return _compiled(pattern).match(_plain(text))
+def matches(pattern: str, text: str) -> regex.Match[str] | None:
+    """Where the pattern is at the beginning of the text, behind signs that are no letters; accents do not count.
+
+    UsageError TEMPLATE-SLOW where that takes a second. Python's own engine could not be stopped, and would stop all else.
+    """
+    try:
+        return _compiled(pattern).match(_plain(text), timeout=_SECONDS)
+    except TimeoutError:
+        raise UsageError(
+            f"a regular expression of a template takes more than {_SECONDS:g} s on a line",
+            code="TEMPLATE-SLOW",
+            remedy="Bound the repeats in its headings, labels, furniture and ends.",
+        ) from None
 
 
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(rf"\W*(?:{_plain(pattern)})", re.IGNORECASE)
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    return regex.compile(rf"\W*(?:{_plain(pattern)})", regex.IGNORECASE)
 
 
 def _plain(text: str) -> str:

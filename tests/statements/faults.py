@@ -199,7 +199,7 @@ FAULTS = (
     Fault("only near lines are read",                      near_lines_only,           _LAYOUT,  "high",     "multiline_handling",      _MANY_LINES),
     Fault("the other decimal sign",                        other_decimal_sign,        _FINANCE, "high",     "column_mapping",          (*_SIGNED, *_APART)),
     Fault("two accounts are read as one",                  one_account,               _FINANCE, "high",     "reconciliation_strategy", ("two accounts",)),
-    Fault("no printed sum is used",                        no_sums,                   _FINANCE, "medium",   "reconciliation_strategy", ("no running balance", "credit card", *_SIGNED)),
+    Fault("no printed sum is used",                        no_sums,                   _FINANCE, "high",     "reconciliation_strategy", ("no running balance", "credit card", *_SIGNED)),
     Fault("the balance's column is too narrow",            narrow_balance,            _FINANCE, "medium",   "column_mapping",          (*_SIGNED, *_APART)),
     Fault("the balance has no column",                     no_balance,                _FINANCE, "medium",   "column_mapping",          (*_SIGNED, *_APART)),
     Fault("blanks between the lines of a description",     wide_blanks,               _FINANCE, "medium",   "other",                   _MANY_LINES),

@@ -137,13 +137,26 @@ def test_a_case_that_somebody_has_open_stays_as_it_is(folder: Path) -> None:
     since, until = "2026-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00"
     index.claims.take(Claim(case_id, "dr_lee", "tab", since, until), now=since)
     index.close()
-    before = packet.read_text()
+    before, draft = packet.read_text(), stored()
     done = CliRunner().invoke(app, ["review-template", "dates.toml", "statement.pdf"])
     assert done.exit_code == 0, done.output
+    assert stored() == draft  # as it is on somebody's screen, though the reviewers pass another one
     Path("evalkit.toml").write_text("[vllm_review]\nenabled = false")
     done = CliRunner().invoke(app, ["review-template", "bank.toml", "statement.pdf"])
-    assert "that one stays as it is" in done.output
+    assert "that one and the template in the output folder stay as they are" in done.output
     assert packet.read_text() == before
+
+
+def test_a_persons_decision_ranks_above_a_later_pass_by_machines(folder: Path) -> None:
+    case_id = review("signs.toml", "statement.pdf")["case_id"]
+    draft = stored()
+    Path(f"output/reviews/{case_id}").mkdir(parents=True)
+    Path(f"output/reviews/{case_id}/review_1.json").write_text("{}")
+    done = CliRunner().invoke(app, ["review-template", "bank.toml", "statement.pdf"])
+    assert done.exit_code == 0, done.output
+    assert "passed by the reviewers; what a person decides of it counts" in done.output
+    assert stored() == draft
+    assert review("bank.toml", "statement.pdf")["is_taken"] is True
 
 
 def test_a_draft_takes_no_place_where_somebody_has_vouched_for_a_template(folder: Path) -> None:
@@ -240,7 +253,7 @@ def test_each_role_has_its_own_model_and_temperature(folder: Path, asked: gemini
     assert made["escalation"]["escalation_reason"] == "reviewer_failed"  # {} is no arbitration
     first = json.loads((Path("output") / made["cycles"][0]).read_text())
     assert [report["reviewer_model"] for report in first["reports"]] == [
-        "measured-2, gemini:eyes", "measured-2, gemini:sums"
+        "measured-3, gemini:eyes", "measured-3, gemini:sums"
     ]  # fmt: skip
     assert "gemini:judge" not in json.dumps(first["failures"])
 

@@ -136,6 +136,45 @@ def test_a_statement_that_no_template_reads_goes_to_a_person_with_all_that_was_s
     assert "printed sums" in told.recommendation
 
 
+def _no_sums(plain: dict[str, Any]) -> None:
+    plain["reconciliation"] = {}
+
+
+def _shops_as_balances(plain: dict[str, Any]) -> None:
+    """Every row that begins so is taken for a balance, and nothing is there that would miss it."""
+    plain["reconciliation"] = {"opening": ["Beginning", "SHOP 1"]}
+
+
+@pytest.mark.parametrize(
+    ("plant", "says"),
+    [
+        ((_no_sums,), "no printed sum is used to check the transactions, although there are some"),
+        ((_no_sums, inverted), "no printed sum is used to check the transactions, although there are some"),
+        ((_shops_as_balances,), "4 rows are taken for printed sums"),
+    ],
+)
+def test_sums_that_are_printed_and_not_used_count(plant: Any, says: str) -> None:
+    done = checked(embedded(broken(BUNDLE, *plant), BUNDLE))
+    assert says in [told.issue.message for told in done.cycles[0].issues if told.issue.severity == "high"]
+    assert done.cycles[0].outcome == "retry"
+    assert read_template(done.cycles[1].template, "t").reconciliation == SOUND.reconciliation
+
+
+def test_a_sum_that_is_not_met_cannot_be_left_out() -> None:
+    bundle = statement("905.00", "Total withdrawals    90.00")
+
+    def met_only(plain: dict[str, Any]) -> None:
+        plain["reconciliation"] = {"total": [{"label": "Total withdrawals", "of": "withdrawals"}]}
+
+    template = broken(bundle, met_only)
+    assert Reading.of(template, bundle).meets_its_sums
+    done = checked(embedded(template, bundle))
+    assert not done.is_approved
+    assert "the transactions do not make a printed sum that is not used: closing_balance" in [
+        told.issue.message for told in done.cycles[0].issues
+    ]
+
+
 def test_switched_off_there_is_one_reviewer_and_a_person() -> None:
     done = checked(embedded(SOUND, BUNDLE, Rules(is_enabled=False)))
     assert reasons(done) == ("review_disabled", 1)
@@ -232,6 +271,20 @@ def test_a_check_that_does_not_end_holds_up_no_process() -> None:
     )
     done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "{'layout_geometry': 'it took longer than 0.3 seconds'}\n"
+
+
+def test_an_expression_that_runs_for_ever_holds_up_nothing() -> None:
+    """Of a template that somebody else has written; on this statement alone it is slow."""
+    bundle = statement(extra=f"Z{'b' * 60}")
+
+    def slow(plain: dict[str, Any]) -> None:
+        plain["rows"]["ends"] = [r"Z(?:\w|\w\w)+[!?]"]
+
+    began = time.monotonic()
+    done = embedded(broken(bundle, slow), bundle)
+    assert time.monotonic() - began < 10
+    assert reasons(done) == ("reviewer_failed", 1)
+    assert set(done.cycles[0].failures.values()) == {"the statement could not be read (UsageError)"}
 
 
 @pytest.mark.parametrize(
@@ -542,7 +595,7 @@ def test_fewer_sums_that_are_met_read_less(tmp_path: Path) -> None:
     measured = Reading.of(build(bundle).template, bundle)
     fewer = measured.template.reconciliation.model_copy(update={"total": ()})
     other = measured.with_template(measured.template.model_copy(update={"reconciliation": fewer}))
-    assert [one for check in reviewers.CHECKS for one in check.find(other)] == []
+    assert [one for checks in reviewers.CHECKS.values() for check in checks for one in check(other)] == []
     assert not proposal.reads_as_well(other, measured)
     assert proposal.reads_as_well(measured, other)
     assert proposal.reads_as_well(measured, measured)

@@ -104,6 +104,19 @@ def test_merged_issues_take_the_higher_severity_and_both_fixes() -> None:
     assert found.reported_by == ("layout_reviewer", "semantic_reviewer")
 
 
+def test_one_reviewers_like_words_are_as_many_faults() -> None:
+    """Sums that are not met are told alike but for their names; none of them may be lost."""
+    sums = ("closing_balance", "deposits", "withdrawals", "running_balance", "running_balance")
+    issues = [
+        issue("high", "reconciliation_strategy", f"the transactions do not make the printed sum: {one}", page=1)
+        for one in sums
+    ]
+    found = merged([("semantic_financial", issues)])
+    assert [one.issue.message.rpartition(" ")[2] for one in found] == list(dict.fromkeys(sums))
+    both = merged([("layout_geometry", issues[:1]), ("semantic_financial", issues)])
+    assert [len(one.reported_by) for one in both] == [2, 1, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("category", "cap"),
     [("bbox_accuracy", 5), ("column_mapping", 3), ("sign_logic", 2), ("date_format", 3), ("multiline_handling", 3),
@@ -187,7 +200,7 @@ def arbitrated(layout: ReviewerReport, semantic: ReviewerReport, **more: Any) ->
 @pytest.mark.parametrize(("category", "expert"), EXPERTS.items())
 @pytest.mark.parametrize("by", ["layout_geometry", "semantic_financial"])
 def test_the_expert_of_a_field_decides_and_what_was_measured_stands(category: Category, expert: str, by: str) -> None:
-    found = issue("high", category)
+    found = issue("high", category, confidence=0.9)
     sides = (report("layout_geometry", found), report("semantic_financial"))
     if by == "semantic_financial":
         sides = (report("layout_geometry"), report("semantic_financial", found))
@@ -232,6 +245,15 @@ def test_a_guess_dismisses_nothing() -> None:
         assert made.final_decision == decision
         assert made.uncertainty == (0.0 if decision == "approve" else 0.5)
         assert arbitrated(*sides, said=said.model_copy(update={"final_decision": "reject"})).final_decision == "reject"
+
+
+def test_a_certain_opinion_outside_of_its_field_is_kept_until_it_is_settled() -> None:
+    """Nobody has settled it, and something else was: half is uncertain, and caution is no approval."""
+    certain = issue("high", "sign_logic", issue_id="certain", confidence=1.0)
+    likely = issue("high", "date_format", issue_id="likely", confidence=0.9)
+    made = arbitrated(report("layout_geometry", certain, likely), report("semantic_financial"))
+    assert (made.unresolved_issues, made.uncertainty, made.final_decision) == (("certain",), 0.5, "reject")
+    assert {one.issue_id: one.final_severity for one in made.resolutions} == {"certain": "high", "likely": "dismissed"}
 
 
 def test_uncertainty_is_the_share_that_was_not_settled() -> None:
