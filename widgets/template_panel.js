@@ -160,8 +160,13 @@ function render({ model, el: root }) {
       drawnToken = shown().token;
       list = "issues";
       brought = "";
+      [head, body].forEach((part) => part.replaceChildren());
+      body.scrollTop = 0;
       fill(root, head, body);
     }
+    // What is drawn again stays as far down, and as open, as a hand has left it.
+    const sumsTop = head.querySelector(".ek-sums-table")?.scrollTop || 0;
+    const unfolded = [...body.querySelectorAll("details[open] > summary")].map((one) => one.dataset.focus);
     if (shown().issues.some((one) => one.issue_id === selected())) { if (brought !== selected()) list = "issues"; }
     const number = counts();
     const wanted = model.get("wanted").length;
@@ -185,19 +190,29 @@ function render({ model, el: root }) {
         "Add a box to this page", kbd("a")),
       list === "rows" ? el("span", { class: "ek-muted", text: model.get("counted") }) : null),
     DRAWN[list]());
+    for (const one of body.querySelectorAll("details > summary")) one.parentNode.open = unfolded.includes(one.dataset.focus);
     body.scrollTop = top;
+    const table = head.querySelector(".ek-sums-table");
+    if (table) table.scrollTop = sumsTop;
     if (selected() && brought !== selected()) {
       brought = selected();
-      const open = body.querySelector(`[data-name="${CSS.escape(selected())}"]`);
-      if (open) bring(open);
+      bringSelected();
     }
   };
-  const bring = (node) => {
-    const [box, view] = [node.getBoundingClientRect(), body.getBoundingClientRect()];
-    if (box.top < view.top) body.scrollTop -= view.top - box.top + 6;
-    else if (box.bottom > view.bottom) body.scrollTop += Math.min(box.bottom - view.bottom + 6, box.top - view.top);
+  const bringSelected = () => {
+    const open = selected() && root.querySelector(`[data-name="${CSS.escape(selected())}"]`);
+    if (open) bring(open, open.closest(".ek-sums-table") || body);
   };
-  return drawnOnChange(model, root, () => draw());
+  const bring = (node, within) => {
+    const [box, view] = [node.getBoundingClientRect(), within.getBoundingClientRect()];
+    if (box.top < view.top) within.scrollTop -= view.top - box.top + 6;
+    else if (box.bottom > view.bottom) within.scrollTop += Math.min(box.bottom - view.bottom + 6, box.top - view.top);
+  };
+  // A case is drawn before it has its place on the screen; and what is chosen stays in sight when there is less room.
+  const placed = new ResizeObserver(() => bringSelected());
+  placed.observe(body);
+  const stop = drawnOnChange(model, root, () => draw());
+  return () => { placed.disconnect(); stop(); };
 }
 
 export default { render };

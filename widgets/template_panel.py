@@ -158,7 +158,7 @@ def choices_of(case: TemplateReview, draft: Draft) -> dict[str, Any]:
             {
                 "title": one.title or f"column {at + 1}",
                 "name": one.name,
-                "is_yours": one.name != agents.columns[at].name,
+                "is_yours": at >= len(agents.columns) or one.name != agents.columns[at].name,
             }
             for at, one in enumerate(template.columns)
         ],

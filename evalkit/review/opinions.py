@@ -46,7 +46,7 @@ from evalkit.review.packet import (
     to_json,
 )
 from evalkit.review.seeded import cases_about, read_seeded, seeded_cases, still_holds, waits
-from evalkit.review.templates import edited, template_of
+from evalkit.review.templates import edited, said_the_same, template_of
 from evalkit.statements.template import StatementTemplate, read_template, write_template
 from evalkit.store import Files, Index, digest, ground_truth_name, packet_name, template_name
 
@@ -128,7 +128,7 @@ class Opinions:
         chain = self.chains[self.base.case_id]
         # What was asked about gave no ground truth, unless the second opinion agreed with it for a while.
         withheld = {number for number, review in chain if review.second_opinion}
-        if self.asked and any(_answer(self.asked) == _answer(one) for _, one in self.chains[self._id(SECOND)]):
+        if self.asked and any(_is_same_answer(self.asked, one) for _, one in self.chains[self._id(SECOND)]):
             withheld.remove(chain[-1][0])
         if self.is_doubtful:
             return None
@@ -257,7 +257,7 @@ class Opinions:
         """Whether there are two answers, and not the same."""
         if self.asked is None or self._second is None:
             return False
-        return _answer(self.asked) != _answer(self._second)
+        return not _is_same_answer(self.asked, self._second)
 
     @property
     def is_doubtful(self) -> bool:
@@ -413,6 +413,13 @@ def _answered(files: Files, doc_id: str) -> tuple[str, ...]:
     """Everybody who has answered a case about a document."""
     chains = (numbered(files, one) for one in _family(doc_id))
     return tuple(dict.fromkeys(review.reviewer for chain in chains for _, review in chain))
+
+
+def _is_same_answer(one: Review, other: Review) -> bool:
+    """Whether two experts agree."""
+    if isinstance(one.after, StatementTemplate) and isinstance(other.after, StatementTemplate):
+        return bool(one.unmet_sums) == bool(other.unmet_sums) and said_the_same(one.after, other.after)
+    return _answer(one) == _answer(other)
 
 
 def _answer(review: Review) -> tuple[Any, ...]:

@@ -33,6 +33,8 @@ _OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left", "top": "bottom"
 _EDGE = re.compile(r"(?P<part>region|column)\.(?P<at>\d+)\.(?P<side>left|top|right|bottom)")
 #: Two edges of one region or column never come nearer, as a fraction of the page.
 ROOM = 0.005
+#: So near, as a fraction of the page, two hands put an edge to the same place: half a line of print.
+_HAND = 0.005
 #: Edges are kept to so many decimals: a twentieth of a point on a letter page.
 _DECIMALS = 4
 #: Edges of two columns that lie so near are one.
@@ -148,11 +150,11 @@ def template_of(packet: SMEPacket) -> StatementTemplate:
 def moved(template: StatementTemplate, name: str, to: float, *, by: StatementTemplate) -> StatementTemplate:
     """The template with that edge at ``to``, a fraction of the page; as near to it as there is room.
 
-    Columns that share an edge in ``by``, the template as it was when the case was opened, go on sharing it. ReviewRefused
-    for an edge that there is not.
+    Columns that share an edge in ``by``, the template as it was when the case was opened, go on sharing it; where that
+    one has other columns, those that share one now. ReviewRefused for an edge that there is not.
     """
     edge = _edge(template, name)
-    together = [edge, *_joined_with(by, edge)]
+    together = [edge, *_joined_with(_of_same_columns(by, template), edge)]
     low = max(_bounds(template, one)[0] for one in together)
     high = min(_bounds(template, one)[1] for one in together)
     place = round(min(max(to, low), high), _DECIMALS)
@@ -171,7 +173,8 @@ def place_of(template: StatementTemplate, name: str) -> float:
 
 
 def column_edges(template: StatementTemplate, by: StatementTemplate) -> list[tuple[str, str]]:
-    """The edges of the columns, from the left, with what each is called; one that two columns share is one."""
+    """The edges of the columns, from the left, with what each is called; one that two columns share is one: see ``moved``."""
+    by = _of_same_columns(by, template)
     found: list[tuple[str, str]] = []
     taken: set[_Edge] = set()
     edges = [_Edge("column", at, side) for at in range(len(template.columns)) for side in _ACROSS]
@@ -271,6 +274,16 @@ def edited(packet: SMEPacket, after: object) -> StatementTemplate | None:
     return None if said == agents else said
 
 
+def said_the_same(one: StatementTemplate, other: StatementTemplate) -> bool:
+    """Whether two experts left the same template: no two hands drop an edge on the same hundredth of a percent."""
+    plain = [each.model_dump(mode="json") for each in (one, other)]
+    edges = [
+        [place for part, key in (("region", "box"), ("column", "x")) for row in each[part] for place in row.pop(key)]
+        for each in plain
+    ]
+    return plain[0] == plain[1] and all(abs(was - now) <= _HAND for was, now in zip(*edges, strict=True))
+
+
 def unmet(reconciliation: Reconciliation) -> str:
     """What is wrong with the sums, in a sentence; empty where there are sums and all are met."""
     if reconciliation.is_met:
@@ -365,6 +378,11 @@ def _bounds(template: StatementTemplate, edge: _Edge) -> tuple[float, float]:
     """Between which places the edge may lie."""
     other = _place(template, edge._replace(side=_OPPOSITE[edge.side]))
     return (0.0, other - ROOM) if edge.side in ("left", "top") else (other + ROOM, 1.0)
+
+
+def _of_same_columns(by: StatementTemplate, template: StatementTemplate) -> StatementTemplate:
+    """Columns are called by their number, so a template made anew, or given from Python, can only be its own measure."""
+    return by if len(by.columns) == len(template.columns) else template
 
 
 def _joined_with(template: StatementTemplate, edge: _Edge) -> list[_Edge]:

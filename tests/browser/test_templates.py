@@ -21,7 +21,7 @@ from evalkit.store import Files, Index
 
 Login = Callable[..., Screen]
 
-HOSTILE = "<img src=x onerror=window.__xss=1>"
+HOSTILE = "<img src=x onerror=window.__xss=1>" + "B" * 150
 
 
 def made(folder: Path) -> dict[str, Spoilt]:
@@ -34,6 +34,7 @@ def made(folder: Path) -> dict[str, Spoilt]:
         "e_unmet": spoilt(folder, "e_unmet", "parentheses", 4),
         "f_access": spoilt(folder, "f_access", "check numbers", 4, identity=Identity(bank=HOSTILE)),
         "g_reject": spoilt(folder, "g_reject", "signed amounts", 6),
+        "i_small": spoilt(folder, "i_small", "two accounts", 4),
         "h_turned": spoilt(folder, "h_turned", "signed amounts", 9),
     }
 
@@ -274,6 +275,43 @@ def test_edges_follow_the_hand_on_a_page_that_is_turned(sheet: Callable[[str], S
     one.sums_met()
 
 
+def test_what_is_chosen_or_unfolded_stays_in_sight(sheet: Callable[[str], Sheet]) -> None:
+    one = sheet("i_small")
+    one.page.set_viewport_size({"width": 1280, "height": 720})
+    inside = """(name) => {
+        const node = document.querySelector(`.ek-template [data-name="${name}"]`);
+        const [box, view] = [node, node.closest(".ek-sums-table, .ek-list")].map((one) => one.getBoundingClientRect());
+        return box.top >= view.top - 1 && box.bottom <= view.bottom + 1;
+    }"""
+    last = one.page.locator(".ek-sums-table tbody tr").last
+    name = last.get_attribute("data-name")
+    last.click()
+    one.page.wait_for_selector(f'[data-name="{name}"].ek-chosen-row')
+    one.page.wait_for_timeout(500)
+    assert one.page.evaluate(inside, name), "the sum stays where it was scrolled to"
+    one.page.keyboard.press("1")
+    one.page.locator(".ek-list summary", has_text="What was tried before").click()
+    one.page.locator(".ek-sums-table tbody tr").last.click()
+    one.page.wait_for_timeout(500)
+    assert one.page.locator(".ek-list details[open]").count() == 1, "what was unfolded stays so"
+    one.page.set_viewport_size({"width": 1440, "height": 840})
+    for key in "jjjkk":
+        one.page.keyboard.press(key)
+        one.page.wait_for_timeout(500)
+        chosen = one.page.locator(".ek-issue.ek-selected")
+        room = one.page.evaluate("() => document.querySelector('.ek-list').clientHeight")
+        assert chosen.bounding_box()["height"] < room
+        assert one.page.evaluate(inside, chosen.get_attribute("data-name")), "with its buttons"
+    last = one.page.locator(".ek-issue").last.get_attribute("data-name")
+    one.page.locator(".ek-issue").last.click()
+    until(one.screen, lambda: one.draft().get("issue_id") == last, "kept")
+    one.page.reload()
+    one.page.wait_for_selector(".ek-frames [data-edge]", timeout=30_000)
+    one.page.wait_for_selector(".ek-issue.ek-selected")
+    one.page.wait_for_timeout(500)
+    assert one.page.evaluate(inside, last), "what was open last is in sight"
+
+
 def test_a_rejected_template_stays_a_draft(served: Served, sheet: Callable[[str], Sheet]) -> None:
     one = sheet("g_reject")
     one.page.keyboard.press("q")
@@ -289,6 +327,10 @@ def test_everybody_can_use_it(sheet: Callable[[str], Sheet], shots: Path | None)
     one = sheet("f_access")
     assert HOSTILE in one.page.locator(".ek-why").inner_text()
     assert one.page.evaluate("window.__xss") is None, "what a template says is never run"
+    panel = one.page.locator(".ek-why")
+    assert panel.evaluate("(node) => node.scrollWidth - node.clientWidth") == 0, (
+        "a bank's long name is broken, not cut off"
+    )
     assert grave(one.page) == []
     for key in "234":
         one.page.keyboard.press(key)

@@ -494,6 +494,33 @@ def test_two_experts_who_agree_make_it_stable(bank: Bank, tab: Any) -> None:
     assert bank.stored().status is Status.STABLE
 
 
+@pytest.mark.parametrize(("by", "agree"), [(0.003, True), (0.008, False)])
+def test_two_hands_drop_no_edge_on_the_same_spot(bank: Bank, tab: Any, by: float, agree: bool) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    case, draft = opened(lee, bank.case_id)
+    lee.ask_second(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
+    case, draft = opened(kim, f"{bank.case_id}.second")
+    theirs = case.with_edge_moved(mended(case, draft, bank.one), "region.0.bottom", by)
+    assert case.unmet(theirs) == ""
+    kim.submit(f"{bank.case_id}.second", theirs)
+    assert (bank.stored() == bank.mended.model_copy(update={"status": Status.STABLE, "version": 2})) is agree
+    assert bank.files.exists(packet_name(f"{bank.case_id}.adjudication")) is not agree
+
+
+def test_sums_that_only_one_of_two_experts_met_are_no_agreement(bank: Bank, tab: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    case, draft = opened(lee, bank.case_id)
+    row = case.reading(draft).statement.outside[0].box
+    met = case.with_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 + 0.001)
+    unmet = case.with_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 - 0.001)
+    assert (case.unmet(met), bool(case.unmet(unmet))) == ("", True)
+    lee.ask_second(bank.case_id, met, "is that all of it?")
+    case, draft = opened(kim, f"{bank.case_id}.second")
+    kim.submit(f"{bank.case_id}.second", draft.with_template(unmet.template).with_unmet_sums("the row is no row"))
+    assert bank.stored() == bank.draft
+    assert bank.files.exists(packet_name(f"{bank.case_id}.adjudication"))
+
+
 # --- crashes ------------------------------------------------------------------------------------------------------
 
 

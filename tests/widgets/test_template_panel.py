@@ -189,6 +189,28 @@ def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str
     assert again._template.sums["is_met"]
 
 
+@pytest.mark.parametrize("more", [-1, 1])
+def test_a_draft_whose_columns_are_not_the_cases_any_more_opens_and_goes_on(
+    screen: Workbench, cases: dict[str, Spoilt], more: int
+) -> None:
+    case = opened(screen, cases["cut"])
+    plain = case.agents.model_dump(mode="json")
+    if more < 0:
+        del plain["column"][more:]
+    else:
+        plain["column"].append({"name": "other", "x": [0.97, 0.99], "title": ""})
+    given = StatementTemplate.model_validate(plain)
+    screen.desk.save_draft(case.packet.case_id, screen.draft.with_template(given))
+    press(screen, "queue")
+    opened(screen, cases["cut"])
+    assert screen.draft.template == given
+    assert len(screen._template.template["columns"]) == len(case.agents.columns) + more
+    edges = [one["name"] for one in screen._page.frames["edges"] if one["part"] == "column"]
+    before = screen.draft
+    press(screen, "edge", edge=edges[-1], to=0.98)
+    assert (screen._editor.problem, screen.draft != before) == ("", True)
+
+
 def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: dict[str, Spoilt]) -> None:
     one = cases["cut"]
     told = one.case.issues[0]
