@@ -13,7 +13,7 @@ import unicodedata
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import compress
 
 _RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))
@@ -34,9 +34,16 @@ _SIGNS = (
 class Canonical:
     """A text in canonical form."""
 
+    original: str
     text: str
-    origin: Sequence[int]
-    """For each canonical character, the original character it came from."""
+
+    @cached_property
+    def origin(self) -> Sequence[int]:
+        """For each canonical character, the original character it came from.
+
+        Worked out again when it is asked for: a long document has a million of them, and only a few pages are lit.
+        """
+        return _traced(self.original)[1]
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """The original characters behind the canonical ones ``start:end`` (not empty)."""
@@ -46,8 +53,13 @@ class Canonical:
 @lru_cache(maxsize=512)  # every verifier looks at the same pages
 def canonical(text: str) -> Canonical:
     """The canonical form of a text."""
+    return Canonical(text, _traced(text)[0])
+
+
+def _traced(text: str) -> tuple[str, Sequence[int]]:
+    """The canonical form, and for each of its characters the original one it came from."""
     parts: list[str] = []
-    origin = array("H" if len(text) < 65536 else "i")  # a long document has a million of them
+    origin = array("H" if len(text) < 65536 else "i")
     joined = _joining_hyphens(text)
     spaced = text if text.isascii() else _WIDE_SPACE.sub(" ", text)
     is_inked = spaced.encode("ascii", "replace").translate(_INK)
@@ -68,7 +80,7 @@ def canonical(text: str) -> Canonical:
             origin.extend([index] * len(folded))
     parts += text[at:].lower().split()
     origin.extend(compress(range(at, len(text)), is_inked[at:]))
-    return Canonical("".join(parts), origin)
+    return "".join(parts), origin
 
 
 def _marked(text: str, joined: frozenset[int]) -> list[tuple[int, int]]:

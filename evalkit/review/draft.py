@@ -7,10 +7,11 @@ first pages, so nothing else can be drawn.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, Self, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
+from evalkit.apart import Apart
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.v2_consistency import tie_winner
 from evalkit.review.fields import FieldAnswer, shown
@@ -79,7 +80,7 @@ class Draft(_Frozen):
     """What the expert says about fields, by their keys, where it is not what the agent said."""
     fields_seen: tuple[str, ...] = ()
     """The keys of the fields that were open on screen, in that order."""
-    template: StatementTemplate | None = None
+    template: Annotated[StatementTemplate, Apart()] | None = None
     """The statement template as the expert has it; None where it is as it was."""
     unmet_sums: str = ""
     """Why the template may be approved although sums are not met, in the expert's words; never blank."""

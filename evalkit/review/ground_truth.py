@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
+from evalkit.apart import Apart
 from evalkit.classification.autofix import Repair
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
@@ -52,7 +53,11 @@ STATUS: dict[Outcome, ReviewStatus] = {
 SIMULATED = "simulated_"
 
 #: What a reviewed case says: a classification, the fields of each report and form, or a statement template.
-Answered = ClassificationOutput | Annotated[tuple[FormFields, ...], Field(min_length=1)] | StatementTemplate
+Answered = (
+    ClassificationOutput
+    | Annotated[tuple[FormFields, ...], Field(min_length=1)]
+    | Annotated[StatementTemplate, Apart()]
+)
 #: What an expert stands for in a case about a template: all of it.
 Whole = Literal["template"]
 
@@ -183,7 +188,7 @@ class FieldsGroundTruth(_Record):
 class TemplateGroundTruth(_Record):
     """How a bank's statements are read, and who says so: ``ground_truth/gt_{template_id}.statement_template.json``."""
 
-    ground_truth_template: StatementTemplate
+    ground_truth_template: Annotated[StatementTemplate, Apart()]
     """As ``templates/{template_id}.toml`` has it from then on: stable."""
     unmet_sums: str
     """Why it was approved although sums are not met; empty where they are."""

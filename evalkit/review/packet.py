@@ -12,10 +12,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from evalkit.apart import Apart
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.classification.result import DocumentResult
@@ -130,7 +131,7 @@ class SMEPacket(_Frozen):
     extractions: tuple[Extraction, ...] = ()
     """Of a case about fields, what was extracted from the document's reports and forms, accepted ones too. Written down
     only in such a case."""
-    template_case: TemplateCase | None = None
+    template_case: Annotated[TemplateCase, Apart()] | None = None
     """Of a case about a statement template, the template and all that was said of it. Written down only in such a case."""
 
     @model_validator(mode="after")

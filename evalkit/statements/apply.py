@@ -49,7 +49,7 @@ _CONTINUED = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Transaction(_Frozen):

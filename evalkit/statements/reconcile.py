@@ -24,7 +24,7 @@ _REFERENCE = re.compile(r"\d{6,}")
 
 
 class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Check(_Frozen):

@@ -22,7 +22,7 @@ STATEMENT_TEMPLATE = ".statement_template"
 
 
 class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class ToldIssue(_Data):

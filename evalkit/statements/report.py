@@ -24,7 +24,9 @@ class Rank(IntEnum):
 
 
 class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", defer_build=True, populate_by_name=True, serialize_by_alias=True
+    )
 
 
 class Evidence(_Data):

@@ -14,7 +14,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal, Self
 
-from jinja2 import Environment, StrictUndefined
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from evalkit.documents.bundle import Box
@@ -51,7 +50,9 @@ class Status(StrEnum):
 
 
 class _Data(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", defer_build=True, populate_by_name=True, serialize_by_alias=True
+    )
 
 
 def _inside(box: Box) -> Box:
@@ -262,6 +263,8 @@ def _line(text: str, loc: tuple[int | str, ...]) -> int:
 
 @cache
 def _layout() -> Any:
+    from jinja2 import Environment, StrictUndefined  # an expert's kernel seldom writes a template
+
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701 - TOML, not HTML
     environment.filters["toml"] = _value
     return environment.from_string((files("evalkit.statements") / "template.toml.jinja").read_text("utf-8"))

@@ -6,12 +6,14 @@ import tomllib
 import unicodedata
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from evalkit.errors import UsageError
+
+if TYPE_CHECKING:
+    import regex
 
 #: For one pattern on one line; a thousandth of it is more than enough.
 _SECONDS = 1.0
@@ -22,6 +24,8 @@ _LONG = tuple(run * (200 // len(run)) + "\x00" for run in ("a", "1", " ", "-", "
 @lru_cache(maxsize=4096)
 def compiles(pattern: str) -> str:
     """The pattern itself. ValueError where it is not a regular expression, matches nothing at all, or may run for ever."""
+    import regex  # an expert's kernel seldom has a template open
+
     try:
         compiled = regex.compile(pattern, regex.IGNORECASE)
         _compiled(pattern)
@@ -92,6 +96,8 @@ def matches(pattern: str, text: str) -> regex.Match[str] | None:
 
 @lru_cache(maxsize=4096)
 def _compiled(pattern: str) -> regex.Pattern[str]:
+    import regex
+
     return regex.compile(rf"\W*(?:{_plain(pattern)})", regex.IGNORECASE)
 
 

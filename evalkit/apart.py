@@ -1,0 +1,33 @@
+"""A model that is compiled once, and not into every model that has a field of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+
+class Apart:
+    """Annotation of a field whose type is a model: ``Annotated[StatementTemplate, Apart()]``.
+
+    Else pydantic compiles the whole of it into each model that has such a field: an expert's kernel, of which there are many, would
+    hold some ten of them, for cases that it never opens.
+    """
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Checked and written by the model's own."""
+        return core_schema.no_info_plain_validator_function(
+            source.model_validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(_plain),
+            metadata={"apart": source},
+        )
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """The model's own, whole."""
+        return handler(schema["metadata"]["apart"].__pydantic_core_schema__)
+
+
+def _plain(value: Any) -> Any:
+    return value.model_dump(mode="json")
