@@ -43,7 +43,8 @@ app = typer.Typer(
 )
 
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", metavar="DIR", help="The output folder.", show_default="output")
+    str | None,
+    typer.Option("--output", metavar="DIR|URL", help="The output folder, or s3://… or gs://….", show_default="output"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
 
@@ -205,20 +206,24 @@ def build_template(
     from evalkit.evaluation.export import replacing, write_private
     from evalkit.statements.builder import build
     from evalkit.statements.template import write_template
+    from evalkit.store import Files, template_name
 
     made = build(_read_alone(pdf))
-    target = to or _output(output) / "templates" / f"{made.template.template_id}.toml"
-    try:
-        if to is None:
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with replacing(target) as temporary:
-            write_private(temporary, write_template(made.template))
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
-        ) from error
+    if to is None:
+        files, name = Files(_output(output)), template_name(made.template.template_id)
+        files.write_text(name, write_template(made.template))
+        target = f"{files.root}/{name}"
+    else:
+        target = str(to)
+        try:
+            with replacing(to) as temporary:
+                write_private(temporary, write_template(made.template))
+        except OSError as error:
+            raise UsageError(
+                f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
+            ) from error
     if as_json:
-        _print_json({"template": str(target), **_statement_json(made.statement, made.reconciliation)})
+        _print_json({"template": target, **_statement_json(made.statement, made.reconciliation)})
     else:
         _print_statement(made.statement, made.reconciliation)
         typer.echo(f"Draft of {made.template.identity.bank}'s template written to {target}")
@@ -246,21 +251,18 @@ def apply_template(
     from evalkit.statements.apply import CSV_COLUMNS, apply
     from evalkit.statements.reconcile import reconcile
     from evalkit.statements.template import Status, read_template
+    from evalkit.store import Files, template_name
 
-    file = (
-        template
-        if template.is_file()
-        else _output(output) / "templates" / f"{template.name.removesuffix('.toml')}.toml"
-    )
+    name = template_name(template.name.removesuffix(".toml"))
     try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = (template.read_bytes() if template.is_file() else Files(_output(output)).raw(name)).decode()
+    except (OSError, NotFound, UnicodeDecodeError) as error:
         raise UsageError(
             f"there is no template {template}",
             code="TEMPLATE",
             remedy="Name a file that `evalkit build-template` wrote.",
         ) from error
-    given = read_template(text, file.name)
+    given = read_template(text, name.rpartition("/")[2])
     statement = apply(given, _read_alone(pdf))
     report = reconcile(given, statement)
     if to is not None:
@@ -577,7 +579,7 @@ def sample(
     typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: evalkit queue")
 
 
-def _sample_seeded(folder: Path, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
+def _sample_seeded(folder: Path | str, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
     from evalkit.evaluation.seeding import sample_seeded
     from evalkit.review.seeded import described
 
@@ -597,8 +599,8 @@ def _sample_seeded(folder: Path, number: int, *, seed: str, drawn_at: str, as_js
 
 @app.command()
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="The output folder of a run.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="That of another one over the same documents.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="The output folder of a run.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="That of another one over the same documents.")],
     truth: Annotated[
         Path | None, typer.Option("--truth", metavar="FILE", help="CSV or JSON with labels that are known to be right.")
     ] = None,
@@ -627,7 +629,7 @@ def compare(
 @app.command()
 def challenge(
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(metavar="PATH…", help="Output folders with accepted documents; PDFs, and folders of them."),
     ],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.", show_default="embedded")] = None,
@@ -764,9 +766,7 @@ def doctor(
     from evalkit.doctor import examine
     from evalkit.settings import Settings
 
-    settings = Settings.load(
-        output=None if output is None else str(output), models={"default": model} if model is not None else None
-    )
+    settings = Settings.load(output=output, models={"default": model} if model is not None else None)
     checks = examine(settings, live=live)
     if as_json:
         _print_json([vars(check) for check in checks])
@@ -801,15 +801,18 @@ def _complain(line: str) -> None:
     typer.echo(_visible(line), err=True)
 
 
-def _output(output: Path | None) -> Path:
+def _output(output: str | None) -> Path | str:
     from evalkit.settings import Settings
+    from evalkit.store import located
 
-    return Path(Settings.load(output=None if output is None else str(output)).output)
+    return located(Settings.load(output=output).output)
 
 
-def _existing(output: Path | None) -> Path:
+def _existing(output: str | None) -> Path | str:
+    from evalkit.store import Files
+
     folder = _output(output)
-    if not folder.is_dir():
+    if not Files(folder).is_there():
         raise UsageError(
             f"there is no output folder {folder}", code="OUTPUT-FOLDER", remedy="Run `evalkit run` first, or name it."
         )

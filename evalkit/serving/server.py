@@ -53,7 +53,7 @@ _BIGGEST_MESSAGE = 8 << 20
 """Bytes that a page may send at once. Images go the other way and are not limited by it."""
 
 
-def serve(listener: socket.socket, notebook: Path, *, output: Path, public_url: str, trusted: Review) -> None:
+def serve(listener: socket.socket, notebook: Path, *, output: str, public_url: str, trusted: Review) -> None:
     """Serve the notebook until SIGINT or SIGTERM, then end the kernels."""
     log.configure()
     server = ReviewServer.instance(

@@ -1,4 +1,8 @@
-"""The JSON files of an output folder: written atomically (temporary name, sync, rename; 0600 in 0700 folders)."""
+"""The JSON files of an output folder: written atomically (temporary name, sync, rename; 0600 in 0700 folders).
+
+:class:`Files` is those of a folder on this machine; given the URL of a folder in a bucket it makes a
+:class:`~evalkit.store.bucket.BucketFiles`, as ``pathlib.Path`` makes the path of the system it is on.
+"""
 
 from __future__ import annotations
 
@@ -15,25 +19,40 @@ from typing import Any
 from evalkit.collector import resting
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.canonical import canonical
-from evalkit.store.names import LOCK, PART, SCRATCH
+from evalkit.store.names import LOCK, PART, SCRATCH, TURN
+from evalkit.store.place import located
 
 
 class Files:
     """The JSON files of one output folder. Names are relative to it, with forward slashes."""
 
-    def __init__(self, root: Path | str) -> None:
-        self.root = Path(root)
+    def __new__(cls, root: Path | str, database: str | None = None) -> Files:  # noqa: ARG004, PYI034 - as __init__; another class than its own
+        """Those of a bucket, where ``root`` is a URL. UsageError for a URL that cannot be used."""
+        if cls is Files and isinstance(located(root), str):
+            from evalkit.store.bucket import BucketFiles  # a folder on this machine needs none of it
+
+            return super().__new__(BucketFiles)
+        return super().__new__(cls)
+
+    def __init__(self, root: Path | str, database: str | None = None) -> None:
+        """``root`` is a folder or a URL; ``database`` keeps the turns in a bucket, and is what is set unless given."""
+        self.root = located(root)
+        self._database = database
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Files, (self.root, self._database)
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.root)
 
     def path(self, name: str) -> Path:
-        """The file of that name. StoreError for a name that could leave the folder."""
-        parts = name.split("/")
-        if not all(PART.fullmatch(part) for part in parts):
-            raise StoreError(
-                "a file name in the output folder has forbidden characters",
-                code="STORE-NAME",
-                remedy="Names consist of letters, digits, '-', '_' and '.'.",
-            )
-        return self.root.joinpath(*parts)
+        """The file of that name, on this machine. StoreError for a name that could leave the folder."""
+        return self._folder.joinpath(*parts_of(name))
+
+    def is_there(self, folder: str | None = None) -> bool:
+        """Whether there is the output folder, or the folder of that name in it."""
+        return (self._folder if folder is None else self.path(folder)).is_dir()
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
@@ -87,22 +106,15 @@ class Files:
 
     def write(self, name: str, value: Any, *, compact: bool = False) -> None:
         """Write a JSON file whole or not at all, replacing what was there."""
-        with self._temporary(name, canonical(value) if compact else _readable(value)) as (temporary, target):
-            os.replace(temporary, target)
+        self._put(name, canonical(value) if compact else _readable(value))
 
     def write_text(self, name: str, text: str) -> None:
         """Write a file that is no JSON, whole or not at all, replacing what was there."""
-        with self._temporary(name, text.encode()) as (temporary, target):
-            os.replace(temporary, target)
+        self._put(name, text.encode())
 
     def create(self, name: str, value: Any) -> bool:
         """Write a new JSON file. False, and nothing changed, if there already is one of that name."""
-        with self._temporary(name, _readable(value)) as (temporary, target):
-            try:
-                os.link(temporary, target)
-            except FileExistsError:
-                return False
-            return True
+        return self._create(name, _readable(value))
 
     def remove(self, name: str) -> bool:
         """Remove a file; whether there was one."""
@@ -120,8 +132,7 @@ class Files:
     def run_lock(self) -> Iterator[None]:
         """Hold the folder for one run. UsageError if another run holds it. Leftovers of killed runs are swept."""
         try:
-            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = os.open(self.root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            handle = self._lock_file(LOCK)
         except OSError as error:
             raise UsageError(
                 f"the output folder {self.root} cannot be written ({error.strerror})",
@@ -142,8 +153,41 @@ class Files:
         finally:
             os.close(handle)
 
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for the turn to change several files; see :func:`evalkit.review.lock.writing`. Not reentrant. StoreError."""
+        try:
+            handle = self._lock_file(TURN)
+        except OSError as error:
+            raise StoreError(
+                f"the output folder {self.root} cannot be written ({error.strerror})",
+                code="STORE-FAILED",
+                remedy="Mend its rights, or name another folder.",
+            ) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _lock_file(self, name: str) -> int:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def _put(self, name: str, text: bytes) -> None:
+        with self._temporary(name, text) as (temporary, target):
+            os.replace(temporary, target)
+
+    def _create(self, name: str, text: bytes) -> bool:
+        with self._temporary(name, text) as (temporary, target):
+            try:
+                os.link(temporary, target)
+            except FileExistsError:
+                return False
+            return True
+
     def _sweep(self) -> None:
-        for leftover in (self.root / SCRATCH).glob("*-*"):
+        for leftover in (self._folder / SCRATCH).glob("*-*"):
             writer = leftover.name.partition("-")[0]
             if writer.isdecimal() and not _alive(int(writer)):
                 leftover.unlink(missing_ok=True)
@@ -152,13 +196,13 @@ class Files:
     def _temporary(self, name: str, text: bytes) -> Iterator[tuple[Path, Path]]:
         """The text, written and synced under a temporary name in the same file system, and its target."""
         target = self.path(name)
-        temporary = self.root / SCRATCH / f"{os.getpid()}-{secrets.token_hex(8)}"
+        temporary = self._folder / SCRATCH / f"{os.getpid()}-{secrets.token_hex(8)}"
         try:
             for folder in (temporary.parent, target.parent):
-                private_folder(folder, self.root)
+                private_folder(folder, self._folder)
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             with os.fdopen(handle, "wb") as file:
-                file.write(text if text.endswith(b"\n") else text + b"\n")
+                file.write(ended(text))
                 file.flush()
                 os.fsync(file.fileno())
             yield temporary, target
@@ -167,6 +211,23 @@ class Files:
             raise _failed(name, error) from error
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def parts_of(name: str) -> list[str]:
+    """The parts of a file's name. StoreError for one that could leave the folder."""
+    parts = name.split("/")
+    if not all(PART.fullmatch(part) for part in parts):
+        raise StoreError(
+            "a file name in the output folder has forbidden characters",
+            code="STORE-NAME",
+            remedy="Names consist of letters, digits, '-', '_' and '.'.",
+        )
+    return parts
+
+
+def ended(text: bytes) -> bytes:
+    """The text of a file, with the end of its last line."""
+    return text if text.endswith(b"\n") else text + b"\n"
 
 
 def private_folder(folder: Path, root: Path) -> None:
