@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable
 
-
 from stress.saving import looked_at, reviewed, tell
 
 from evalkit.errors import CaseTaken, ReviewConflict, ReviewRefused
