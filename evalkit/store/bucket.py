@@ -51,19 +51,22 @@ class BucketFiles(Files):
             remedy="Copy it here with the provider's own tool, and name the copy with --output.",
         )
 
+    @property
+    def _kind(self) -> _Kind:
+        return _KINDS[self.root.partition(":")[0]]
+
     @cached_property
     def _store(self) -> AsyncFileSystem:
-        kind = _KINDS[self.root.partition(":")[0]]
         for name in ("fsspec", "s3fs", "gcsfs", "botocore", "aiobotocore"):
             # They log requests and failures with the names of objects, which may be a patient's.
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
-            return kind.opened()
+            return self._kind.opened()
         except ImportError:
             raise UsageError(
                 f"{self.root} cannot be read: a package is not installed",
                 code="OUTPUT-URL",
-                remedy=f'Run: pip install "evalkit[{kind.extra}]".',
+                remedy=f'Run: pip install "evalkit[{self._kind.extra}]".',
             ) from None
         except Exception as error:  # noqa: BLE001 - there is no one base of all that the clients raise
             raise _failure(self.root, None, error) from None
@@ -86,9 +89,10 @@ class BucketFiles(Files):
     def exists(self, name: str) -> bool:
         """Whether there is such an object. StoreError."""
         try:
-            return bool(self._asked(name, "_info")["type"] == "file")
+            self._asked(name, self._kind.looks)
         except FileNotFoundError:
             return False
+        return True
 
     def names(self, folder: str) -> list[str]:
         """The JSON files of a folder, sorted, as names that ``read`` takes. StoreError."""
@@ -156,7 +160,7 @@ class BucketFiles(Files):
 
     def _create(self, name: str, text: bytes) -> bool:
         writer = secrets.token_hex(16)
-        said = {_KINDS[self.root.partition(":")[0]].metadata: {_WRITER: writer}}
+        said = {self._kind.metadata: {_WRITER: writer}}
         for _ in range(_ATTEMPTS):
             try:
                 self._asked(name, "_pipe_file", ended(text), mode="create", **said)
@@ -189,7 +193,7 @@ class BucketFiles(Files):
     def _listed(self, folder: str | None) -> dict[str, str]:
         """What is in a folder, or in the output folder itself: ``file`` or ``directory`` by its bare name."""
         try:
-            found = self._asked(folder, "_ls", detail=True, refresh=True)
+            found = self._asked(folder, self._kind.lists, refresh=True, **self._kind.listing)
         except FileNotFoundError:
             return {}
         return {entry["name"].rstrip("/").rpartition("/")[2]: entry["type"] for entry in found}
@@ -229,6 +233,11 @@ class _Kind(NamedTuple):
     extra: str
     metadata: str
     """What the client calls what is said of an object."""
+    looks: str
+    """How it is asked about one object, and not also whether there is a folder of that name."""
+    lists: str
+    """How it is asked what is in a folder, and not, of an empty one, what else is beside it: thousands of reviews."""
+    listing: Mapping[str, bool]
 
 
 def _s3() -> AsyncFileSystem:
@@ -252,7 +261,10 @@ def _gs() -> AsyncFileSystem:
     return GCSFileSystem(token=token, use_listings_cache=False, timeout=_SECONDS)
 
 
-_KINDS = {"s3": _Kind(_s3, "s3", "Metadata"), "gs": _Kind(_gs, "gcs", "metadata")}
+_KINDS = {
+    "s3": _Kind(_s3, "s3", "Metadata", "_metadata", "_lsdir", {}),
+    "gs": _Kind(_gs, "gcs", "metadata", "_get_object", "_ls", {"detail": True}),
+}
 
 
 def _let_go(held: sa.Connection) -> None:

@@ -128,7 +128,7 @@ class GcsServer:
         self.faults = Faults()
         storage = Storage(use_memory_fs=True)
         create_bucket(BUCKET, storage)
-        self._server = HTTPServer(("127.0.0.1", 0), partial(_Handler, self.faults, honours, storage))
+        self._server = _Listening(("127.0.0.1", 0), partial(_Handler, self.faults, honours, storage))
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 
@@ -142,6 +142,11 @@ class GcsServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+
+class _Listening(HTTPServer):
+    request_queue_size = 64
+    """As many may knock at once; with five, others wait a second before they knock again."""
 
 
 class _Handler(RequestHandler):
