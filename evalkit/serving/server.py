@@ -65,7 +65,10 @@ def serve(listener: socket.socket, notebook: Path, *, output: str, public_url: s
         open_browser=False,
     )
     server.listener, server.public_host = listener, urlsplit(public_url).hostname
-    server.sessions, server.trusted = Sessions(Roster(Files(output))), trusted
+    files = Files(output)
+    # A page is a hundred requests, and each would ask the bucket.
+    remembered = 1 if isinstance(files.root, str) else 0
+    server.sessions, server.trusted = Sessions(Roster(files), remembered=remembered), trusted
     server.initialize([])
     server.start()
 

@@ -436,7 +436,10 @@ def test_a_case_is_reviewed(place: Path | str) -> None:
     desk.index.close()
 
 
-def test_a_run_its_queue_its_review_and_its_export(bucket: str, samples: Path, tmp_path: Path) -> None:
+def test_a_run_its_queue_its_review_and_its_export(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, samples: Path, tmp_path: Path
+) -> None:
+    bucket = in_bucket("s3", request, monkeypatch)
     pdfs = [samples / f"{name}.pdf" for name in ("doc2_6", "segment_count", "with_blank_page")]
     options: Any = {"output": bucket, "classifications": samples / "classifications", "workers": 1}
     summary = evalkit.run(pdfs, **options)
