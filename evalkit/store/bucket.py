@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
 
 log = logging.getLogger(__name__)
+
+_Held = TypeVar("_Held", sa.Connection, sa.Connection | None)
 
 _SECONDS = 30
 """One request may take so long, all that the client tries again included."""
@@ -121,11 +123,7 @@ class BucketFiles(Files):
     @contextmanager
     def run_lock(self) -> Iterator[None]:
         """Hold the folder for one run. UsageError if another run holds it, or if the store lets two create one object."""
-        name, url = self._turns
-        try:
-            held = postgresql.run_of(name, url)
-        except sa.exc.SQLAlchemyError as error:
-            raise unreached(url, error) from None
+        held = self._taken(postgresql.run_of)
         if held is None:
             raise UsageError(
                 f"another run is writing to {self.root}",
@@ -141,16 +139,25 @@ class BucketFiles(Files):
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait for the turn to change several files; see :func:`evalkit.review.lock.writing`. Not reentrant. StoreError."""
-        name, url = self._turns
-        try:
-            held = postgresql.turn_of(name, url)
-        except sa.exc.SQLAlchemyError as error:
-            raise unreached(url, error) from None
+        held = self._taken(postgresql.turn_of)
         try:
             yield
         finally:
             with suppress(sa.exc.SQLAlchemyError):  # what was to be done is done, and the server has let go of it
                 held.close()
+
+    def _taken(self, take: Callable[[str, str], _Held]) -> _Held:
+        name, url = self._turns
+        try:
+            return take(name, url)
+        except sa.exc.SQLAlchemyError as error:
+            if "LockNotAvailable" in _signs(error):
+                raise StoreError(
+                    f"others have been writing to {self.root} all the time",
+                    code="STORE-BUSY",
+                    remedy="Nothing was saved: try again, and see that no evalkit hangs.",
+                ) from None
+            raise unreached(url, error) from None
 
     def _put(self, name: str, text: bytes) -> None:
         try:

@@ -37,7 +37,7 @@ from evalkit.serving.launch import environment
 from evalkit.settings import Settings
 from evalkit.store import Files, Index, located
 from evalkit.store import bucket as buckets
-from evalkit.store.postgresql import schema_of
+from evalkit.store import postgresql as postgresql_store
 
 if TYPE_CHECKING:
     from servers.buckets import Faults, S3Server
@@ -245,6 +245,20 @@ def test_one_at_a_time_has_the_turn_and_folders_do_not_wait_for_each_other(bucke
         pass
 
 
+def test_who_waits_too_long_for_the_turn_is_told(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = in_bucket("s3", request, monkeypatch)
+    monkeypatch.setattr(postgresql_store, "_SECONDS", 1)
+    postgresql_store._turns.cache_clear()
+    try:
+        with writing(Files(bucket)), pytest.raises(StoreError) as refused, writing(Files(bucket)):
+            pass
+    finally:
+        postgresql_store._turns.cache_clear()
+    assert refused.value.code == "STORE-BUSY"
+
+
 _HOLDING = (
     "import sys, time; from evalkit.store import Files\n"
     "with getattr(Files(sys.argv[1]), sys.argv[2])():\n"
@@ -287,9 +301,9 @@ def test_the_schema_is_the_same_for_all_machines(bucket: str) -> None:
     outcomes = together(*[partial(Index, bucket)] * 4)
     for index in outcomes:
         index.close()
-    name = schema_of(bucket)
-    assert name == schema_of(f"{bucket}/")
-    assert name != schema_of(f"{bucket}_other")
+    name = postgresql_store.schema_of(bucket)
+    assert name == postgresql_store.schema_of(f"{bucket}/")
+    assert name != postgresql_store.schema_of(f"{bucket}_other")
     assert json.loads(Files(bucket).raw("database.json")) == {"schema_version": 1, "schema": name}
 
 
