@@ -10,7 +10,7 @@ SERVE ?= 1
 OUTPUT ?= output
 PORT ?= 8866
 
-.PHONY: demo test tesseract browser check bench stress lock clean
+.PHONY: demo test tesseract browser postgresql check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
 .venv/.demo: requirements.lock pyproject.toml
@@ -39,7 +39,7 @@ check: .venv/.test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test: .venv/.test tesseract browser
+test: .venv/.test tesseract browser postgresql
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Debian's packages: as root they are installed, else what is missing is said, and the demo and tests do without.
@@ -57,10 +57,14 @@ tesseract:
 browser:
 	$(call debian,chromium,chromium fonts-dejavu-core,the browser tests will be skipped)
 
+# Its programs alone are used, by the tests that start a server of their own; Debian's may be left stopped.
+postgresql:
+	$(call debian,pg_ctlcluster,postgresql,what is about PostgreSQL will be skipped)
+
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py
 
-stress: .venv/.test
+stress: .venv/.test postgresql
 	$(BIN)/python -m pytest -m stress --timeout 3600 tests/stress -v
 
 # Pin the newest versions that fit pyproject.toml; names and versions only.

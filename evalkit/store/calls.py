@@ -42,14 +42,14 @@ class Calls:
 
     def add(self, call: Call) -> None:
         """Append it."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(sa.insert(tables.calls).values(**vars(call)))
 
     def of(self, question: str, *, after: int = 0) -> list[Call]:
         """The calls of that question, oldest first; only those behind number ``after``."""
         row = tables.calls.c
         query = sa.select(tables.calls).where(row.question == question, row.number > after).order_by(row.number)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             found = connection.execute(query).mappings().all()
         return [Call(**{name: value for name, value in one.items() if name != "number"}) for one in found]
 
@@ -64,5 +64,5 @@ class Calls:
 
     def end_fresh(self) -> None:
         """No fresh run is under way any more."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(sa.delete(tables.fresh))

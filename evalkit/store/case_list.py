@@ -55,7 +55,7 @@ class CaseList:
     def by_status(self) -> dict[str, int]:
         """How many cases there are of each review status."""
         status = tables.cases.c.review_status
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             found = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
         return {row[0]: row[1] for row in found}
 
@@ -77,7 +77,7 @@ class CaseList:
             .where(*_listed(is_finished_shown, search, reader))
             .group_by(tables.cases.c.standing, *(tables.cases.c[column] for column in tables.FACETS.values()))
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return [
                 {**dict(zip(tables.FACETS, row, strict=False)), "age": age, "count": count}
                 for row in connection.execute(query)
@@ -106,7 +106,9 @@ class CaseList:
         """
         claim = tables.claims.c
         plain = [
-            column for column in tables.cases.columns if column.computed is None and column.name not in tables.FACETS
+            column
+            for column in tables.cases.columns
+            if column.computed is None and column.name not in (*tables.FACETS, "folded_name", "folded_id")
         ]
         query = (
             sa.select(
@@ -126,7 +128,7 @@ class CaseList:
             .limit(limit)
             .offset(offset)
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def worst(self, *, kinds: Sequence[str], barred: str, reasons: Sequence[str] | None = None) -> str | None:
@@ -140,7 +142,7 @@ class CaseList:
         )
         if reasons is not None:
             query = query.where(row.review_reason.in_(reasons))
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return connection.execute(query).scalar()
 
     def contradicting_claims(self, now: str) -> list[str]:
@@ -151,7 +153,7 @@ class CaseList:
         hidden = sa.select(tables.cases.c.case_id).where(
             status.in_(("pending", "deferred")), tables.cases.c.case_id.in_(live)
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return list(connection.execute(left.union(hidden)).scalars())
 
     def unknown(self, limit: int) -> list[str]:
@@ -162,7 +164,7 @@ class CaseList:
             .order_by(*WORST_FIRST)
             .limit(limit)
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return list(connection.execute(query).scalars())
 
 

@@ -59,7 +59,7 @@ class Claims:
         query = sa.select(tables.claims).where(tables.claims.c.expires_at > now)
         if case_id is not None:
             query = query.where(tables.claims.c.case_id == case_id)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return {row["case_id"]: Claim(**row) for row in connection.execute(query).mappings()}
 
     def drop(self, case_id: str, *, reviewer: str | None = None, session: str | None = None) -> bool:
@@ -69,5 +69,5 @@ class Claims:
             query = query.where(tables.claims.c.reviewer == reviewer)
         if session is not None:
             query = query.where(tables.claims.c.session == session)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return connection.execute(query).rowcount > 0

@@ -7,17 +7,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql as postgresql_dialect
-from sqlalchemy.dialects import sqlite as sqlite_dialect
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.store import postgresql, sqlite
 from evalkit.store.files import Files
 from evalkit.store.names import DATABASE, SQLITE
 from evalkit.store.place import located
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
+    from sqlalchemy.dialects.sqlite import Insert as SQLiteInsert
 
 _joined: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
@@ -36,6 +38,7 @@ class Database:
             self._engine = postgresql.opened(root, address) if address else sqlite.opened(Path(root))
         except (OSError, sa.exc.SQLAlchemyError) as error:
             raise (unreached(address, error) if address else _damaged(Path(root) / SQLITE, error)) from None
+        self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT") if address else self._engine
 
     def close(self) -> None:
         """Give the database file, or the connections, back."""
@@ -44,12 +47,26 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
         """All of it or nothing, on disk when it ends. StoreError where the database cannot be read or written."""
+        with self._connected(self._engine) as connection:
+            yield connection
+
+    @contextmanager
+    def statement(self) -> Iterator[sa.Connection]:
+        """As ``transaction``, for one statement: a server is asked once, not also to begin and to commit.
+
+        Cases are worked on under one lock, and each question to a server is a way there and back.
+        """
+        with self._connected(self._autocommit) as connection:
+            yield connection
+
+    @contextmanager
+    def _connected(self, engine: sa.Engine) -> Iterator[sa.Connection]:
         joined = _joined.get()
         if joined is not None and joined.engine is self._engine:
             yield joined
             return
         try:
-            with self._engine.begin() as connection:
+            with engine.begin() as connection:
                 yield connection
         except sa.exc.SQLAlchemyError as error:
             is_file = self._engine.dialect.name == "sqlite"
@@ -74,12 +91,16 @@ class Database:
 
     @contextmanager
     def alone(self, *table: sa.Table) -> Iterator[sa.Connection]:
-        """A transaction in which nobody else writes to these tables."""
+        """A transaction in which nobody else writes to these tables, most of whose rows become others."""
+        names = ", ".join(one.name for one in table)
         with self.transaction() as connection:
-            if connection.dialect.name == "postgresql":  # SQLite has one writer at a time anyway
-                names = ", ".join(one.name for one in table)
-                connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
+            if connection.dialect.name == "sqlite":  # it has one writer at a time anyway, and no statistics
+                yield connection
+                return
+            connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
             yield connection
+            # Else the first minute's queries would be planned for the rows that were there before.
+            connection.exec_driver_sql(f"ANALYZE {names}")
 
 
 def chosen(root: Path | str, url: str | None = None) -> str | None:
@@ -133,10 +154,15 @@ def is_there(root: Path | str) -> bool:
     return any(files.exists(name) for name in (DATABASE, SQLITE))
 
 
-def inserting(connection: sa.Connection, table: sa.Table) -> sqlite_dialect.Insert | postgresql_dialect.Insert:
+def inserting(connection: sa.Connection, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
     """The insert of the connection's dialect: both can do something else where the key is there already."""
-    is_server = connection.dialect.name == "postgresql"
-    return postgresql_dialect.insert(table) if is_server else sqlite_dialect.insert(table)
+    if connection.dialect.name == "sqlite":
+        from sqlalchemy.dialects.sqlite import insert
+
+        return insert(table)
+    from sqlalchemy.dialects import postgresql as dialect  # 3 MB of each kernel
+
+    return dialect.insert(table)
 
 
 def replace(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:

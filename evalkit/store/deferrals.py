@@ -29,24 +29,24 @@ class Deferrals:
 
     def put(self, deferral: Deferral) -> None:
         """Insert or replace a case's deferral."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             replace(connection, tables.deferrals, asdict(deferral))
 
     def of(self, case_id: str) -> Deferral | None:
         """The deferral of a case, if it was put off."""
         query = sa.select(tables.deferrals).where(tables.deferrals.c.case_id == case_id)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             found = connection.execute(query).mappings().first()
         return None if found is None else Deferral(**found)
 
     def all(self) -> dict[str, Deferral]:
         """All deferrals, by case_id."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return {
                 row["case_id"]: Deferral(**row) for row in connection.execute(sa.select(tables.deferrals)).mappings()
             }
 
     def drop(self, case_id: str) -> None:
         """End the deferral of a case, if there is one."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(sa.delete(tables.deferrals).where(tables.deferrals.c.case_id == case_id))

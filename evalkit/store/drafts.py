@@ -32,7 +32,7 @@ class Drafts:
 
     def put(self, draft: StoredDraft) -> None:
         """Insert or replace the draft of that case, reviewer and tab."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             replace(connection, tables.drafts, asdict(draft))
 
     def newest(self, case_id: str, reviewer: str, session: str) -> StoredDraft | None:
@@ -43,7 +43,7 @@ class Drafts:
             .where(row.case_id == case_id, row.reviewer == reviewer)
             .order_by(row.saved_at.desc(), sa.desc(row.session == session), row.session)
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             found = connection.execute(query).mappings().first()
         return None if found is None else StoredDraft(**found)
 
@@ -55,5 +55,5 @@ class Drafts:
             row.reviewer == reviewer,
             sa.or_(row.session == session, row.saved_at <= until),
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(query)

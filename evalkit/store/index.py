@@ -66,13 +66,13 @@ class Index:
     def put_case(self, row: dict[str, Any]) -> None:
         """Insert a case's row, or change what is named of it."""
         row = _searchable(row)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             putting = inserting(connection, tables.cases).values(**row)
             connection.execute(putting.on_conflict_do_update(index_elements=[tables.cases.c.case_id], set_=row))
 
     def set_status(self, case_id: str, status: str) -> None:
         """Change a case's ``review_status``, and nothing else of its row."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(
                 sa.update(tables.cases).where(tables.cases.c.case_id == case_id).values(review_status=status)
             )
@@ -86,12 +86,12 @@ class Index:
     def put_closing(self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None) -> None:
         """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
         row = {"case_id": case_id, "reviewer": reviewer, "closed_at": closed_at, "seconds_active": seconds_active}
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             replace(connection, tables.closings, row)
 
     def drop_closing(self, case_id: str) -> None:
         """Forget that a case was closed: it was reopened."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(sa.delete(tables.closings).where(tables.closings.c.case_id == case_id))
 
     def closed(self, *, since: str = "", reviewer: str | None = None) -> int:
@@ -99,7 +99,7 @@ class Index:
         query = sa.select(sa.func.count()).select_from(tables.closings).where(tables.closings.c.closed_at >= since)
         if reviewer is not None:
             query = query.where(tables.closings.c.reviewer == reviewer)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return connection.execute(query).scalar_one()
 
     def seconds_active(self, reviewer: str, *, since: str = "") -> list[float]:
@@ -108,7 +108,7 @@ class Index:
         query = sa.select(row.seconds_active).where(
             row.reviewer == reviewer, row.closed_at >= since, row.seconds_active > 0
         )
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return list(connection.execute(query).scalars())
 
     def rebuild(
@@ -130,7 +130,7 @@ class Index:
                     connection.execute(sa.insert(table).values(**row))
 
     def _rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
 

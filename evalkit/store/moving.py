@@ -54,6 +54,7 @@ def _copied(source: sa.Engine, folder: Path, url: str) -> dict[str, int]:
                 moved = {table.name: _table(reading, writing, table) for table in tables.metadata.sorted_tables}
                 number = sa.select(sa.func.max(tables.calls.c.number)).scalar_subquery()
                 writing.execute(sa.select(sa.func.setval("calls_number_seq", sa.func.coalesce(number, 1))))
+                writing.exec_driver_sql(f"ANALYZE {', '.join(moved)}")
             postgresql.join(folder, name)
         except BaseException:
             with target.begin() as writing:

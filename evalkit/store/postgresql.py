@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from evalkit.errors import NotFound, StoreError
+from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.files import Files
 from evalkit.store.names import DATABASE
 from evalkit.store.schema import upgrade
@@ -130,6 +130,14 @@ def _engine(url: str, options: str, connect_args: dict[str, Any] | None = None, 
     """It asks whether a connection still lives before each use, and keeps values out of its errors."""
     parts = sa.make_url(url)
     given = parts.query.get("options", "")
+    try:
+        import psycopg  # noqa: F401 - SQLAlchemy would say that in a language of its own
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "psycopg, by which PostgreSQL is reached, is not installed",
+            code="DATABASE",
+            remedy='Run `pip install "evalkit[postgresql]"`.',
+        ) from error
     return sa.create_engine(
         parts.set(drivername="postgresql+psycopg").difference_update_query(["options"]),
         connect_args={

@@ -31,14 +31,12 @@ documents = sa.Table(
     metadata,
     sa.Column("doc_id", Text, primary_key=True),
     sa.Column("sha256", Text, index=True),
-    # A hash: a long path would not fit into an ordered index of PostgreSQL.
-    sa.Column("file_path", Text),
+    sa.Column("file_path", Text, index=True),
     sa.Column("processed_at", Text),
     sa.Column("fingerprint", Text),
     sa.Column("decision", Text),
     sa.Column("error_code", Text),
     sa.Column("replaced", sa.Boolean, nullable=False, default=False),
-    sa.Index("ix_documents_file_path", "file_path", postgresql_using="hash"),
 )
 
 #: By what cases are told apart, beside their age: the name for the outside and the column.

@@ -49,6 +49,20 @@ def test_the_environment_is_constructed_not_inherited(tmp_path: Path, monkeypatc
     assert environment({}, Path("output"))["PATH"] == os.defpath
 
 
+def test_kernels_are_let_into_the_database_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/evalkit")
+    given = {"PGSSLROOTCERT": "/ca.pem", "X_API_KEY": "k"}
+    made = environment(given, Path("output"), "postgresql://evalkit@db/evalkit")
+    assert made == environment({}, Path("output")) | {
+        "EVALKIT_DATABASE": "postgresql://evalkit@db/evalkit",
+        "PGPASSFILE": "/home/evalkit/.pgpass",
+        "PGSSLROOTCERT": "/ca.pem",
+    }
+    own = environment({"PGPASSFILE": "/own"}, Path("output"), "postgresql://evalkit@db/evalkit")
+    assert own["PGPASSFILE"] == "/own"
+    assert "PGSSLROOTCERT" not in environment(given, Path("output"))
+
+
 def test_attempts_are_counted_in_a_sliding_window() -> None:
     clock = Clock()
     throttle = Throttle(clock)

@@ -619,3 +619,17 @@ def test_the_notebook_is_a_front_door() -> None:
     assert 1 <= len(cells) <= 2
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
     assert "from widgets.workbench import show" in "".join(cells[0]["source"])
+
+
+def test_a_kernel_gets_the_database_and_no_command_line_or_log_does(tmp_path: Path) -> None:
+    url = "postgresql://evalkit:of-nobody@127.0.0.1:1/evalkit"
+    server = Server(tmp_path, EVALKIT_DATABASE=url)
+    try:
+        _, seen = server.open(server.client("dr_lee"))
+        assert seen["environ"]["EVALKIT_DATABASE"] == url
+        root = psutil.Process(server.process.pid)
+        words = [word for one in (root, *root.children(recursive=True)) for word in one.cmdline()]
+        assert words
+        assert not any("of-nobody" in text for text in (*words, server.log, server.said))
+    finally:
+        server.stop()

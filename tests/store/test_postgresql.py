@@ -158,6 +158,13 @@ def test_a_server_that_is_not_there_is_said_without_the_password(own: PostgreSQL
     own.start()
 
 
+def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(UsageError, match=r"evalkit\[postgresql\]"):
+        Index(tmp_path, "postgresql://evalkit@127.0.0.1/evalkit")
+    assert not (tmp_path / "database.json").exists()
+
+
 def test_a_wrong_password_is_said_without_it(url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened") as refused:
         Index(tmp_path, url.replace(PASSWORD, OTHER))
@@ -174,6 +181,9 @@ def test_a_server_that_was_restarted_is_simply_used_again(own: PostgreSQLServer,
     own.start()
     index.drafts.put(draft("b"))
     assert index.drafts.newest("a", "dr_lee", "tab") == draft()
+    own.stop()
+    own.start()
+    index.drafts.put(draft("c"))  # nobody was told of the loss, as nobody had asked meanwhile
     index.close()
 
 
@@ -252,15 +262,17 @@ def test_a_claim_that_another_transaction_takes_and_keeps_is_theirs(index: Index
 
 def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(index: Index, tmp_path: Path) -> None:
     other = Index(tmp_path / "output")
-    rows = [{"case_id": f"case_{number}", "review_status": "pending"} for number in range(50)]
-
-    def put_all() -> None:
-        for row in rows:
-            other.put_case(row)
-
-    for _ in range(5):
-        assert together(put_all, lambda: index.rebuild([], rows, [])) == [None, None]
-        assert len(index.cases()) == len(rows)
+    row = {"case_id": "a", "review_status": "pending"}
+    outcomes: list[Any] = []
+    rebuilding = threading.Thread(target=lambda: outcomes.extend(together(lambda: index.rebuild([], [row], []))))
+    with other.together():
+        other.put_case({"case_id": "a", "review_status": "completed"})
+        rebuilding.start()
+        time.sleep(0.5)
+        assert outcomes == []
+    rebuilding.join()
+    assert outcomes == [None]
+    assert [one["review_status"] for one in other.cases()] == ["pending"]
     other.close()
 
 

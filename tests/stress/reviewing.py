@@ -11,6 +11,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 from stress.saving import looked_at, reviewed, tell
 
@@ -52,9 +53,9 @@ class Reviewer:
         for number in range(DRAFTS):
             self._pause(pause)
             draft = draft.with_notes(f"{draft.notes} {self._name} {number}".strip())
-            _timed(case_id, "draft", lambda: self._drafted(case_id, draft))
+            _timed(case_id, "draft", partial(self._drafted, case_id, draft))
         self._pause(pause)
-        _timed(case_id, "submitted", lambda: self._submitted(case, draft))
+        _timed(case_id, "submitted", partial(self._submitted, case, draft))
 
     def _drafted(self, case_id: str, draft: Draft) -> str:
         self._desk.save_draft(case_id, draft)

@@ -58,6 +58,7 @@ def _tables(*, is_server: bool) -> sa.MetaData:
         sa.Column("file_path", text),
         *(sa.Column(name, text) for name in ("processed_at", "fingerprint", "decision", "error_code")),
         sa.Column("replaced", sa.Boolean, nullable=False),
+        # A hash: a long path would not fit into an ordered index of PostgreSQL.
         sa.Index("ix_documents_file_path", "file_path", postgresql_using="hash"),
     )
     sa.Table(
