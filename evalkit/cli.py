@@ -45,7 +45,8 @@ app = typer.Typer(
 )
 
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", metavar="DIR", help="The output folder.", show_default="output")
+    str | None,
+    typer.Option("--output", metavar="DIR|URL", help="The output folder, or s3://… or gs://….", show_default="output"),
 ]
 ExecutorOption = Annotated[
     str | None,
@@ -251,27 +252,30 @@ def build_template(
     from evalkit.batch.templates import is_stable
     from evalkit.evaluation.export import replacing, write_private
     from evalkit.statements.template import write_template
-    from evalkit.store import Files
+    from evalkit.store import Files, template_name
 
     made, usage, proposed_by = build(_read_alone(pdf), pdf, model=model)
-    target = to or _output(output) / "templates" / f"{made.template.template_id}.toml"
-    if to is None and is_stable(Files(_output(output)), made.template.template_id):
-        raise UsageError(
-            f"{target} is a template that was approved",
-            code="TEMPLATE",
-            remedy="Name another file with --to, or review that one against this statement: `evalkit review-template`.",
-        )
-    try:
-        if to is None:
-            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with replacing(target) as temporary:
-            write_private(temporary, write_template(made.template))
-    except OSError as error:
-        raise UsageError(
-            f"{target} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
-        ) from error
+    if to is None:
+        files, name = Files(_output(output)), template_name(made.template.template_id)
+        target = f"{files.root}/{name}"
+        if is_stable(files, made.template.template_id):
+            raise UsageError(
+                f"{target} is a template that was approved",
+                code="TEMPLATE",
+                remedy="Name another file with --to, or review that one against this statement: `evalkit review-template`.",
+            )
+        files.write_text(name, write_template(made.template))
+    else:
+        target = str(to)
+        try:
+            with replacing(to) as temporary:
+                write_private(temporary, write_template(made.template))
+        except OSError as error:
+            raise UsageError(
+                f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
+            ) from error
     if as_json:
-        _print_json({"template": str(target), **_statement_json(made.statement, made.reconciliation)})
+        _print_json({"template": target, **_statement_json(made.statement, made.reconciliation)})
     else:
         _print_statement(made.statement, made.reconciliation)
         if usage.calls:
@@ -656,7 +660,7 @@ def sample(
     typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: evalkit queue")
 
 
-def _sample_seeded(folder: Path, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
+def _sample_seeded(folder: Path | str, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
     from evalkit.evaluation.seeding import sample_seeded
     from evalkit.review.seeded import described
 
@@ -676,8 +680,8 @@ def _sample_seeded(folder: Path, number: int, *, seed: str, drawn_at: str, as_js
 
 @app.command()
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="The output folder of a run.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="That of another one over the same documents.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="The output folder of a run.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="That of another one over the same documents.")],
     truth: Annotated[
         Path | None, typer.Option("--truth", metavar="FILE", help="CSV or JSON with labels that are known to be right.")
     ] = None,
@@ -706,7 +710,7 @@ def compare(
 @app.command()
 def challenge(
     paths: Annotated[
-        list[Path],
+        list[str],
         typer.Argument(metavar="PATH…", help="Output folders with accepted documents; PDFs, and folders of them."),
     ],
     model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.", show_default="embedded")] = None,
@@ -843,7 +847,8 @@ def doctor(
     ] = False,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.")] = None,
     run: Annotated[
-        Path | None, typer.Option("--run", metavar="DIR", help="What of the last run in this output folder was slow.")
+        str | None,
+        typer.Option("--run", metavar="DIR|URL", help="What of the last run in this output folder was slow."),
     ] = None,
     output: OutputOption = None,
     as_json: JsonOption = False,
@@ -858,9 +863,7 @@ def doctor(
     from evalkit.doctor import examine
     from evalkit.settings import Settings
 
-    settings = Settings.load(
-        output=None if output is None else str(output), models={"default": model} if model is not None else None
-    )
+    settings = Settings.load(output=output, models={"default": model} if model is not None else None)
     checks = examine(settings, live=live)
     if as_json:
         _print_json([vars(check) for check in checks])
@@ -994,7 +997,7 @@ def export_audit(
     raise typer.Exit(1 if problems else 0)
 
 
-def _print_pace(folder: Path, *, as_json: bool) -> None:
+def _print_pace(folder: Path | str, *, as_json: bool) -> None:
     from dataclasses import asdict
 
     from evalkit.batch.pace import STEPS, pace
@@ -1038,15 +1041,18 @@ def _complain(line: str) -> None:
     typer.echo(_visible(line), err=True)
 
 
-def _output(output: Path | None) -> Path:
+def _output(output: str | None) -> Path | str:
     from evalkit.settings import Settings
+    from evalkit.store import located
 
-    return Path(Settings.load(output=None if output is None else str(output)).output)
+    return located(Settings.load(output=output).output)
 
 
-def _existing(output: Path | None) -> Path:
+def _existing(output: str | None) -> Path | str:
+    from evalkit.store import Files
+
     folder = _output(output)
-    if not folder.is_dir():
+    if not Files(folder).is_there():
         raise UsageError(
             f"there is no output folder {folder}", code="OUTPUT-FOLDER", remedy="Run `evalkit run` first, or name it."
         )
@@ -1077,21 +1083,20 @@ def _read_alone(pdf: Path) -> DocumentBundle:
         return in_a_thread(readers.read(pdf.absolute(), doc_id=stem_of(pdf), timestamp=now())).bundle
 
 
-def _template_text(template: Path, output: Path | None) -> tuple[str, str]:
+def _template_text(template: Path, output: str | None) -> tuple[str, str]:
     """The template of that file, or of that name in the output folder, and the file's bare name."""
-    file = (
-        template
-        if template.is_file()
-        else _output(output) / "templates" / f"{template.name.removesuffix('.toml')}.toml"
-    )
+    from evalkit.store import Files, template_name
+
+    name = template_name(template.name.removesuffix(".toml"))
     try:
-        return file.read_text("utf-8"), file.name
-    except (OSError, UnicodeDecodeError) as error:
+        text = (template.read_bytes() if template.is_file() else Files(_output(output)).raw(name)).decode()
+    except (OSError, NotFound, UnicodeDecodeError) as error:
         raise UsageError(
             f"there is no template {template}",
             code="TEMPLATE",
             remedy="Name a file that `evalkit build-template` wrote.",
         ) from error
+    return text, name.rpartition("/")[2]
 
 
 def _reviewed_json(made: TemplateReview) -> dict[str, Any]:

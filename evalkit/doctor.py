@@ -22,6 +22,7 @@ from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
 from evalkit.llm.sight import LEAST_CONTEXT, SHOWN, known_of, picture
 from evalkit.settings import Settings
+from evalkit.store import Files, located
 
 _PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
 _SPACE = 1 << 30
@@ -51,7 +52,7 @@ def examine(settings: Settings, *, live: bool = False) -> list[Check]:
         *_models(settings, live=live),
         _data(),
         *_traps(settings.traps_file),
-        _output(Path(settings.output)),
+        _output(settings.output),
         _database(settings),
     ]
 
@@ -197,7 +198,14 @@ def _database(settings: Settings) -> Check:
         return Check("database", False, error.message, error.remedy)
 
 
-def _output(folder: Path) -> Check:
+def _output(output: str) -> Check:
+    try:
+        folder = located(output)
+        if isinstance(folder, str):
+            found = "" if Files(folder).is_there() else "; nothing is in it yet"
+            return Check("output folder", True, f"{folder}{found}")
+    except EvalkitError as error:
+        return Check("output folder", False, error.message, error.remedy)
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
     if not os.access(there, os.W_OK):
         return Check("output folder", False, f"{folder} cannot be written", "Choose another with --output.")

@@ -216,7 +216,7 @@ class Settings(BaseSettings):
     )
 
     output: str = Field("output", min_length=1)
-    """The folder that everything is written to."""
+    """The folder that everything is written to; or, with ``database``, one in a bucket: ``s3://BUCKET/PREFIX``, ``gs://…``."""
     database: str | None = Field(None, pattern=r"^postgresql(\+psycopg)?://", repr=False)
     """Where claims, drafts, journal and index are: ``postgresql://USER@HOST/NAME``; None: ``evalkit.sqlite`` in the output
     folder."""

@@ -10,16 +10,20 @@ import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from demo.outputs import run_samples
 from hypothesis import HealthCheck, settings
 from once import once
+from places import in_bucket
 from servers.postgresql import PostgreSQLServer, programs
 
 from evalkit.batch import RunSummary
 from evalkit.samples import draw
+
+if TYPE_CHECKING:
+    from servers.buckets import GcsServer, S3Server
 
 settings.register_profile(
     "evalkit",
@@ -94,6 +98,36 @@ def database(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setenv("EVALKIT_DATABASE", server.url)
     name: str = request.param
     return name
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    from servers.buckets import S3Server  # moto takes a second to load
+
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def gs() -> Iterator[GcsServer]:
+    from servers.buckets import GcsServer
+
+    server = GcsServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["local", "s3", "gs"])
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path | str:
+    """Wherever an output folder may lie."""
+    return tmp_path / "output" if request.param == "local" else in_bucket(request.param, request, monkeypatch)
+
+
+@pytest.fixture(params=["s3", "gs"])
+def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An output folder in each of the stores."""
+    return in_bucket(request.param, request, monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,11 @@ def files(tmp_path: Path) -> Files:
 
 
 @pytest.fixture
+def anywhere(place: Path | str) -> Files:
+    return Files(place)
+
+
+@pytest.fixture
 def no_umask() -> Iterator[None]:
     before = os.umask(0)
     yield
@@ -69,18 +75,26 @@ def test_files_lie_where_the_contract_says() -> None:
 
 
 @pytest.mark.parametrize("compact", [True, False])
-def test_what_was_written_is_read(files: Files, compact: bool) -> None:
+def test_what_was_written_is_read(anywhere: Files, compact: bool) -> None:
     value = {"schema_version": 1, "name": "Ångström – 10³", "list": [1, 2.5, None, True]}
-    files.write("results/a.json", value, compact=compact)
-    assert files.read("results/a.json") == value
-    assert files.exists("results/a.json")
-    assert json.loads(files.raw("results/a.json")) == value
+    anywhere.write("results/a.json", value, compact=compact)
+    assert anywhere.read("results/a.json") == value
+    assert anywhere.exists("results/a.json")
+    assert json.loads(anywhere.raw("results/a.json")) == value
+    anywhere.write_text("templates/a.toml", "bank = 'Ö'")
+    assert anywhere.raw("templates/a.toml") == "bank = 'Ö'\n".encode()
 
 
-def test_writing_again_replaces(files: Files) -> None:
+def test_writing_again_replaces(anywhere: Files) -> None:
+    for number in (1, 2):
+        anywhere.write("results/a.json", {"schema_version": 1, "number": number})
+    assert anywhere.read("results/a.json")["number"] == 2
+    assert anywhere.names("results") == ["results/a.json"]
+
+
+def test_an_overwrite_leaves_one_file(files: Files) -> None:
     for number in (1, 2):
         files.write("results/a.json", {"schema_version": 1, "number": number})
-    assert files.read("results/a.json")["number"] == 2
     assert everything(files) == [files.root / "results/a.json"]
 
 
@@ -92,6 +106,25 @@ def test_files_are_private_in_private_folders_whatever_the_umask(files: Files, h
     folders = [files.root, *(path for path in files.root.rglob("*") if path.is_dir())]
     assert len(folders) >= 3
     assert {mode(folder) for folder in folders} == {0o700}
+
+
+def test_a_folder_goes_with_all_that_is_in_it_and_nothing_beside_it(anywhere: Files) -> None:
+    assert anywhere.remove_folder("reviews/doc") == []
+    for name in ("reviews/doc/0001.json", "reviews/doc/0002.json", "reviews/doc2/0001.json", "reviews/doc.json"):
+        anywhere.write(name, {"schema_version": 1})
+    assert [name for name, _ in anywhere.contents("reviews/doc")] == ["reviews/doc/0001.json", "reviews/doc/0002.json"]
+    assert anywhere.remove_folder("reviews/doc") == ["reviews/doc/0001.json", "reviews/doc/0002.json"]
+    left = [(name, json.loads(content)) for name, content in anywhere.contents("reviews")]
+    assert left == [(name, {"schema_version": 1}) for name in ("reviews/doc.json", "reviews/doc2/0001.json")]
+    assert anywhere.links() == []
+
+
+def test_a_file_says_when_it_was_written(anywhere: Files) -> None:
+    assert anywhere.written_at(REVIEW) is None
+    anywhere.write(REVIEW, {"schema_version": 1})
+    written = anywhere.written_at(REVIEW)
+    assert written is not None
+    assert abs(written - time.time()) < 60
 
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
@@ -134,13 +167,14 @@ def test_a_value_that_is_no_json_is_refused_before_anything_is_touched(files: Fi
     assert everything(files) == [files.root / "results/a.json"]
 
 
-def test_a_reader_beside_a_writer_sees_whole_files_only(files: Files) -> None:
+def test_a_reader_beside_a_writer_sees_whole_files_only(anywhere: Files) -> None:
+    files, turns = anywhere, 150 if isinstance(anywhere.root, Path) else 30
     big = {number: {"schema_version": 1, "number": number, "text": str(number) * 20_000} for number in range(2)}
     files.write("results/a.json", big[0])
     done = threading.Event()
 
     def keep_writing() -> None:
-        for turn in range(150):
+        for turn in range(turns):
             files.write("results/a.json", big[turn % 2])
         done.set()
 
@@ -161,15 +195,22 @@ def test_a_reader_beside_a_writer_sees_whole_files_only(files: Files) -> None:
 # ------------------------------------------------------------------------------------------------ creating once
 
 
-def test_the_first_to_create_wins_and_the_second_changes_nothing(files: Files) -> None:
-    assert files.create(REVIEW, {"schema_version": 1, "reviewer": "dr_lee"})
-    assert not files.create(REVIEW, {"schema_version": 1, "reviewer": "dr_kim"})
-    assert files.read(REVIEW)["reviewer"] == "dr_lee"
+def test_the_first_to_create_wins_and_the_second_changes_nothing(anywhere: Files) -> None:
+    for reviewer, wins in (("dr_lee", True), ("dr_kim", False), ("dr_lee", False)):
+        assert anywhere.create(REVIEW, {"schema_version": 1, "reviewer": reviewer}) is wins
+    assert anywhere.read(REVIEW)["reviewer"] == "dr_lee"
+    assert anywhere.names("reviews/doc2_6") == [REVIEW]
+
+
+def test_a_file_that_was_created_is_alone(files: Files) -> None:
+    for _ in range(2):
+        files.create(REVIEW, {"schema_version": 1})
     assert everything(files) == [files.root / REVIEW]
 
 
-def test_of_many_at_once_exactly_one_creates(files: Files) -> None:
-    for revision in range(1, 21):
+def test_of_many_at_once_exactly_one_creates(anywhere: Files) -> None:
+    files, revisions = anywhere, 20 if isinstance(anywhere.root, Path) else 5
+    for revision in range(1, revisions + 1):
         name = review_name("doc2_6", revision)
         start = threading.Barrier(8)
 
@@ -181,7 +222,7 @@ def test_of_many_at_once_exactly_one_creates(files: Files) -> None:
             won = list(threads.map(create, range(8)))
         assert won.count(True) == 1
         assert files.read(name)["reviewer"] == won.index(True)
-    assert len(everything(files)) == 20
+    assert len(files.names("reviews/doc2_6")) == revisions
 
 
 # --------------------------------------------------------------------------------------------------------- names
@@ -276,19 +317,26 @@ def test_a_newer_file_is_refused_by_name(files: Files, found: Any, readable: boo
     assert refused.value.code == "STORE-NEWER"
 
 
-def test_what_is_not_there_is_not_found(files: Files) -> None:
+def test_what_is_not_there_is_not_found(anywhere: Files) -> None:
+    files = anywhere
     for use in (files.read, files.raw):
         with pytest.raises(NotFound, match=r"results/a\.json"):
             use("results/a.json")
     assert not files.exists("results/a.json")
     assert files.remove("results/a.json") is False
     assert files.names("results") == files.folders("reviews") == []
+    assert not files.is_there()
+    assert not files.is_there("results")
 
 
-def test_removing_and_listing(files: Files) -> None:
+def test_removing_and_listing(anywhere: Files) -> None:
+    files = anywhere
     for name in ("results/b.json", "results/a.json", "reviews/y/0001.json", "reviews/x/0001.json"):
         files.write(name, {"schema_version": 1})
-    files.path("results/notes.txt").write_text("a person's own")
+    files.write_text("results/notes.txt", "a person's own")
+    assert files.is_there()
+    assert files.is_there("results")
+    assert not files.is_there("result")
     assert files.names("results") == ["results/a.json", "results/b.json"]
     assert files.folders("reviews") == ["x", "y"]
     assert files.remove("results/a.json") is True
@@ -298,7 +346,8 @@ def test_removing_and_listing(files: Files) -> None:
 # ---------------------------------------------------------------------------------------------------- one run
 
 
-def test_two_runs_cannot_hold_one_folder(files: Files) -> None:
+def test_two_runs_cannot_hold_one_folder(anywhere: Files) -> None:
+    files = anywhere
     with files.run_lock(), pytest.raises(UsageError) as refused, Files(files.root).run_lock():
         pass
     assert refused.value.code == "OUTPUT-BUSY"
@@ -306,7 +355,8 @@ def test_two_runs_cannot_hold_one_folder(files: Files) -> None:
         files.write("results/a.json", {"schema_version": 1})
 
 
-def test_the_folder_is_free_again_after_a_run_that_failed(files: Files) -> None:
+def test_the_folder_is_free_again_after_a_run_that_failed(anywhere: Files) -> None:
+    files = anywhere
     with pytest.raises(ZeroDivisionError), files.run_lock():
         raise ZeroDivisionError
     with files.run_lock():

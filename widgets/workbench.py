@@ -120,7 +120,7 @@ class Workbench:
 
     def __init__(self, output: Path | str, reviewer: str, *, served: bool = False) -> None:
         """``served``: behind the login of `evalkit review`, with the browser's whole window."""
-        self._output = Path(output)
+        self._output = output
         self._reviewer = reviewer
         self._desk: Desk | None = None
         self._tab = ""

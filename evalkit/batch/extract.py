@@ -126,15 +126,15 @@ def extract(
         UsageError: nothing could be begun.
     """
     given = settings_of(output, model, workers, reader, None, executor, settings)
-    folder = Path(output or given.output)
+    files = Files(output or given.output, given.database)
     return in_a_thread(
-        _extract(paths, folder, given, template, tax_year, on_progress, fresh=fresh, even_purged=even_purged)
+        _extract(paths, files, given, template, tax_year, on_progress, fresh=fresh, even_purged=even_purged)
     )
 
 
 async def _extract(
     paths: Iterable[Path | str],
-    folder: Path,
+    files: Files,
     given: Settings,
     template: str,
     tax_year: int | None,
@@ -144,9 +144,9 @@ async def _extract(
     even_purged: bool,
 ) -> ExtractSummary:
     began = time.monotonic()
-    files, how = Files(folder), how_of(given)
+    how = how_of(given)
     with files.run_lock():
-        index = Index(folder, given.database)
+        index = Index(files.root, given.database)
         try:
             known = _known(files, index)
             found = find(paths, known)
@@ -159,7 +159,7 @@ async def _extract(
                 asking.ledger.end()
         finally:
             index.close()
-    return ExtractSummary.of(documents, found, output=folder, began=began, by_agent=asking.ledger.spent)
+    return ExtractSummary.of(documents, found, output=files.root, began=began, by_agent=asking.ledger.spent)
 
 
 def _known(files: Files, index: Index) -> dict[str, str]:

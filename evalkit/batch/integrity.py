@@ -288,9 +288,8 @@ def _drawn(files: Files) -> Iterator[Fault]:
 
 
 def _links(files: Files, _index: Index) -> Iterator[Fault]:
-    for path in sorted(files.root.rglob("*")):
-        if path.is_symlink():
-            yield Fault(str(path.relative_to(files.root)), "it is a link", "Put what it leads to in its place.")
+    for name in files.links():
+        yield Fault(name, "it is a link", "Put what it leads to in its place.")
 
 
 def _purges(files: Files, _index: Index) -> Iterator[Fault]:

@@ -369,8 +369,8 @@ def _is_finished_before(files: Files, index: Index, doc_id: str, before: datetim
         return False  # `audit verify` says what is wrong with it; nobody knows when it was closed
     if any(status_after(one) != "completed" for one in newest):
         return False
-    written = [files.path(name) for name in (result_name(doc_id), extraction_name(doc_id))]
-    ages = [path.stat().st_mtime for path in written if path.exists()]
+    written = map(files.written_at, (result_name(doc_id), extraction_name(doc_id)))
+    ages = [at for at in written if at is not None]
     said = [datetime.fromisoformat(one.submitted_at) for one in newest if one]
     return max(ages) < before.timestamp() and all(at < before for at in said)
 
@@ -510,13 +510,15 @@ def _stays(files: Files, index: Index, doc_id: str, path: str | None) -> Iterato
         for row in index.documents():
             if row["file_path"] == path:
                 yield f"document {row['doc_id']}, which was read from the same path: purge it too if it is the same patient's"
-    if files.path(template_name(doc_id)).exists():
+    if isinstance(files.root, str):
+        yield "what the bucket keeps of objects that were removed (versions, soft delete, replicas): remove it there"
+    if files.exists(template_name(doc_id)):
         yield f"{template_name(doc_id)}, a bank's wording under the document's name: remove it if nobody needs it"
     mention = _mentions(doc_id, PurePath(path).name if path else None)
     for folder in _SAID:
-        for file in sorted(files.path(folder).rglob("*")):
-            if file.is_file() and mention.search(file.read_bytes()):
-                yield f"{file.relative_to(files.root)}, in which somebody names the document: look at it"
+        for name, content in files.contents(folder):
+            if mention.search(content):
+                yield f"{name}, in which somebody names the document: look at it"
 
 
 def _mentions(doc_id: str, filename: str | None) -> re.Pattern[bytes]:

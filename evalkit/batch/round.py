@@ -62,7 +62,7 @@ class Summary(Generic[D]):
         documents: Iterable[D],
         found: Found,
         *,
-        output: Path,
+        output: Path | str,
         began: float,
         by_agent: Mapping[str, Usage],
         more: Iterable[object] = (),

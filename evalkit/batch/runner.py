@@ -219,11 +219,10 @@ async def arun(
     """The asynchronous twin of :func:`run`."""
     began = time.monotonic()
     given = settings_of(output, model, workers, reader, profile, executor, settings)
-    folder = Path(output or given.output)
-    files = Files(folder)
+    files = Files(output or given.output, given.database)
     how = how_of(given)
     with files.run_lock():
-        index = Index(folder, given.database)
+        index = Index(files.root, given.database)
         try:
             if not index.documents() and files.names(RESULTS):  # it only indexes: lost, it is made again
                 rebuild(files, index)
@@ -251,7 +250,7 @@ async def arun(
     return RunSummary.of(
         documents,
         found,
-        output=folder,
+        output=files.root,
         began=began,
         by_agent=asking.ledger.spent,
         more=[*idle_rows, *unknown],

@@ -89,13 +89,14 @@ def review_template(
         DocumentError: the statement cannot be read.
     """
     given = settings_of(output, model, settings=settings)
-    return in_a_thread(_review(read_template(text, name), pdf, Path(output or given.output), given))
+    files = Files(output or given.output, given.database)
+    return in_a_thread(_review(read_template(text, name), pdf, files, given))
 
 
-async def _review(template: StatementTemplate, pdf: Path, folder: Path, given: Settings) -> TemplateReview:
-    files, how = Files(folder), how_of(given)
+async def _review(template: StatementTemplate, pdf: Path, files: Files, given: Settings) -> TemplateReview:
+    how = how_of(given)
     with files.run_lock():
-        index = Index(folder)
+        index = Index(files.root, given.database)
         try:
             source = _source(files, index, pdf)
             bundle = stored_bundle(files, source, how.reader)

@@ -43,7 +43,7 @@ from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Limits, Settings
-from evalkit.store import RESULTS, Files, canonical
+from evalkit.store import RESULTS, Files, canonical, located
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -313,14 +313,18 @@ async def _conduct(
     )
 
 
-def _sorted_out(paths: Iterable[Path | str]) -> tuple[list[Path], list[Path]]:
+def _sorted_out(paths: Iterable[Path | str]) -> tuple[list[Path | str], list[Path]]:
     """Output folders, and whatever else."""
-    given = [Path(path) for path in paths]
-    folders = [path for path in given if (path / RESULTS).is_dir()]
-    return folders, [path for path in given if path not in folders]
+    folders, others = [], []
+    for path in map(located, paths):
+        if isinstance(path, str) or Files(path).is_there(RESULTS):
+            folders.append(path)
+        else:
+            others.append(path)
+    return folders, others
 
 
-def accepted(folder: Path, problems: list[str]) -> Iterator[Clean]:
+def accepted(folder: Path | str, problems: list[str]) -> Iterator[Clean]:
     """An output folder's documents that were accepted, or whose answer an expert validated as it was.
 
     Those that an expert corrected are left out, accepted or not: their answer was wrong.

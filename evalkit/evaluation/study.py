@@ -190,7 +190,7 @@ class Document:
 class Study:
     """All processed documents of one output folder, by doc_id; replaced versions are none of them."""
 
-    output: Path
+    output: Path | str
     documents: tuple[Document, ...]
     problems: tuple[str, ...]
     """A sentence for each damaged file."""
@@ -272,10 +272,10 @@ def read_study(
         UsageError: the folder, or a file of labels, is not there or not readable; a label is mapped to no type.
         StoreError: a draw, ``production.json`` or the index is damaged: they are about all documents.
     """
-    folder = Path(output)
-    if not (folder / RESULTS).is_dir():
+    files = Files(output)
+    if not files.is_there(RESULTS):
         raise UsageError(
-            f"{folder} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
+            f"{files.root} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
         )
     for label, kind in (foreign_types or {}).items():
         if kind not in TYPES:
@@ -284,13 +284,13 @@ def read_study(
                 code="FOREIGN-TYPES",
                 remedy=f"Map it to one of {', '.join(TYPES)}.",
             )
-    reading = _Reading(Files(folder), dict(foreign_types or {}))
+    reading = _Reading(files, dict(foreign_types or {}))
     reading.labels(truth, production)
     documents = [reading.document(name.rpartition("/")[2].removesuffix(".json")) for name in reading.results()]
     reading.name_unmatched(documents)
     seeded = tuple(attention.read(reading.files, reading.problems))
     return Study(
-        folder, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)), seeded
+        files.root, tuple(answered(documents)), tuple(reading.problems), tuple(dict.fromkeys(reading.remarks)), seeded
     )
 
 

@@ -31,7 +31,7 @@ def at_work(output: Path | str, reviewer: str) -> str:
     """The reviewer's name. UsageError where it is empty, or where there is no such output folder."""
     if not reviewer.strip():
         raise UsageError("the reviewer has no name", code="REVIEWER-NAME", remedy="Give reviewer='dr_lee' or the like.")
-    if not Path(output).is_dir():
+    if not Files(output).is_there():
         raise UsageError(
             f"there is no output folder {str(output)!r}",
             code="OUTPUT-FOLDER",

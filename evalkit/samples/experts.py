@@ -51,7 +51,7 @@ def review(
     UsageError where the folder holds no results, or a row cannot be understood.
     """
     rows = _rows(Path(truth))
-    if not (Path(output) / RESULTS).is_dir():
+    if not Files(output).is_there(RESULTS):
         raise UsageError(
             f"{output} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
         )

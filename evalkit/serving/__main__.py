@@ -24,8 +24,7 @@ def main(descriptor: int, public_url: str, trusted: Review) -> None:
             notebook = settle(Path(home))
             from evalkit.serving.server import serve
 
-            output = Path(os.environ["EVALKIT_OUTPUT"])
-            serve(listener, notebook, output=output, public_url=public_url, trusted=trusted)
+            serve(listener, notebook, output=os.environ["EVALKIT_OUTPUT"], public_url=public_url, trusted=trusted)
     except KeyboardInterrupt:
         pass
 

@@ -20,15 +20,19 @@ from urllib.parse import urlsplit
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
 from evalkit.settings import Review
-from evalkit.store import Files
+from evalkit.store import Files, chosen
 
 NOTEBOOK = "sme_review.ipynb"
 _ADDRESS = "127.0.0.1"
+_OF_BUCKETS = (
+    *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "STORAGE_EMULATOR_HOST", "CLOUDSDK_CONFIG"),
+    *("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE"),
+)
 _KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
 
 
 def review(
-    output: Path,
+    output: Path | str,
     port: int,
     public_url: str | None,
     trusted: Review,
@@ -41,6 +45,7 @@ def review(
     ``trusted`` is the proxy that may say who the reviewer is, if there is one; ``database`` the setting of that name.
     """
     find_notebook()
+    chosen(output, database)
     if public_url is not None:
         _check_public(public_url)
     if not Roster(Files(output)).names():
@@ -73,8 +78,10 @@ def address(listener: socket.socket) -> str:
     return f"http://{host}:{port}/"
 
 
-def environment(given: Mapping[str, str], output: Path, database: str | None = None) -> dict[str, str]:
-    """All that the server and its kernels get to see of the environment: no keys, no proxies, no user's settings."""
+def environment(given: Mapping[str, str], output: Path | str, database: str | None = None) -> dict[str, str]:
+    """All that the server and its kernels get to see of the environment: no user's settings, and keys and proxies only
+    where the output folder is in a bucket: the provider's own.
+    """
     kept = {name: given[name] for name in _KEPT if name in given}
     if given.get("PYTHONPATH"):  # relative parts would mean other folders in the server
         kept["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in given["PYTHONPATH"].split(os.pathsep))
@@ -82,9 +89,24 @@ def environment(given: Mapping[str, str], output: Path, database: str | None = N
         "PATH": os.defpath,
         **kept,
         "PYTHONUSERBASE": site.getuserbase(),  # HOME will be another one; `pip install --user` must still be found
-        "EVALKIT_OUTPUT": os.path.abspath(output),
+        **(
+            {"EVALKIT_OUTPUT": output, **_bucket(given)}
+            if isinstance(output, str)
+            else {"EVALKIT_OUTPUT": os.path.abspath(output)}
+        ),
         **(_database(given, database) if database else {}),
     }
+
+
+def _bucket(given: Mapping[str, str]) -> dict[str, str]:
+    """What a kernel needs to read and write a bucket, as the providers' clients look for it; HOME will be another one."""
+    at_home = {
+        "AWS_CONFIG_FILE": "~/.aws/config",
+        "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
+        "CLOUDSDK_CONFIG": "~/.config/gcloud",
+    }
+    kept = {name: value for name, value in given.items() if name.startswith("AWS_") or name in _OF_BUCKETS}
+    return {name: str(Path(path).expanduser()) for name, path in at_home.items()} | kept
 
 
 def _database(given: Mapping[str, str], database: str) -> dict[str, str]:

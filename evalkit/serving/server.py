@@ -53,7 +53,7 @@ _BIGGEST_MESSAGE = 8 << 20
 """Bytes that a page may send at once. Images go the other way and are not limited by it."""
 
 
-def serve(listener: socket.socket, notebook: Path, *, output: Path, public_url: str, trusted: Review) -> None:
+def serve(listener: socket.socket, notebook: Path, *, output: str, public_url: str, trusted: Review) -> None:
     """Serve the notebook until SIGINT or SIGTERM, then end the kernels."""
     log.configure()
     server = ReviewServer.instance(
@@ -65,7 +65,10 @@ def serve(listener: socket.socket, notebook: Path, *, output: Path, public_url: 
         open_browser=False,
     )
     server.listener, server.public_host = listener, urlsplit(public_url).hostname
-    server.sessions, server.trusted = Sessions(Roster(Files(output))), trusted
+    files = Files(output)
+    # A page is a hundred requests, and each would ask the bucket.
+    remembered = 1 if isinstance(files.root, str) else 0
+    server.sessions, server.trusted = Sessions(Roster(files), remembered=remembered), trusted
     server.initialize([])
     server.start()
 

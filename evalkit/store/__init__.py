@@ -11,7 +11,7 @@ from evalkit.store.calls import Call
 from evalkit.store.canonical import canonical, digest, shaped
 from evalkit.store.case_list import Moments
 from evalkit.store.claims import Claim
-from evalkit.store.database import described, is_there
+from evalkit.store.database import chosen, described, is_there
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
 from evalkit.store.files import Files
@@ -43,6 +43,7 @@ from evalkit.store.names import (
     seeded_name,
     template_name,
 )
+from evalkit.store.place import located
 from evalkit.store.views import Viewed
 
 __all__ = [
@@ -70,6 +71,7 @@ __all__ = [
     "Viewed",
     "bundle_name",
     "canonical",
+    "chosen",
     "cycle_name",
     "described",
     "digest",
@@ -77,6 +79,7 @@ __all__ = [
     "extraction_name",
     "ground_truth_name",
     "is_there",
+    "located",
     "move",
     "packet_name",
     "purged_name",

@@ -13,7 +13,9 @@ import sqlalchemy as sa
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.store import postgresql, sqlite, tables
+from evalkit.store.files import Files
 from evalkit.store.names import DATABASE, SQLITE
+from evalkit.store.place import located
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
@@ -31,11 +33,11 @@ class Database:
         UsageError where the folder belongs to another database than the one that is set; StoreError where it cannot be
         opened.
         """
-        folder, address = Path(root), chosen(root, url)
+        address = chosen(root, url)
         try:
-            self._engine = postgresql.opened(folder, address) if address else sqlite.opened(folder)
+            self._engine = postgresql.opened(root, address) if address else sqlite.opened(Path(root))
         except (OSError, sa.exc.SQLAlchemyError) as error:
-            raise (unreached(address, error) if address else _damaged(folder / SQLITE, error)) from None
+            raise (unreached(address, error) if address else _damaged(Path(root) / SQLITE, error)) from None
         self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT") if address else self._engine
 
     def close(self) -> None:
@@ -130,6 +132,14 @@ def chosen(root: Path | str, url: str | None = None) -> str | None:
     from evalkit.settings import Settings
 
     address = url or Settings.load().database
+    if isinstance(located(root), str):
+        if address is None:
+            raise UsageError(
+                "an output folder in a bucket needs a PostgreSQL database for claims, drafts, journal and index",
+                code="DATABASE",
+                remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to postgresql://USER@HOST/NAME.",
+            )
+        return address
     if address is None and (Path(root) / DATABASE).exists():
         raise UsageError(
             "the claims, drafts and journal of this output folder are in a PostgreSQL database",
@@ -154,14 +164,15 @@ def described(root: Path | str, url: str | None = None) -> str:
         version = postgresql.reached(address)
     except sa.exc.SQLAlchemyError as error:
         raise unreached(address, error) from None
-    schema = postgresql.schema_of(Path(root))
+    schema = postgresql.schema_of(root)
     where = f"schema {schema}" if schema else "a schema for the output folder, once there is a run"
     return f"PostgreSQL {version}, {postgresql.shown(address)}, {where}"
 
 
 def is_there(root: Path | str) -> bool:
     """Whether the folder has a database already."""
-    return any((Path(root) / name).exists() for name in (SQLITE, DATABASE))
+    files = Files(root)
+    return any(files.exists(name) for name in (DATABASE, SQLITE))
 
 
 def inserting(connection: sa.Connection, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:

@@ -1,4 +1,8 @@
-"""The JSON files of an output folder: written atomically (temporary name, sync, rename; 0600 in 0700 folders)."""
+"""The JSON files of an output folder: written atomically (temporary name, sync, rename; 0600 in 0700 folders).
+
+:class:`Files` is those of a folder on this machine; given the URL of a folder in a bucket it makes a
+:class:`~evalkit.store.bucket.BucketFiles`, as ``pathlib.Path`` makes the path of the system it is on.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +20,40 @@ from typing import Any, NamedTuple
 from evalkit.collector import resting
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.canonical import canonical
-from evalkit.store.names import LOCK, PART, SCRATCH
+from evalkit.store.names import LOCK, PART, SCRATCH, TURN
+from evalkit.store.place import located
 
 
 class Files:
     """The JSON files of one output folder. Names are relative to it, with forward slashes."""
 
-    def __init__(self, root: Path | str) -> None:
-        self.root = Path(root)
+    def __new__(cls, root: Path | str, database: str | None = None) -> Files:  # noqa: ARG004, PYI034 - as __init__; another class than its own
+        """Those of a bucket, where ``root`` is a URL. UsageError for a URL that cannot be used."""
+        if cls is Files and isinstance(located(root), str):
+            from evalkit.store.bucket import BucketFiles  # a folder on this machine needs none of it
+
+            return super().__new__(BucketFiles)
+        return super().__new__(cls)
+
+    def __init__(self, root: Path | str, database: str | None = None) -> None:
+        """``root`` is a folder or a URL; ``database`` keeps the turns in a bucket, and is what is set unless given."""
+        self.root = located(root)
+        self._database = database
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Files, (self.root, self._database)
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.root)
 
     def path(self, name: str) -> Path:
-        """The file of that name. StoreError for a name that could leave the folder."""
-        parts = name.split("/")
-        if not all(PART.fullmatch(part) for part in parts):
-            raise StoreError(
-                "a file name in the output folder has forbidden characters, or is too long",
-                code="STORE-NAME",
-                remedy="Names consist of letters, digits, '-', '_' and '.'.",
-            )
-        return self.root.joinpath(*parts)
+        """The file of that name, on this machine. StoreError for a name that could leave the folder."""
+        return self._folder.joinpath(*parts_of(name))
+
+    def is_there(self, folder: str | None = None) -> bool:
+        """Whether there is the output folder, or the folder of that name in it."""
+        return (self._folder if folder is None else self.path(folder)).is_dir()
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
@@ -102,26 +121,40 @@ class Files:
             )
         return dict(value)
 
+    def contents(self, folder: str) -> Iterator[tuple[str, bytes]]:
+        """Every file in a folder and in those inside, by name: its name, whatever that is, and its bytes."""
+        for path in sorted(self.path(folder).rglob("*")):
+            if path.is_file():
+                yield str(path.relative_to(self._folder)), path.read_bytes()
+
+    def written_at(self, name: str) -> float | None:
+        """When a file was written (seconds since 1970); None where there is none."""
+        try:
+            return self.path(name).stat().st_mtime
+        except FileNotFoundError:
+            return None
+
+    def links(self) -> list[str]:
+        """What in the output folder is a link, and so lies elsewhere, sorted."""
+        return sorted(str(path.relative_to(self._folder)) for path in self._folder.rglob("*") if path.is_symlink())
+
     def write(self, name: str, value: Any, *, compact: bool = False) -> None:
         """Write a JSON file whole or not at all, replacing what was there."""
-        with self._written(name, canonical(value) if compact else _readable(value)) as written:
-            written.replace()
+        self._put(name, canonical(value) if compact else _readable(value))
 
     def write_text(self, name: str, text: str) -> None:
         """Write a file that is no JSON, whole or not at all, replacing what was there."""
-        with self._written(name, text.encode()) as written:
-            written.replace()
+        self._put(name, text.encode())
 
     def create(self, name: str, value: Any) -> bool:
         """Write a new JSON file. False, and nothing changed, if there already is one of that name."""
-        with self._written(name, _readable(value)) as written:
-            return written.create()
+        return self._create(name, _readable(value))
 
     def remove(self, name: str) -> bool:
         """Remove a file; whether there was one. Of a link, the link alone."""
-        *folders, own = self.path(name).relative_to(self.root).parts
+        *folders, own = self.path(name).relative_to(self._folder).parts
         try:
-            with _opened(self.root, folders) as place:
+            with _opened(self._folder, folders) as place:
                 os.unlink(own, dir_fd=place)
                 os.fsync(place)
         except FileNotFoundError:
@@ -133,9 +166,9 @@ class Files:
     def remove_folder(self, name: str) -> list[str]:
         """Remove a folder with all that is in it; the names of the files that were."""
         path = self.path(name)
-        *folders, own = path.relative_to(self.root).parts
+        *folders, own = path.relative_to(self._folder).parts
         try:
-            with _opened(self.root, folders) as place:
+            with _opened(self._folder, folders) as place:
                 if path.is_symlink():
                     inside = [name]
                     os.unlink(own, dir_fd=place)
@@ -151,7 +184,7 @@ class Files:
 
     def sweep(self, older_than: float) -> None:
         """Remove what was written without getting its name before that moment (seconds since 1970)."""
-        for leftover in (self.root / SCRATCH).glob("*"):
+        for leftover in (self._folder / SCRATCH).glob("*"):
             with suppress(OSError):
                 if leftover.lstat().st_mtime < older_than:
                     leftover.unlink()
@@ -160,8 +193,7 @@ class Files:
     def run_lock(self) -> Iterator[None]:
         """Hold the folder for one run. UsageError if another run holds it. Leftovers of killed runs are swept."""
         try:
-            self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle = open_lock(self.root / LOCK)
+            handle = self._lock_file(LOCK)
         except OSError as error:
             raise UsageError(
                 f"the output folder {self.root} cannot be written ({error.strerror})",
@@ -182,8 +214,38 @@ class Files:
         finally:
             os.close(handle)
 
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait for the turn to change several files; see :func:`evalkit.review.lock.writing`. Not reentrant. StoreError."""
+        try:
+            handle = self._lock_file(TURN)
+        except OSError as error:
+            raise StoreError(
+                f"the output folder {self.root} cannot be written ({error.strerror})",
+                code="STORE-FAILED",
+                remedy="Mend its rights, or name another folder.",
+            ) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    def _lock_file(self, name: str) -> int:
+        """A file that is there to be locked, made where there is none. OSError where a link has its name."""
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return os.open(self._folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+    def _put(self, name: str, text: bytes) -> None:
+        with self._written(name, text) as written:
+            written.replace()
+
+    def _create(self, name: str, text: bytes) -> bool:
+        with self._written(name, text) as written:
+            return written.create()
+
     def _sweep(self) -> None:
-        for leftover in (self.root / SCRATCH).glob("*-*"):
+        for leftover in (self._folder / SCRATCH).glob("*-*"):
             writer = leftover.name.partition("-")[0]
             if writer.isdecimal() and not _alive(int(writer)):
                 leftover.unlink(missing_ok=True)
@@ -195,15 +257,18 @@ class Files:
         Folders are opened one below the other and never through a link, so that nothing is written outside of the root,
         whoever exchanges a folder meanwhile.
         """
-        *folders, own = self.path(name).relative_to(self.root).parts
+        *folders, own = self.path(name).relative_to(self._folder).parts
         temporary = f"{os.getpid()}-{secrets.token_hex(8)}"
         try:
-            with _opened(self.root, [SCRATCH], make=True) as scratch, _opened(self.root, folders, make=True) as place:
+            with (
+                _opened(self._folder, [SCRATCH], make=True) as scratch,
+                _opened(self._folder, folders, make=True) as place,
+            ):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
                 handle = os.open(temporary, flags, 0o600, dir_fd=scratch)
                 try:
                     with os.fdopen(handle, "wb") as file:
-                        file.write(text if text.endswith(b"\n") else text + b"\n")
+                        file.write(ended(text))
                         file.flush()
                         os.fsync(file.fileno())
                     yield _Written(temporary, scratch, own, place)
@@ -256,9 +321,21 @@ def _opened(root: Path, folders: Sequence[str], *, make: bool = False) -> Iterat
         os.close(handle)
 
 
-def open_lock(path: Path) -> int:
-    """A file that is there to be locked, made where there is none. OSError where a link has its name."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+def parts_of(name: str) -> list[str]:
+    """The parts of a file's name. StoreError for one that could leave the folder."""
+    parts = name.split("/")
+    if not all(PART.fullmatch(part) for part in parts):
+        raise StoreError(
+            "a file name in the output folder has forbidden characters, or is too long",
+            code="STORE-NAME",
+            remedy="Names consist of letters, digits, '-', '_' and '.'.",
+        )
+    return parts
+
+
+def ended(text: bytes) -> bytes:
+    """The text of a file, with the end of its last line."""
+    return text if text.endswith(b"\n") else text + b"\n"
 
 
 def private_folder(folder: Path, root: Path) -> None:

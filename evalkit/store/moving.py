@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from evalkit.errors import StoreError, UsageError
 from evalkit.store import postgresql, sqlite, tables
 from evalkit.store.database import unreached
+from evalkit.store.files import Files
 from evalkit.store.names import DATABASE, SQLITE
 
 MOVED = f"{SQLITE}.moved"
@@ -22,15 +23,16 @@ def move(root: Path | str, url: str) -> dict[str, int]:
     The caller holds the run's lock and the lock of ``review``. UsageError where the folder has no ``evalkit.sqlite``;
     StoreError where somebody has it open, or the server cannot be reached: everything is as it was then.
     """
-    folder = Path(root)
-    path = folder / SQLITE
-    if not path.exists():
-        where = "in PostgreSQL already" if (folder / DATABASE).exists() else "not there yet"
+    files = Files(root)
+    if not files.exists(SQLITE):
+        where = "in PostgreSQL already" if files.exists(DATABASE) else "not there yet"
         raise UsageError(
             f"the database of this output folder is {where}", code="DATABASE", remedy="Nothing is to be moved."
         )
+    path = files.path(SQLITE)
+    folder = path.parent
     moved: dict[str, int] = {}
-    if not (folder / DATABASE).exists():  # else a move ended just before its last step
+    if not files.exists(DATABASE):  # else a move ended just before its last step
         source = sqlite.opened(folder)
         try:
             moved = _copied(source, folder, url)

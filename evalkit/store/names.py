@@ -21,10 +21,14 @@ PURGING = "purging.json"
 
 #: What is written before it has its name.
 SCRATCH = ".tmp"
+#: Held by a run, and by who changes packets, reviews or ground truth.
 LOCK = ".lock"
+TURN = ".review.lock"
 #: The database, unless another one is set; and which part of that other one is the folder's.
 SQLITE = "evalkit.sqlite"
 DATABASE = "database.json"
+#: In a bucket: what only the first of two may create.
+CREATED_ONCE = "created_once.json"
 #: No file system takes longer ones.
 PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 

@@ -6,13 +6,16 @@ mounted elsewhere, and says that claims are not to be looked for in ``evalkit.sq
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
-from evalkit.errors import StoreError, UsageError
+from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.files import Files
 from evalkit.store.names import DATABASE
 from evalkit.store.schema import upgrade
@@ -22,12 +25,12 @@ _SECONDS = 30
 _SCHEMA = re.compile(r"evalkit_[0-9a-f]{16}")
 
 
-def schema_of(root: Path) -> str | None:
+def schema_of(root: Path | str) -> str | None:
     """The folder's schema, once it has one. StoreError where ``database.json`` cannot be read."""
-    files = Files(root)
-    if not files.exists(DATABASE):
+    try:
+        name = Files(root).read(DATABASE).get("schema")
+    except NotFound:
         return None
-    name = files.read(DATABASE).get("schema")
     if not isinstance(name, str) or not _SCHEMA.fullmatch(name):
         raise StoreError(
             f"{DATABASE} names no schema", code="STORE-TORN", remedy="Restore it from a backup of the output folder."
@@ -35,14 +38,19 @@ def schema_of(root: Path) -> str | None:
     return name
 
 
-def opened(root: Path, url: str) -> sa.Engine:
+def opened(root: Path | str, url: str) -> sa.Engine:
     """The folder's schema in the newest version; made where there is none. StoreError, OSError, SQLAlchemyError."""
+    return of_schema(joined(root, url), url)
+
+
+def joined(root: Path | str, url: str) -> str:
+    """The name of the folder's schema; drawn where it has none. StoreError, SQLAlchemyError."""
     name = schema_of(root)
     if name is None:
         reached(url)  # before the folder says that it belongs there
         join(root, drawn())
         name = str(schema_of(root))  # perhaps another process's, which was a moment earlier
-    return of_schema(name, url)
+    return name
 
 
 def of_schema(name: str, url: str) -> sa.Engine:
@@ -57,7 +65,7 @@ def drawn() -> str:
     return f"evalkit_{secrets.token_hex(8)}"
 
 
-def join(root: Path, name: str) -> bool:
+def join(root: Path | str, name: str) -> bool:
     """Write down that the folder's schema is that one. False, and nothing changed, where it has one."""
     return Files(root).create(DATABASE, {"schema_version": 1, "schema": name})
 
@@ -72,13 +80,53 @@ def reached(url: str) -> str:
         engine.dispose()
 
 
+def turn_of(name: str, url: str) -> sa.Connection:
+    """A connection that has the turn of whoever works with that schema, once it is free. SQLAlchemyError.
+
+    It ends with the connection's transaction, or with its process.
+    """
+    connection = _turns(url).connect()
+    try:
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_number(name, "turn"))))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def run_of(name: str, url: str) -> sa.Connection | None:
+    """A connection that has the one run there may be with that schema, until it is closed; None where another has it.
+
+    SQLAlchemyError.
+    """
+    # It says nothing for as long as the run takes: who stands between would forget it.
+    kept = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 6}
+    engine = _engine(url, "", connect_args=kept, poolclass=sa.NullPool)
+    connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+    if connection.execute(sa.select(sa.func.pg_try_advisory_lock(_number(name, "run")))).scalar_one():
+        return connection
+    connection.close()
+    return None
+
+
+@lru_cache(maxsize=8)
+def _turns(url: str) -> sa.Engine:
+    """One for the process: to connect anew for each turn would take longer than most turns."""
+    return _engine(url, f"-clock_timeout={_SECONDS}s")
+
+
+def _number(name: str, what: str) -> int:
+    """PostgreSQL's advisory locks are numbers of 64 bits."""
+    return int.from_bytes(hashlib.sha256(f"{name} {what}".encode()).digest()[:8], signed=True)
+
+
 def shown(url: str) -> str:
     """The address, without a password."""
     parts = sa.make_url(url)
     return parts.set(query={}).render_as_string(hide_password=True)
 
 
-def _engine(url: str, options: str) -> sa.Engine:
+def _engine(url: str, options: str, connect_args: dict[str, Any] | None = None, **pool: Any) -> sa.Engine:
     """It asks whether a connection still lives before each use, and keeps values out of its errors."""
     parts = sa.make_url(url)
     given = parts.query.get("options", "")
@@ -96,13 +144,12 @@ def _engine(url: str, options: str) -> sa.Engine:
             "options": f"{given if isinstance(given, str) else ' '.join(given)} {options}".strip(),
             "connect_timeout": 10,
             "fallback_application_name": "evalkit",
+            **(connect_args or {}),
         },
-        # One page of the workbench needs one; a run's threads need more for a moment.
-        pool_size=1,
-        max_overflow=9,
-        pool_timeout=_SECONDS,
         pool_pre_ping=True,
         hide_parameters=True,
+        # One page of the workbench needs one; a run's threads need more for a moment.
+        **(pool or {"pool_size": 1, "max_overflow": 9, "pool_timeout": _SECONDS}),
     )
 
 

@@ -11,21 +11,29 @@ import signal
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 from batch.patient import DOC, FILE, NOW, OTHER
 from demo.outputs import contents
+from places import in_bucket
 from statements.spoilt import put, spoilt
 
 import evalkit
 from evalkit.batch.draws import read_draws
 from evalkit.batch.extract import extract
+from evalkit.batch.integrity import verify
 from evalkit.batch.purge import PurgeRecord, expired, purge, recorded, records, removable
+from evalkit.batch.reindex import reindex
 from evalkit.errors import NotFound, UsageError
 from evalkit.evaluation.study import read_study
 from evalkit.review import Desk, SMEReviewHelper
 from evalkit.store import Files, Index, StoredDraft, cycle_name
+
+if TYPE_CHECKING:
+    from servers.buckets import S3Server
+    from servers.postgresql import PostgreSQLServer
 
 LATER = "2027-01-01T00:00:00+00:00"
 
@@ -294,8 +302,6 @@ def test_a_backup_of_the_database_first_loses_nothing(output: Path, tmp_path: Pa
     """The walk of the README: the database by SQLite's own copy, then the files, then restore and reindex."""
     import sqlite3
 
-    from evalkit.batch.reindex import reindex
-
     index = Index(output)
     index.drafts.put(StoredDraft(OTHER, "dr_lee", "tab", "0" * 64, '{"notes": "kept"}', NOW))
     backup = tmp_path / "backup"
@@ -335,3 +341,63 @@ def test_what_was_said_of_a_template_about_the_statement_goes_with_it(tmp_path: 
     assert f"template_reviews/{one.case.template_id}/cycle_2.json" in left
     assert f"template_reviews/{one.case.template_id}/cycle_1.json" not in left
     assert f"templates/{one.case.template_id}.toml" in left
+
+
+# ------------------------------------------------------------------------------------------------ in a bucket
+
+
+def objects_of(s3: S3Server, bucket: str) -> dict[str, bytes]:
+    name, _, prefix = bucket.removeprefix("s3://").partition("/")
+    pages = s3.client.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=f"{prefix}/")
+    keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
+    return {key.removeprefix(f"{prefix}/"): s3.client.get_object(Bucket=name, Key=key)["Body"].read() for key in keys}
+
+
+def rows_of(postgresql: PostgreSQLServer, bucket: str) -> bytes:
+    """All rows of the folder's schema, as text."""
+    schema = Files(bucket).read("database.json")["schema"]
+    with psycopg.connect(postgresql.url) as connection:
+        tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", [schema]).fetchall()
+        rows = [str(connection.execute(f"SELECT * FROM {schema}.{table}").fetchall()) for (table,) in tables]
+    return "\n".join(rows).encode()
+
+
+def test_no_object_of_the_document_stays_in_a_bucket(
+    made: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
+) -> None:
+    bucket = in_bucket("s3", request, monkeypatch)
+    postgresql: PostgreSQLServer = request.getfixturevalue("postgresql")
+    stray, name = f"reviews/{DOC}/what the sister said.txt", bucket.removeprefix("s3://hospital/")
+    given = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*.json")}
+    for key, content in {**given, stray: b"Zebulon"}.items():
+        s3.client.put_object(Bucket="hospital", Key=f"{name}/{key}", Body=content)
+    reindex(bucket)
+    index = Index(bucket)
+    index.drafts.put(StoredDraft(DOC, "dr_lee", "tab", "0" * 64, '{"notes": "Zebulon"}', NOW))
+    index.close()
+    others = SMEReviewHelper(bucket, "dr_nine")
+    others.save_review("requisition", agrees=True, correction_notes=f"see {FILE}")
+    others.close()
+    words = own_words(made, made.parent / "control") | NAMES
+    sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
+    assert sought.search(rows_of(postgresql, bucket))
+    assert verify(bucket).faults == ()
+    before = objects_of(s3, bucket)
+
+    (done,) = purge(bucket, [DOC], purged_at=LATER)
+
+    after = objects_of(s3, bucket)
+    named = {"reviews/requisition/0001.json", "ground_truth/gt_requisition.json"}
+    assert {key for key, content in after.items() if sought.search(key.encode() + content)} == named
+    assert all(any(key in line for line in done.stays) for key in named)
+    assert any("versions" in line for line in done.stays)
+    assert stray in done.files
+    assert set(done.files) == before.keys() - after.keys()
+    assert all(DOC in key for key in done.files)
+    assert after.keys() - before.keys() == {"purged/0001.json"}
+    assert not sought.search(rows_of(postgresql, bucket))
+    assert verify(bucket).faults == ()
+    assert expired(bucket, before=datetime.now(UTC) - timedelta(days=1)) == []
+    assert "quest_cbc" in expired(bucket, before=datetime.now(UTC) + timedelta(days=1))
+    s3.client.delete_object(Bucket="hospital", Key=f"{name}/reviews/requisition/0001.json")
+    assert any("requisition" in fault.file for fault in verify(bucket).faults)

@@ -102,6 +102,18 @@ def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
     assert sessions.find(third.session_id) is None
 
 
+def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) -> None:
+    roster, clock = Roster(Files(tmp_path)), Clock()
+    sessions = Sessions(roster, clock, remembered=1)
+    first = sessions.begin(roster.add("dr_lee"))
+    assert sessions.find(first.session_id) == first
+    roster.add("dr_lee")
+    clock.now += 0.5
+    assert sessions.find(first.session_id) == first
+    clock.now += 0.5
+    assert sessions.find(first.session_id) is None
+
+
 def test_a_vouched_login_is_one_for_all_browsers_and_ends_with_the_roster(tmp_path: Path) -> None:
     roster, clock = Roster(Files(tmp_path)), Clock()
     sessions = Sessions(roster, clock)

@@ -12,6 +12,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from places import in_bucket
 from servers import gemini
 from servers.gemini import Call
 from statements.drawn import draw
@@ -183,6 +184,23 @@ def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _timeless(one) for key, one in value.items() if key != "times" and not key.endswith("_at")}
     return [_timeless(one) for one in value] if isinstance(value, list) else value
+
+
+def test_a_template_may_lie_in_a_bucket(
+    folder: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = in_bucket("s3", request, monkeypatch)
+    build = ["build-template", "statement.pdf", "--output", bucket]
+    done = CliRunner().invoke(app, [*build, "--json"])
+    assert json.loads(done.stdout)["template"] == f"{bucket}/templates/{TEMPLATE_ID}.toml"
+    made = review(TEMPLATE_ID, "statement.pdf", "--output", bucket)
+    assert (made["outcome"], made["cycles"]) == ("approved", [f"template_reviews/{TEMPLATE_ID}/cycle_1.json"])
+    kept = read_template(Files(bucket).raw(f"templates/{TEMPLATE_ID}.toml").decode(), "kept")
+    assert kept.status is Status.STABLE
+    assert isinstance(CliRunner().invoke(app, build).exception, UsageError)
+    done = CliRunner().invoke(app, ["apply-template", f"{TEMPLATE_ID}.toml", "statement.pdf", "--output", bucket])
+    assert done.exit_code == 0, done.output
+    assert not Path("output").exists()
 
 
 def test_another_statement_of_the_same_name_has_a_name_of_its_own(folder: Path) -> None:

@@ -1,0 +1,40 @@
+"""Where an output folder lies: on this machine, or in a bucket."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from evalkit.errors import UsageError
+
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):/+")
+#: No ``?``, no ``@``: an address that could hold a key would be printed with it.
+_BUCKET = re.compile(r"(?:s3|gs)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:/[A-Za-z0-9_=-][A-Za-z0-9_=.-]*)*")
+
+
+def located(output: Path | str) -> Path | str:
+    """The path of a folder on this machine; of one in a bucket its URL (``s3://bucket/prefix``, ``gs://…``), as text.
+
+    UsageError for any other URL.
+
+    >>> located("output"), located("file:///srv/output")
+    (PosixPath('output'), PosixPath('/srv/output'))
+    >>> located("s3://bucket/hospital/"), located(Path("gs://bucket"))
+    ('s3://bucket/hospital', 'gs://bucket')
+    """
+    text = str(output)
+    found = _SCHEME.match(text)
+    if not found:
+        return Path(output)
+    if found[1] == "file" and not urlsplit(text).netloc:
+        return Path(unquote(urlsplit(text).path))
+    # pathlib makes one slash of two: without this, s3://bucket as a Path would be a folder of that name here.
+    url = f"{found[1]}://{text[found.end() :].rstrip('/')}"
+    if not _BUCKET.fullmatch(url):
+        raise UsageError(
+            "the output is a URL that cannot be used",
+            code="OUTPUT-URL",
+            remedy="Name a folder, or s3://BUCKET/PREFIX or gs://BUCKET/PREFIX; credentials are the environment's.",
+        )
+    return url

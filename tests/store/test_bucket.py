@@ -1,0 +1,491 @@
+"""Output folders in S3 and Google Cloud Storage: what a folder on this machine has no counterpart of.
+
+All else is tested in each place, by the fixture ``place``.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import logging
+import os
+import pickle
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from places import in_bucket
+from review.conftest import Build, Desk
+from review.racing import together
+from servers.postgresql import PostgreSQLServer
+
+import evalkit
+from evalkit.batch.reindex import move_database, reindex
+from evalkit.doctor import examine
+from evalkit.errors import NotFound, ReviewConflict, StoreError, UsageError
+from evalkit.evaluation.export import export_ground_truth
+from evalkit.review import SMEReviewHelper
+from evalkit.review.lock import writing
+from evalkit.review.roster import Roster
+from evalkit.serving.launch import environment
+from evalkit.settings import Settings
+from evalkit.store import Files, Index, located
+from evalkit.store import bucket as buckets
+from evalkit.store import postgresql as postgresql_store
+
+if TYPE_CHECKING:
+    from servers.buckets import Faults, S3Server
+
+REVIEW = "reviews/john_doe_1950/0001.json"
+"""A document's name may be its patient's."""
+ONE = {"schema_version": 1}
+
+
+@pytest.fixture
+def faults(bucket: str, request: pytest.FixtureRequest) -> Iterator[Faults]:
+    """What is wrong with the store of ``bucket``."""
+    found: Faults = request.getfixturevalue(bucket.partition(":")[0]).faults
+    yield found
+    found.end()
+
+
+def kinds_of_use(files: Files) -> list[Callable[[], object]]:
+    return [
+        files.is_there,
+        partial(files.exists, REVIEW),
+        partial(files.names, "reviews"),
+        partial(files.folders, "reviews"),
+        partial(files.raw, REVIEW),
+        partial(files.read, REVIEW),
+        partial(files.write, REVIEW, ONE),
+        partial(files.create, REVIEW, ONE),
+        partial(files.remove, REVIEW),
+    ]
+
+
+def told(error: BaseException) -> str:
+    return f"{error!r} {error} " + "".join(traceback.format_exception(error))
+
+
+# --- where ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("output", Path("output")),
+        (Path("/srv/output"), Path("/srv/output")),
+        ("file:///srv/out%20put", Path("/srv/out put")),
+        ("s3://bucket", "s3://bucket"),
+        ("s3://bucket/a/b/", "s3://bucket/a/b"),
+        (Path("s3://bucket/a"), "s3://bucket/a"),
+        ("gs://bucket.of.ours/year=2025", "gs://bucket.of.ours/year=2025"),
+        ("C:/output", Path("C:/output")),
+    ],
+)
+def test_a_place_is_a_folder_or_a_url(given: Path | str, meant: Path | str) -> None:
+    assert located(given) == meant
+    assert located(located(given)) == meant
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://",
+        "s3://key:secret@bucket/a",
+        "s3://bucket/a?versionId=secret",
+        "s3://bucket/../other",
+        "s3://bucket/a//b",
+        "s3://Bucket/ä",
+        "http://bucket/a",
+        "file://host/secret",
+        "memory://a",
+    ],
+)
+def test_any_other_url_is_refused_and_not_repeated(url: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        Files(url)
+    assert refused.value.code == "OUTPUT-URL"
+    assert "secret" not in str(refused.value)
+
+
+def test_a_folder_on_this_machine_loads_no_store(tmp_path: Path) -> None:
+    code = (
+        "import sys; from evalkit.review import SMEReviewHelper; from evalkit.store import Files, Index\n"
+        f"Files({str(tmp_path)!r}).write('a.json', {{'schema_version': 1}}); Index({str(tmp_path)!r}).close()\n"
+        "print(sorted({'fsspec', 's3fs', 'gcsfs', 'botocore', 'aiohttp', 'psycopg'} & set(sys.modules)))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown == "[]\n"
+
+
+def test_a_bucket_without_postgresql_is_refused_before_anything_is_written(
+    bucket: str, faults: Faults, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("EVALKIT_DATABASE")
+    monkeypatch.chdir(tmp_path)
+    for use in (
+        lambda: evalkit.run([tmp_path], output=bucket),
+        lambda: reindex(bucket),
+        lambda: Index(bucket),
+        lambda: Roster(Files(bucket)).add("dr_lee"),
+    ):
+        with pytest.raises(UsageError, match="PostgreSQL") as refused:
+            use()
+        assert refused.value.code == "DATABASE"
+        assert "EVALKIT_DATABASE" in refused.value.remedy
+    assert not any(request.startswith(("PUT", "POST")) for request in faults.seen)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_package_that_is_missing_is_named(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("s3fs", "gcsfs", "gcsfs.core"):
+        monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(UsageError, match=r"evalkit\[(s3|gcs)\]"):
+        Files(bucket).is_there()
+
+
+# --- who creates ---------------------------------------------------------------------------------------------------
+
+
+_CREATING = (
+    "import sys; from evalkit.store import Files\n"
+    "files = Files(sys.argv[1])\n"
+    "files.is_there(); print('ready', flush=True); sys.stdin.readline()\n"
+    "for number in range(20): print(files.create(f'reviews/a/{number}.json', {'schema_version': 1, 'by': sys.argv[2]}))"
+)
+
+
+def test_of_several_processes_exactly_one_creates(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = in_bucket("s3", request, monkeypatch)
+    words = [sys.executable, "-c", _CREATING, bucket]
+    given: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen([*words, str(number)], **given) for number in range(3)]
+    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 3
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    won = [process.communicate()[0].split() for process in processes]
+    for number, outcomes in enumerate(zip(*won, strict=True)):
+        assert outcomes.count("True") == 1
+        assert Files(bucket).read(f"reviews/a/{number}.json")["by"] == str(outcomes.index("True"))
+
+
+def test_the_condition_is_the_stores_own(bucket: str, faults: Faults) -> None:
+    Files(bucket).create(REVIEW, ONE)
+    assert len(faults.seen) == 1, "one request: nothing is looked up before"
+    assert faults.seen[0].endswith(("ifGenerationMatch=0", "If-None-Match: *"))
+
+
+def test_whose_answer_was_lost_has_won_all_the_same(bucket: str, faults: Faults) -> None:
+    from servers.buckets import PERFORMED
+
+    faults.next = [PERFORMED]
+    assert Files(bucket).create(REVIEW, ONE) is True
+    assert Files(bucket).create(REVIEW, ONE) is False
+
+
+def test_who_came_second_and_has_lost_the_answer_has_lost(bucket: str, faults: Faults) -> None:
+    Files(bucket).create(REVIEW, ONE)
+    faults.next = [500]
+    assert Files(bucket).create(REVIEW, ONE) is False
+
+
+def test_s3_may_ask_to_try_again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server) -> None:
+    files = Files(in_bucket("s3", request, monkeypatch))
+    s3.faults.next = [409, 409]
+    assert files.create(REVIEW, ONE) is True
+    s3.faults.next = [409] * 3
+    with pytest.raises(StoreError) as refused:
+        files.create("reviews/a/0001.json", ONE)
+    assert refused.value.code == "STORE-UNREACHED"
+
+
+def test_a_store_that_lets_two_create_one_object_is_refused(
+    monkeypatch: pytest.MonkeyPatch, postgresql: PostgreSQLServer, tmp_path: Path
+) -> None:
+    from servers.buckets import BUCKET, GcsServer
+
+    server = GcsServer(honours=False)
+    try:
+        for name, value in {**server.environment, "EVALKIT_DATABASE": postgresql.url}.items():
+            monkeypatch.setenv(name, value)
+        for _ in range(2):
+            with pytest.raises(UsageError, match="lets two create one object") as refused:
+                evalkit.run([tmp_path], output=f"gs://{BUCKET}/output")
+            assert refused.value.code == "OUTPUT-STORE"
+    finally:
+        server.stop()
+
+
+# --- whose turn ----------------------------------------------------------------------------------------------------
+
+
+def test_one_at_a_time_has_the_turn_and_folders_do_not_wait_for_each_other(bucket: str) -> None:
+    inside: list[str] = []
+
+    def change(who: str) -> None:
+        with writing(Files(bucket)):
+            inside.append(who)
+            time.sleep(0.05)
+            inside.append(who)
+
+    together(*(partial(change, who) for who in "abcd"))
+    assert inside[::2] == inside[1::2]
+    assert sorted(inside[::2]) == list("abcd")
+    with writing(Files(bucket)), writing(Files(f"{bucket}_other")):
+        pass
+
+
+def test_who_waits_too_long_for_the_turn_is_told(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = in_bucket("s3", request, monkeypatch)
+    monkeypatch.setattr(postgresql_store, "_SECONDS", 1)
+    postgresql_store._turns.cache_clear()
+    try:
+        with writing(Files(bucket)), pytest.raises(StoreError) as refused, writing(Files(bucket)):
+            pass
+    finally:
+        postgresql_store._turns.cache_clear()
+    assert refused.value.code == "STORE-BUSY"
+
+
+_HOLDING = (
+    "import sys, time; from evalkit.store import Files\n"
+    "with getattr(Files(sys.argv[1]), sys.argv[2])():\n"
+    "    print('held', flush=True); time.sleep(60)"
+)
+
+
+@pytest.mark.parametrize("lock", ["turn", "run_lock"])
+def test_what_a_dead_process_held_is_free(
+    lock: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket = in_bucket("s3", request, monkeypatch)
+    process = subprocess.Popen([sys.executable, "-c", _HOLDING, bucket, lock], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    if lock == "run_lock":
+        with pytest.raises(UsageError, match="another run"), Files(bucket).run_lock():
+            pass
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    for _ in range(100):
+        try:
+            with getattr(Files(bucket), lock)():
+                return
+        except UsageError:
+            time.sleep(0.05)  # the server has not noticed yet
+    raise AssertionError("still held")
+
+
+def test_a_run_says_so_when_it_has_lost_its_hold(
+    bucket: str, postgresql: PostgreSQLServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), Files(bucket).run_lock():
+        postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
+    assert "no other run" in caplog.text
+
+
+def test_the_schema_is_the_same_for_all_machines(bucket: str) -> None:
+    outcomes = together(*[partial(Index, bucket)] * 4)
+    for index in outcomes:
+        index.close()
+    name = postgresql_store.schema_of(bucket)
+    assert name == postgresql_store.schema_of(f"{bucket}/")
+    assert name != postgresql_store.schema_of(f"{bucket}_other")
+    assert json.loads(Files(bucket).raw("database.json")) == {"schema_version": 1, "schema": name}
+
+
+# --- faults --------------------------------------------------------------------------------------------------------
+
+
+def test_no_access_is_told_without_a_key_or_a_patients_name_in_the_log(
+    bucket: str, faults: Faults, caplog: pytest.LogCaptureFixture
+) -> None:
+    faults.all = 403
+    with caplog.at_level(logging.DEBUG):
+        for use in kinds_of_use(Files(bucket)):
+            with pytest.raises(StoreError) as refused:
+                use()
+            assert refused.value.code == "STORE-DENIED"
+            assert "not-a-real-secret" not in told(refused.value)
+            assert refused.value.__cause__ is None
+    ours = [record for record in caplog.records if not record.name.startswith("gcp_storage_emulator")]
+    logged = " ".join(f"{record.name} {record.getMessage()} {record.exc_info}" for record in ours)
+    assert "john_doe" not in logged
+    assert "not-a-real-secret" not in logged
+
+
+def test_no_bucket_is_told(bucket: str) -> None:
+    files = Files(bucket.replace("hospital", "nobodys"))
+    for use in (partial(files.write, REVIEW, ONE), partial(files.create, REVIEW, ONE)):
+        with pytest.raises(StoreError, match="there is no bucket of") as refused:
+            use()
+        assert refused.value.code == "STORE-BUCKET"
+    if bucket.startswith("s3:"):  # Google, and S3 of one object, say only that it is not there
+        for use in (files.is_there, partial(files.names, "reviews"), partial(files.raw, REVIEW)):
+            with pytest.raises(StoreError) as refused:
+                use()
+            assert refused.value.code == "STORE-BUCKET"
+
+
+@pytest.mark.parametrize("fault", [500, "slow"])
+def test_a_store_that_stumbles_is_asked_again_or_waited_for(bucket: str, faults: Faults, fault: int | str) -> None:
+    files = Files(bucket)
+    files.create(REVIEW, ONE)
+    faults.next = [fault]
+    assert files.read(REVIEW) == ONE
+    faults.next = [fault]
+    files.write(REVIEW, {**ONE, "is": "new"})
+    assert files.read(REVIEW)["is"] == "new"
+
+
+@pytest.mark.parametrize("fault", [500, "slow"])
+def test_a_store_that_does_not_recover_is_an_error_in_time(
+    bucket: str, faults: Faults, monkeypatch: pytest.MonkeyPatch, fault: int | str
+) -> None:
+    files = Files(bucket)
+    files.create(REVIEW, ONE)
+    monkeypatch.setattr(buckets, "_SECONDS", 0.5)
+    faults.all = fault
+    began = time.monotonic()
+    with pytest.raises(StoreError) as refused:
+        files.raw(REVIEW)
+    assert time.monotonic() - began < 5
+    assert refused.value.code in ("STORE-UNREACHED", "STORE-FAILED")
+    assert not isinstance(refused.value, NotFound)
+
+
+@pytest.fixture
+def nobody(bucket: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A store where nobody listens."""
+    from s3fs import S3FileSystem
+
+    for name in ("AWS_ENDPOINT_URL_S3", "STORAGE_EMULATOR_HOST"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.setattr(buckets, "_SECONDS", 0.5)
+    S3FileSystem.clear_instance_cache()
+    yield bucket
+    S3FileSystem.clear_instance_cache()
+
+
+def test_a_store_that_is_gone_is_told(nobody: str, tmp_path: Path) -> None:
+    files = Files(nobody)
+    for use in (files.is_there, partial(files.create, REVIEW, ONE)):
+        with pytest.raises(StoreError) as refused:
+            use()
+        assert refused.value.code == "STORE-UNREACHED"
+    check = next(one for one in examine(Settings.load(output=nobody)) if one.name == "output folder")
+    assert not check.is_fine
+    assert "did not answer" in check.found
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs"])
+def test_no_credentials_are_told(scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from s3fs import S3FileSystem
+
+    for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "STORAGE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in (
+        "GCE_METADATA_HOST",
+        "GCE_METADATA_IP",
+    ):  # where Google's client asks whether this machine is one of theirs
+        monkeypatch.setenv(name, "127.0.0.1:9")
+    S3FileSystem.clear_instance_cache()
+    try:
+        with pytest.raises(StoreError) as refused:
+            Files(f"{scheme}://hospital/output").write("a.json", ONE)
+    finally:
+        S3FileSystem.clear_instance_cache()
+    assert refused.value.code == "STORE-CREDENTIALS"
+
+
+# --- all of it -----------------------------------------------------------------------------------------------------
+
+
+def test_files_of_a_bucket_can_be_sent_to_another_process(bucket: str, tmp_path: Path) -> None:
+    for files in (Files(bucket, "postgresql://elsewhere/evalkit"), Files(tmp_path)):
+        copy = pickle.loads(pickle.dumps(files))
+        assert type(copy) is type(files)
+        assert vars(copy) == vars(files)
+
+
+def test_what_is_not_built_for_a_bucket_says_so(bucket: str) -> None:
+    with pytest.raises(UsageError, match="on this machine") as refused:
+        Files(bucket).path(REVIEW)
+    assert refused.value.code == "OUTPUT-REMOTE"
+    with pytest.raises(UsageError, match="in PostgreSQL already"):
+        move_database(bucket, os.environ["EVALKIT_DATABASE"])
+
+
+def test_a_case_is_reviewed(place: Path | str) -> None:
+    desk = Desk(place)
+    desk.publish(Build.single("Genomic Report"), [Build.issue()])
+    lee, kim = desk.helper(), desk.helper("dr_kim")
+    assert lee.load_packet("doc2_6").case_id == "doc2_6"
+    saves = [partial(one.save_review, "doc2_6", agrees=True, base_revision=0) for one in (lee, kim)]
+    outcomes = together(*saves)
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["Review", "ReviewConflict"]
+    winner = next(one.reviewer for one in outcomes if not isinstance(one, ReviewConflict))
+    truth = desk.truth()
+    assert truth is not None
+    assert truth["reviewer"] == winner
+    lee.reopen("doc2_6", "looked at the wrong page")
+    assert desk.truth() is None
+    lee.save_review("doc2_6", corrected_dominant_type="Other", base_revision=2)
+    assert desk.files.names("reviews/doc2_6") == [f"reviews/doc2_6/000{number}.json" for number in (1, 2, 3)]
+    desk.index.close()
+
+
+def test_a_run_its_queue_its_review_and_its_export(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, samples: Path, tmp_path: Path
+) -> None:
+    bucket = in_bucket("s3", request, monkeypatch)
+    pdfs = [samples / f"{name}.pdf" for name in ("doc2_6", "segment_count", "with_blank_page")]
+    options: Any = {"output": bucket, "classifications": samples / "classifications", "workers": 1}
+    summary = evalkit.run(pdfs, **options)
+    assert summary.output == bucket
+    assert [one.error for one in summary.documents] == [None] * 3
+    assert all(one.resumed for one in evalkit.run(pdfs, **options).documents)
+    words = [sys.executable, "-m", "evalkit", "queue", "--output", bucket, "--json"]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path)
+    waiting = [row["case_id"] for row in json.loads(shown.stdout)]
+    assert "segment_count" in waiting
+    assert list(tmp_path.iterdir()) == []
+    SMEReviewHelper(bucket, "dr_lee").save_review("segment_count", corrected_dominant_type="Other")
+    assert export_ground_truth(bucket, tmp_path / "truth.csv", file_format="csv") == 1
+    with (tmp_path / "truth.csv").open() as file:
+        assert [row["doc_id"] for row in csv.DictReader(file)] == ["segment_count"]
+    assert reindex(bucket)[0] == 3
+
+
+def test_a_kernel_gets_what_the_providers_clients_look_for_and_no_more() -> None:
+    given = {
+        "HOME": "/home/lee",
+        "AWS_PROFILE": "review",
+        "AWS_CONFIG_FILE": "/etc/aws",
+        "GOOGLE_APPLICATION_CREDENTIALS": "/etc/key.json",
+        "OPENAI_API_KEY": "k",
+        "GEMINI_API_KEY": "k",
+    }
+    made = environment(given, "s3://hospital/output", "postgresql://db/evalkit")
+    assert made["EVALKIT_OUTPUT"] == "s3://hospital/output"
+    assert made["AWS_PROFILE"] == "review"
+    assert made["AWS_CONFIG_FILE"] == "/etc/aws"
+    assert made["AWS_SHARED_CREDENTIALS_FILE"].endswith("/.aws/credentials")
+    assert made["GOOGLE_APPLICATION_CREDENTIALS"] == "/etc/key.json"
+    assert not {"OPENAI_API_KEY", "GEMINI_API_KEY"} & made.keys()
+    assert not any(name.startswith(("AWS", "GOOGLE")) for name in environment(given, Path("output")))
