@@ -69,7 +69,7 @@ bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py
 
 stress: .venv/.test postgresql
-	$(BIN)/python -m pytest -m stress --timeout 3600 tests/stress -v
+	$(BIN)/python -m pytest -m stress --timeout 3600 tests -v
 
 # Pin the newest versions that fit pyproject.toml; names and versions only.
 lock: .venv/.test

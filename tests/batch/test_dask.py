@@ -117,6 +117,7 @@ def test_nothing_of_a_document_is_in_logs_keys_or_on_a_workers_disk(
     assert PATIENT not in repr(Sealed(PATIENT)) + str(Sealed(PATIENT))
 
 
+@pytest.mark.stress
 def test_a_cluster_that_spills_writes_for_its_user_only(samples: Path, tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster", workers=()) as started:
         started.add("--memory-limit", "1GB")
@@ -193,6 +194,7 @@ def test_a_worker_with_another_reader_is_refused_by_name(
     assert "another reader" in refused.value.message
 
 
+@pytest.mark.stress
 def test_tls_of_dask_is_honoured(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     security = Security.temporary()
     certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"

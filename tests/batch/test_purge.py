@@ -223,6 +223,7 @@ def killed_at(number: int, output: Path) -> bool:
     return os.waitpid(child, 0)[1] == signal.SIGKILL
 
 
+@pytest.mark.stress
 def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) -> None:
     words = own_words(made, made.parent / "control") | NAMES
     whole = tmp_path / "whole"

@@ -56,6 +56,7 @@ def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tm
     assert pages == 2
 
 
+@pytest.mark.stress
 def test_bombs_among_documents(samples: Path, tmp_path: Path) -> None:
     for number, bomb in enumerate(BOMBS.values()):
         (tmp_path / f"bomb{number:02}.pdf").write_bytes(bomb(1))
