@@ -40,10 +40,10 @@ def test_limits_hold_inside_and_are_gone_afterwards(tmp_path: Path) -> None:
 
 
 def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tmp_path: Path) -> None:
-    (tmp_path / "bomb.pdf").write_bytes(page(packed(WORDS, 40)))
+    (tmp_path / "bomb.pdf").write_bytes(page(packed(WORDS, 90)))
 
     async def both() -> tuple[DocumentError, int]:
-        with Readers(1, How(longest=60, memory_mb=700)) as readers:
+        with Readers(1, How(longest=60, memory_mb=1200)) as readers:
             with pytest.raises(DocumentError) as refused:
                 await readers.read(tmp_path / "bomb.pdf", doc_id="bomb", timestamp="t")
             after = await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
@@ -51,7 +51,7 @@ def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tm
 
     refused, pages = asyncio.run(both())
     assert refused.code == "READER-MEMORY"
-    assert "700 MB" in refused.message
+    assert "1200 MB" in refused.message
     assert "read_memory_mb" in refused.remedy
     assert pages == 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -269,7 +270,10 @@ def test_a_check_that_does_not_end_holds_up_no_process() -> None:
         "reviewers.CHECKS = {'layout_geometry': (ever,), 'semantic_financial': ()}\n"
         "print(embedded(SOUND, BUNDLE, Rules(reviewer_seconds=0.3)).cycles[0].failures)"
     )
-    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, timeout=60, check=True)
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", words], env=env, capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout == "{'layout_geometry': 'it took longer than 0.3 seconds'}\n"
 
 

@@ -87,7 +87,11 @@ def review(root: Path, processes: int, seconds: float, pause: float) -> Told:
 def _at_work(root: Path, processes: int, seconds: float, pause: float) -> Told:
     words = [sys.executable, reviewing.__file__, str(root)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    begun = [subprocess.Popen([*words, f"dr_{number}", str(number)], text=True, **pipes) for number in range(processes)]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    begun = [
+        subprocess.Popen([*words, f"dr_{number}", str(number)], env=env, text=True, **pipes)
+        for number in range(processes)
+    ]
     try:
         for process in begun:
             assert "ready" in process.stdout.readline(), process.stderr.read()
