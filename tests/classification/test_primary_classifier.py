@@ -1004,4 +1004,5 @@ def test_a_page_ten_times_as_long_takes_no_hundred_times_as_long() -> None:
         return time.process_time() - began
 
     seconds(10)
-    assert seconds(5000) < 50 * seconds(500)
+    # The least of several: a neighbour on the machine makes one of them longer, never shorter.
+    assert min(seconds(5000) for _ in range(2)) < 20 * min(seconds(500) for _ in range(5))
