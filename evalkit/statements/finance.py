@@ -54,7 +54,7 @@ def _sums(reading: Reading) -> Iterator[Found]:
             yield because
             return
     for check in unmet:
-        said = f"the transactions do not make the printed sum: {check.name}"
+        said = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
         yield Found("high", "reconciliation_strategy", said, check.page, "reconciliation")
 
 
@@ -79,7 +79,7 @@ def _unused_sums(reading: Reading) -> Iterator[Found]:
     elif all(check.is_met for check in own):
         for check in printed:
             if not check.is_met:
-                said = f"the transactions do not make a printed sum that is not used: {check.name}"
+                said = f"the transactions do not make a printed sum that is not used: {check.name.replace('_', ' ')}"
                 yield Found("high", "reconciliation_strategy", said, check.page, "reconciliation", fix)
 
 

@@ -171,7 +171,7 @@ def test_a_sum_that_is_not_met_cannot_be_left_out() -> None:
     assert Reading.of(template, bundle).meets_its_sums
     done = checked(embedded(template, bundle))
     assert not done.is_approved
-    assert "the transactions do not make a printed sum that is not used: closing_balance" in [
+    assert "the transactions do not make a printed sum that is not used: closing balance" in [
         told.issue.message for told in done.cycles[0].issues
     ]
 
@@ -671,7 +671,7 @@ _SEVERITIES = st.sampled_from(("low", "medium", "high", "critical"))
 _MESSAGES = st.sampled_from(
     (
         "the dates of 12 rows cannot be read",
-        "the transactions do not make the printed sum: closing_balance",
+        "the transactions do not make the printed sum: closing balance",
         "the box excludes the table of transactions entirely",
         "words are lost",
         "",
