@@ -4,6 +4,12 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Request, Route
 
+_ANSWERS = """() => {
+    const [editor, pane] = [".ek-editor", ".ek-pane"].map((name) => document.querySelector(name));
+    if (!editor?.querySelector("[data-key=n]") || document.querySelector(".ek[data-busy]")) return false;
+    return "fault" in pane.dataset || pane.dataset.asked === editor.dataset.page;
+}"""
+
 
 class Screen:
     """One browser with its own cookies; every request that would leave the machine is refused and counted."""
@@ -66,6 +72,8 @@ class Screen:
     def wait_for_case(self) -> None:
         self.page.wait_for_selector(".ek-page-image[src^='blob:']", timeout=30_000)
         self.page.wait_for_selector(".ek-why", timeout=30_000)
+        # Before all three panels are there and answer, keys do nothing, or wait.
+        self.page.wait_for_function(_ANSWERS, timeout=30_000)
 
     def queue(self) -> None:
         self.page.get_by_role("button", name="Queue").click()

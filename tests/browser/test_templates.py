@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -14,13 +16,19 @@ from browser.test_access import grave, missed_by_tab
 from playwright.sync_api import Locator
 from statements.measuring import rows_of
 from statements.spoilt import Spoilt, put, spoilt, with_signs_inverted
+from typer.testing import CliRunner
 
+from evalkit.batch.templates import review_template
+from evalkit.cli import app
+from evalkit.settings import Settings, VllmRetry, VllmReview
 from evalkit.statements.apply import apply
 from evalkit.statements.template import Identity, StatementTemplate, Status, read_template
 from evalkit.store import Files, Index
 
 Login = Callable[..., Screen]
 
+ESCALATED = "a_mouse"
+"""That one a review has sent to a person; the others are put into the queue as one would have left them."""
 HOSTILE = "<img src=x onerror=window.__xss=1>" + "B" * 150
 
 
@@ -39,18 +47,34 @@ def made(folder: Path) -> dict[str, Spoilt]:
     }
 
 
-@pytest.fixture(scope="module")
-def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Spoilt]:
-    return made(tmp_path_factory.mktemp("statements"))
+def escalate(one: Spoilt, pdf: Path, output: Path) -> None:
+    """Both reviewers look at the template as it is; the builder, who could mend it, has no attempt left."""
+    no_retry = VllmReview(retry=VllmRetry(max_attempts=0))
+    given = Settings(output=str(output), vllm_review=no_retry)
+    done = review_template(one.case.template, "bank.toml", pdf, output=output, settings=given)
+    assert done.case_id == one.case_id
 
 
 @pytest.fixture(scope="module")
-def served(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def pdfs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the statements."""
+    return tmp_path_factory.mktemp("statements")
+
+
+@pytest.fixture(scope="module")
+def cases(pdfs: Path) -> dict[str, Spoilt]:
+    return made(pdfs)
+
+
+@pytest.fixture(scope="module")
+def served(cases: dict[str, Spoilt], pdfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     output = tmp_path_factory.mktemp("templates") / "output"
     files, index = Files(output), Index(output)
-    for one in cases.values():
-        put(files, index, one)
+    for name, one in cases.items():
+        if name != ESCALATED:
+            put(files, index, one)
     index.close()
+    escalate(cases[ESCALATED], pdfs / f"{ESCALATED}.pdf", output)
     with serving(output, ["dr_lee"]) as server:
         yield server
 
@@ -124,13 +148,13 @@ def assert_reads_all(one: Spoilt, template: StatementTemplate) -> None:
 
 
 def test_an_edge_is_dragged_the_sums_meet_and_the_statement_is_read_whole(
-    served: Served, login: Login, waiting: Waiting, cases: dict[str, Spoilt], shots: Path | None
+    served: Served, login: Login, waiting: Waiting, cases: dict[str, Spoilt], pdfs: Path, shots: Path | None
 ) -> None:
     screen = login()
-    row = screen.row(cases["a_mouse"].case_id)
+    row = screen.row(cases[ESCALATED].case_id)
     assert "after all attempts a reviewer still finds faults" in row.inner_text()
     screen.shot(shots, "templates-queue-1440")
-    one = Sheet(screen, waiting, cases["a_mouse"]).open()
+    one = Sheet(screen, waiting, cases[ESCALATED]).open()
     assert_reads_all(one.one, one.one.sound)
     assert "the box cuts off rows: 1 stand outside" in one.page.locator(".ek-issue").first.inner_text()
     one.page.wait_for_selector("h3.ek-unmet:has-text('✗ Sums')")
@@ -151,6 +175,14 @@ def test_an_edge_is_dragged_the_sums_meet_and_the_statement_is_read_whole(
     truth = json.loads((served.output / "ground_truth" / f"gt_{one.one.case_id}.json").read_text())
     assert (truth["ground_truth_source"], truth["reviewer"], truth["unmet_sums"]) == ("SME_CORRECTED", "dr_lee", "")
     assert StatementTemplate.model_validate(truth["ground_truth_template"]) == template
+    words = ["apply-template", template.template_id, str(pdfs / f"{ESCALATED}.pdf"), "--output", str(served.output)]
+    table = pdfs / "read_again.csv"
+    again = CliRunner().invoke(app, [*words, "--to", str(table)])
+    assert again.exit_code == 0, again.output
+    assert "is a draft" not in again.output
+    with table.open() as read:
+        amounts = [Decimal(row["amount"]) for row in csv.DictReader(read)]
+    assert amounts == [row.amount for row in one.one.drawn.rows]
 
 
 def test_all_of_it_by_keyboard(served: Served, sheet: Callable[[str], Sheet], shots: Path | None) -> None:
