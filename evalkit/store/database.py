@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +21,9 @@ from evalkit.store.place import located
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
     from sqlalchemy.dialects.sqlite import Insert as SQLiteInsert
+
+#: Where a database is set; ``Settings`` reads both.
+_FILE, _VARIABLE = "evalkit.toml", "EVALKIT_DATABASE"
 
 _joined: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
@@ -129,9 +133,7 @@ def chosen(root: Path | str, url: str | None = None) -> str | None:
 
     A folder stays with the database that it has: people who looked for claims in two places would do a case twice.
     """
-    from evalkit.settings import Settings
-
-    address = url or Settings.load().database
+    address = url or _set()
     if isinstance(located(root), str):
         if address is None:
             raise UsageError(
@@ -153,6 +155,15 @@ def chosen(root: Path | str, url: str | None = None) -> str | None:
             remedy="Run `evalkit move-database` while nobody reviews, or unset the database.",
         )
     return address
+
+
+def _set() -> str | None:
+    # An expert's kernel would hold 2 MB of settings for this one answer: where nothing can be set, nothing is loaded.
+    if not Path(_FILE).exists() and not any(name.upper() == _VARIABLE for name in os.environ):
+        return None
+    from evalkit.settings import Settings
+
+    return Settings.load().database
 
 
 def described(root: Path | str, url: str | None = None) -> str:

@@ -137,6 +137,20 @@ def test_other_databases_are_refused_without_being_quoted(wrong: str, monkeypatc
     assert "hidden" not in told(refused.value)
 
 
+@pytest.mark.parametrize("name", ["EVALKIT_DATABASE", "evalkit_database", None])
+def test_a_database_is_found_wherever_it_is_set(
+    name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("EVALKIT_DATABASE", raising=False)
+    assert chosen("output") is None
+    if name:
+        monkeypatch.setenv(name, "postgresql://db/evalkit")
+    else:
+        Path("evalkit.toml").write_text('database = "postgresql://db/evalkit"')
+    assert chosen("output") == "postgresql://db/evalkit"
+
+
 def test_the_password_is_not_shown(url: str) -> None:
     settings = Settings.load()
     assert settings.database == url
