@@ -131,7 +131,7 @@ function render({ model, el: root }) {
       el("td", { class: "ek-case-count", text: number(row.pages) }),
       el("td", {}, type(row)),
       el("td", {}, el("div", { class: "ek-case-counts" }, tags(row), row.agents.length
-        ? el("span", { class: "ek-muted", title: "Who raised them", text: row.agents.map((one) => AGENTS[one] || one).join(" ") }) : null)),
+        ? el("span", { class: "ek-muted", title: "Who raised them", text: row.agents.map((one) => AGENTS[one] || one).join(", ") }) : null)),
       el("td", { title: REASONS[row.review_reason], text: row.review_reason }),
       el("td", { class: "ek-case-age", title: row.created_at ? new Date(row.created_at).toLocaleString() : null, text: age(row.created_at) }),
       el("td", { class: "ek-case-source ek-muted", title: row.source, text: row.source.split(":").pop() }),
