@@ -168,7 +168,7 @@ def test_a_value_that_is_no_json_is_refused_before_anything_is_touched(files: Fi
 
 
 def test_a_reader_beside_a_writer_sees_whole_files_only(anywhere: Files) -> None:
-    files, turns = anywhere, 150 if isinstance(anywhere.root, Path) else 30
+    files, turns = anywhere, 60 if isinstance(anywhere.root, Path) else 30
     big = {number: {"schema_version": 1, "number": number, "text": str(number) * 20_000} for number in range(2)}
     files.write("results/a.json", big[0])
     done = threading.Event()

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from builders import document
-from statements.drawn import SHAPES, draw
+from statements.drawn import SHAPES, Drawn, draw
 from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
 
 from evalkit.documents.ocr import engine
 from evalkit.documents.scanned import Recogniser
 from evalkit.errors import DocumentError
 from evalkit.statements.apply import apply
-from evalkit.statements.builder import ConsolidatedIssue, RetryInput, build
+from evalkit.statements.builder import Built, ConsolidatedIssue, RetryInput, build
 from evalkit.statements.reconcile import reconcile
 from evalkit.statements.report import Category
 from evalkit.statements.template import Status, read_template, write_template
@@ -22,17 +24,30 @@ ENOUGH = 0.98
 SEEDS = (1, 2, 3)
 
 
+Drawing = Callable[..., tuple[Drawn, Built]]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Drawing:
+    """A drawn statement and what was built of it, each once."""
+
+    @functools.cache
+    def make(name: str, seed: int, recogniser: Recogniser | None = None) -> tuple[Drawn, Built]:
+        drawn = draw(name, seed)
+        return drawn, build(bundle_of(drawn, tmp_path_factory.mktemp("statement"), recogniser))
+
+    return make
+
+
 @pytest.mark.parametrize("name", SHAPES)
-def test_rows_are_read_and_sums_are_met(name: str, tmp_path: Path) -> None:
+def test_rows_are_read_and_sums_are_met(name: str, built: Drawing) -> None:
     is_scanned = SHAPES[name].is_scanned
     found = engine() if is_scanned else None
     if is_scanned and not found:
         pytest.skip("no OCR engine is installed")
     there = right = 0
     for seed in SEEDS[:1] if is_scanned else SEEDS:
-        drawn = draw(name, seed)
-        bundle = bundle_of(drawn, tmp_path, Recogniser(found, 60) if found else None)
-        made = build(bundle)
+        drawn, made = built(name, seed, Recogniser(found, 60) if found else None)
         rows = rows_of(drawn, made.statement, is_scanned=is_scanned)
         there, right = there + max(rows.there, rows.read), right + rows.right
         assert made.reconciliation.is_met, [one.message for one in made.reconciliation.checks if not one.is_met]
@@ -42,10 +57,10 @@ def test_rows_are_read_and_sums_are_met(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if not shape.is_scanned])
-def test_the_template_reads_the_next_months_statement(name: str, tmp_path: Path) -> None:
+def test_the_template_reads_the_next_months_statement(name: str, built: Drawing, tmp_path: Path) -> None:
     there = right = 0
     for seed in SEEDS:
-        template = build(bundle_of(draw(name, seed), tmp_path)).template
+        template = built(name, seed, None)[1].template
         drawn = draw(name, seed, month=1)
         statement = apply(template, bundle_of(drawn, tmp_path))
         rows = rows_of(drawn, statement)
