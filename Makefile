@@ -43,7 +43,9 @@ check: .venv/.test
 	  --format json --output .venv/audit.json > /dev/null 2>&1 || true
 	@$(BIN)/python tests/dependencies.py .venv/audit.json
 
+# Compiled beforehand: the tests start some hundred processes, and each would compile what it loads where none may write.
 test: .venv/.test tesseract browser postgresql
+	$(BIN)/python -m compileall -q -j 2 evalkit widgets
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Debian's packages: as root they are installed, else what is missing is said, and the demo and tests do without.
