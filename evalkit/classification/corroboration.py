@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import NamedTuple
 
@@ -39,12 +39,27 @@ class Sign:
     """As the expert reads it, in the plural."""
     needs: tuple[str, ...]
     """Of these small letters every place has some, so that most pages need not be searched; none: search all."""
-    pattern: re.Pattern[str]
+    expression: str
     weight: float
-    in_small: re.Pattern[str] | None
-    """The same for small letters, where the case does not matter: searched several times as fast. None: it matters."""
+    flags: int
     in_reports: bool
     """Of a note's sign: reports begin or end with it as well, so that around a report it shows no note."""
+
+    # Compiled when a text is searched: a program that searches none, as an expert's page, is half a megabyte smaller.
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled."""
+        return re.compile(self.expression, self.flags | re.MULTILINE)
+
+    @cached_property
+    def in_small(self) -> re.Pattern[str] | None:
+        """The same for small letters, where the case does not matter: searched several times as fast. None: it matters."""
+        if not self.flags:
+            return None
+        small = re.sub(
+            r"\\.|[A-Z]", lambda match: match[0] if match[0][0] == "\\" else match[0].lower(), self.expression
+        )
+        return re.compile(small, re.MULTILINE)
 
     def count(self, text: str, lowered: str) -> int:
         """How often it is in the text, at most ``CAP`` times; ``lowered``: the text in small letters."""
@@ -64,10 +79,7 @@ def _sign(
     *,
     in_reports: bool = False,
 ) -> Sign:
-    exact = re.compile(pattern, flags | re.MULTILINE)
-    small = re.sub(r"\\.|[A-Z]", lambda match: match[0] if match[0][0] == "\\" else match[0].lower(), pattern)
-    in_small = re.compile(small, re.MULTILINE) if flags else None
-    return Sign(kind, name, tuple(filter(None, needs.split(", "))), exact, weight, in_small, in_reports)
+    return Sign(kind, name, tuple(filter(None, needs.split(", "))), pattern, weight, flags, in_reports)
 
 
 def _lowered(text: str) -> str:
