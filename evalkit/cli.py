@@ -62,6 +62,14 @@ _MOST_ROWS = 60
 """Rows of the summary table; longer runs are counted."""
 
 
+class RoleName(StrEnum):
+    """What a reviewer may do."""
+
+    expert = "expert"
+    adjudicator = "adjudicator"
+    analyst = "analyst"
+
+
 class LogFormat(StrEnum):
     """How the log is written."""
 
@@ -548,6 +556,9 @@ app.add_typer(reviewers, name="reviewers")
 @reviewers.command()
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="1 to 40 letters, digits, '.', '_' or '-'.")],
+    role: Annotated[
+        RoleName | None, typer.Option(help="What they may do.", show_default="expert, or what they were before")
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """A new reviewer, or a new code for one: it is printed once, the old one is no longer good.
@@ -557,9 +568,46 @@ def add(
     from evalkit.review.roster import Roster
     from evalkit.store import Files
 
-    code = Roster(Files(_existing(output))).add(name)
+    code = Roster(Files(_existing(output))).add(name, role=role.value if role else None)
     typer.echo(f"{name}'s code: {code}")
     typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
+
+
+@reviewers.command()
+def appoint(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A reviewer.")],
+    role: Annotated[RoleName, typer.Argument(metavar="ROLE", help="expert, adjudicator or analyst.")],
+    output: OutputOption = None,
+) -> None:
+    """Give a reviewer another role, at once. Experts answer cases; adjudicators also decide between two answers; analysts look.
+
+    While nobody who could decide between two answers is an adjudicator, any expert may who gave neither.
+
+    Example: evalkit reviewers appoint dr_lee adjudicator
+    """
+    from evalkit.review.roster import Roster
+    from evalkit.store import Files
+
+    Roster(Files(_existing(output))).appoint(name, role.value)
+    typer.echo(f"{name} is an {role.value} now")
+
+
+@reviewers.command("list")
+def list_reviewers(output: OutputOption = None, as_json: JsonOption = False) -> None:
+    """The reviewers and their roles.
+
+    Example: evalkit reviewers list
+    """
+    from evalkit.review.roster import Roster
+    from evalkit.store import Files
+
+    roles = Roster(Files(_existing(output))).roles()
+    if as_json:
+        _print_json(roles)
+    elif roles:
+        _print_table([list(row) for row in roles.items()], ("reviewer", "role"))
+    else:
+        typer.echo("There is no reviewer yet: evalkit reviewers add NAME")
 
 
 @app.command()
