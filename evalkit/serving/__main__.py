@@ -14,7 +14,7 @@ from evalkit.serving.launch import find_notebook
 from evalkit.settings import Review
 
 
-def main(descriptor: int, public_url: str, trusted: Review) -> None:
+def main(descriptor: int, public_url: str, review: Review) -> None:
     """Serve until Ctrl-C or SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up also when told to stop while still loading
     listener = socket.socket(fileno=descriptor)
@@ -24,7 +24,7 @@ def main(descriptor: int, public_url: str, trusted: Review) -> None:
             notebook = settle(Path(home))
             from evalkit.serving.server import serve
 
-            serve(listener, notebook, output=os.environ["EVALKIT_OUTPUT"], public_url=public_url, trusted=trusted)
+            serve(listener, notebook, output=os.environ["EVALKIT_OUTPUT"], public_url=public_url, review=review)
     except KeyboardInterrupt:
         pass
 

@@ -47,6 +47,10 @@ _WORDS = {
     403: ("This is not open to you.", "Go back to the start page and log in."),
     404: ("There is no such page.", "Go back to the start page."),
     405: ("There is no such page.", "Go back to the start page."),
+    503: (
+        "There is no room for another review page.",
+        "As many are open as this server holds. Close those that you do not need, or try again in a few minutes.",
+    ),
     429: ("You have many review pages open.", "Close some of the tabs, then open this page again."),
 }
 _OTHER = ("Something went wrong on our side.", "Load the page again; what was shown as saved is saved.")
@@ -253,7 +257,17 @@ class Channels(_OwnKernel, VoilaKernelWebsocketHandler):  # type: ignore[misc]  
 
 
 class KernelState(_OwnKernel, Friendly, APIHandler):
-    """The page asks whether its kernel is there."""
+    """The page asks whether its kernel is there, and what became of it."""
+
+    def write_error(self, status_code: int, **given: Any) -> None:
+        """Of a kernel that is gone the reason, if it was ended here."""
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        kernel_id = self.path_kwargs["kernel_id"]
+        if status_code == 404 and self.current_user and kernels.ran_out(kernel_id, self.current_user.session_id):
+            self.set_header("Content-Type", "application/json")
+            self.finish(json.dumps({"reason": "memory"}))
+        else:
+            super().write_error(status_code, **given)
 
     def get(self, kernel_id: str) -> None:
         """Its state."""

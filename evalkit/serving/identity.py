@@ -49,7 +49,7 @@ class ReviewerIdentity(IdentityProvider):
     @property
     def trusted(self) -> Review:
         """The proxy that may name reviewers, if there is one."""
-        trusted: Review = self.parent.trusted  # type: ignore[union-attr]  # as above
+        trusted: Review = self.parent.review  # type: ignore[union-attr]  # as above
         return trusted
 
     def get_user(self, handler: RequestHandler) -> User | None:

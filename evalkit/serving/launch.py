@@ -35,14 +35,14 @@ def review(
     output: Path | str,
     port: int,
     public_url: str | None,
-    trusted: Review,
+    settings: Review,
     database: str | None,
     say: Callable[[str], None],
 ) -> NoReturn:
     """Become the server of the experts' screen. UsageError where it cannot start.
 
     ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port;
-    ``trusted`` is the proxy that may say who the reviewer is, if there is one; ``database`` the setting of that name.
+    ``settings`` are those of ``[review]``; ``database`` is the setting of that name.
     """
     find_notebook()
     chosen(output, database)
@@ -54,12 +54,12 @@ def review(
         )
     listener = _listen(port)
     say(f"The experts' screen is at {public_url or address(listener)}  (Ctrl-C ends it)")
-    if trusted.user_header:
-        say(f"Whoever connects from {', '.join(map(str, trusted.proxies))} says in {trusted.user_header} who they are.")
+    if settings.user_header:
+        say(f"Whoever connects from {', '.join(map(str, settings.proxies))} says in {settings.user_header} who they are.")
     listener.set_inheritable(True)
     # -P: a json.py in the folder where the command was typed must not become a part of the server.
     words = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or ""]
-    words.append(trusted.model_dump_json())
+    words.append(settings.model_dump_json())
     os.execve(words[0], words, environment(os.environ, output, database))  # noqa: S606 - no shell, and our own interpreter
 
 

@@ -53,7 +53,7 @@ _BIGGEST_MESSAGE = 8 << 20
 """Bytes that a page may send at once. Images go the other way and are not limited by it."""
 
 
-def serve(listener: socket.socket, notebook: Path, *, output: str, public_url: str, trusted: Review) -> None:
+def serve(listener: socket.socket, notebook: Path, *, output: str, public_url: str, review: Review) -> None:
     """Serve the notebook until SIGINT or SIGTERM, then end the kernels."""
     log.configure()
     server = ReviewServer.instance(
@@ -68,7 +68,7 @@ def serve(listener: socket.socket, notebook: Path, *, output: str, public_url: s
     files = Files(output)
     # A page is a hundred requests, and each would ask the bucket.
     remembered = 1 if isinstance(files.root, str) else 0
-    server.sessions, server.trusted = Sessions(Roster(files), remembered=remembered), trusted
+    server.sessions, server.review = Sessions(Roster(files), remembered=remembered), review
     server.initialize([])
     server.start()
 
@@ -80,8 +80,8 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     public_host: str | None
     """The host of the TLS proxy before us, if there is one."""
     sessions: Sessions
-    trusted: Review
-    """The proxy that may say who the reviewer is, if there is one."""
+    review: Review
+    """How many pages there may be, and which proxy may say who the reviewer is."""
 
     def init_settings(self) -> dict[str, Any]:
         """Settings of the Tornado application."""

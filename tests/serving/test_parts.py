@@ -136,7 +136,7 @@ def test_a_vouched_login_is_one_for_all_browsers_and_ends_with_the_roster(tmp_pa
 
 def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
     class Parent(LoggingConfigurable):
-        sessions, trusted = Sessions(Roster(Files(tmp_path))), Review()
+        sessions, review = Sessions(Roster(Files(tmp_path))), Review()
 
     connection = SimpleNamespace(context=SimpleNamespace(address=("127.0.0.1", 50_000)))
     headers = HTTPHeaders({"X-Reviewer": "dr_kim", "X_reviewer": "dr_kim", "Host": "h"})
@@ -169,8 +169,13 @@ def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
     async def end(kernel_id: str) -> None:
         ended.append(kernel_id)
 
-    names = [f"k{number}" for number in range(kernels.MOST)]
-    fake = SimpleNamespace(_kernels_of=lambda session_id: names, _kernel_connections=dict.fromkeys(names, 1), _end=end)
+    names = [f"k{number}" for number in range(kernels.MOST + 1)]  # the one that is being opened counts
+    fake = SimpleNamespace(
+        _kernels_of=lambda session_id: names,
+        _kernel_connections=dict.fromkeys(names, 1),
+        _end=end,
+        review=Review(pages=0),
+    )
     with pytest.raises(HTTPError, match="429"):
         asyncio.run(ReviewKernels._make_room(fake, "s"))
     fake._kernel_connections |= {"k2": 0, "k4": 0}

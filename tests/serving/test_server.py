@@ -270,11 +270,12 @@ def test_a_forged_identity_changes_nothing(server: Server) -> None:
 
 NAMED = {"X-Forwarded-User": "dr_lee"}
 PROXY = {"EVALKIT_REVIEW__USER_HEADER": "X-Forwarded-User", "EVALKIT_REVIEW__PROXIES": '["127.0.0.9", "127.0.0.10"]'}
+LIMITS = {"EVALKIT_REVIEW__PAGES": "2", "EVALKIT_REVIEW__PAGE_MEMORY_MB": "256"}
 
 
 @pytest.fixture(scope="module")
 def behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("proxied"), "--public-url", "https://review.example", **PROXY)
+    server = Server(tmp_path_factory.mktemp("proxied"), "--public-url", "https://review.example", **PROXY, **LIMITS)
     yield server
     server.stop()
 
@@ -330,6 +331,28 @@ def test_a_code_still_opens_and_a_forged_header_beside_it_changes_nothing(behind
     headers = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
     _, seen = behind_proxy.open(client, headers=NAMED | headers)
     assert seen["environ"]["HTTP_X_REVIEWER"] == "dr_kim"
+
+
+def test_one_page_too_many_is_told_so_and_one_too_large_makes_room(behind_proxy: Server) -> None:
+    proxy, kim = behind_proxy.client(address="127.0.0.9"), {"X-Forwarded-User": "dr_kim"}
+    kernel_id, seen = behind_proxy.open(proxy, "large", headers=NAMED)
+    others = [connect(behind_proxy, kernel_id, None, header=NAMED, address="127.0.0.9")]
+    while (answer := proxy.get("/", headers=kim)).status_code == 200:  # pages of earlier tests may still be open
+        another = re.search(r'"kernelId": "([^"]+)"', answer.text).group(1)
+        others.append(connect(behind_proxy, another, None, header=kim, address="127.0.0.9"))
+    assert answer.status_code == 503
+    assert "There is no room for another review page." in answer.text
+    assert "Close those that you do not need" in answer.text
+    assert "Error " not in answer.text, "nothing failed"
+    assert within(10, lambda: not psutil.pid_exists(seen["pid"]))
+    gone = f"/api/kernels/{kernel_id}"
+    assert within(10, lambda: proxy.get(gone, headers=NAMED).status_code == 404)
+    assert proxy.get(gone, headers=NAMED).json() == {"reason": "memory"}
+    assert "reason" not in proxy.get(gone, headers=kim).text
+    assert "memory and was ended" in behind_proxy.log
+    behind_proxy.open(proxy, headers=NAMED)
+    for one in others:
+        one.close()
 
 
 @pytest.mark.parametrize("name", ["dr_who", "", "dr_lee,dr_kim", "DR_LEE", "dr_lee@hospital.example", "<b>dr_lee</b>"])
