@@ -10,7 +10,7 @@ SERVE ?= 1
 OUTPUT ?= output
 PORT ?= 8866
 
-.PHONY: demo test tesseract browser postgresql check bench stress lock clean
+.PHONY: demo test tesseract browser postgresql nginx check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
 .venv/.demo: requirements.lock pyproject.toml
@@ -43,7 +43,7 @@ check: .venv/.test
 	  --format json --output .venv/audit.json > /dev/null 2>&1 || true
 	@$(BIN)/python tests/dependencies.py .venv/audit.json
 
-test: .venv/.test tesseract browser postgresql
+test: .venv/.test tesseract browser postgresql nginx
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # Debian's packages: as root they are installed, else what is missing is said, and the demo and tests do without.
@@ -65,10 +65,14 @@ browser:
 postgresql:
 	$(call debian,pg_ctlcluster,postgresql,what is about PostgreSQL will be skipped)
 
+# Its program alone is used here too, for a TLS proxy on loopback.
+nginx:
+	$(call debian,nginx,nginx-light,the test of the TLS proxy will be skipped)
+
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py
 
-stress: .venv/.test postgresql
+stress: .venv/.test browser postgresql
 	$(BIN)/python -m pytest -m stress --timeout 3600 tests -v
 
 # Pin the newest versions that fit pyproject.toml; names and versions only.

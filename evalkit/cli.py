@@ -62,6 +62,13 @@ _MOST_ROWS = 60
 """Rows of the summary table; longer runs are counted."""
 
 
+class Example(StrEnum):
+    """What may stand before the experts' screen."""
+
+    nginx = "nginx"
+    jupyterhub = "jupyterhub"
+
+
 class RoleName(StrEnum):
     """What a reviewer may do."""
 
@@ -536,17 +543,27 @@ def review(
     public_url: Annotated[
         str | None, typer.Option(metavar="URL", help="What experts type, where a TLS proxy stands before the server.")
     ] = None,
+    jupyterhub: Annotated[
+        bool, typer.Option("--jupyterhub", help="As a service that JupyterHub has started, which says who is who.")
+    ] = False,
+    example: Annotated[
+        Example | None, typer.Option(help="Print a configuration of nginx or JupyterHub to begin with, and end.")
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """Serve the experts' screen on this machine, behind a login; runs until Ctrl-C.
 
     Example: evalkit review --port 8866
     """
+    from evalkit.serving.launch import example as example_of
     from evalkit.serving.launch import review as serve
     from evalkit.settings import Settings
 
+    if example:
+        typer.echo(example_of(example.value), nl=False)
+        return
     settings = Settings.load()
-    serve(_existing(output), port, public_url, settings.review, settings.database, typer.echo)
+    serve(_existing(output), port, public_url, settings.review, settings.database, typer.echo, is_of_hub=jupyterhub)
 
 
 reviewers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who may log in to `evalkit review`.")

@@ -17,7 +17,7 @@ from psutil import Process
 from tornado.ioloop import PeriodicCallback
 from tornado.web import HTTPError
 
-from evalkit.serving.page import LOG_DESCRIPTOR, MEMORY_MB
+from evalkit.serving.page import HUB, LOG_DESCRIPTOR, MEMORY_MB
 
 if TYPE_CHECKING:
     from evalkit.serving.sessions import Sessions
@@ -87,7 +87,8 @@ class ReviewKernels(AsyncMappingKernelManager):
         # The kernel's standard error is closed: ipykernel writes tracebacks there, whose messages may quote a document.
         given.update(stdout=DEVNULL, stderr=DEVNULL, pass_fds=(self._log,))
         budget = self.review.page_memory_mb
-        given["env"] = {**given["env"], LOG_DESCRIPTOR: str(self._log), MEMORY_MB: str(budget)}
+        known = {name: value for name, value in given["env"].items() if not name.startswith(HUB)}
+        given["env"] = {**known, LOG_DESCRIPTOR: str(self._log), MEMORY_MB: str(budget)}
         if budget and not self._watch.is_running():
             self._watch.start()
         kernel_id = str(uuid4())

@@ -9,13 +9,18 @@ import socket
 import subprocess
 import sys
 import uuid
+from base64 import b64encode
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
+import requests
 import websocket
 from jupyter_server.services.kernels.connection.base import serialize_msg_to_ws_v1
+from serving.nginx import NGINX
+from serving.nginx import proxy as nginx
 from serving.running import PATIENT, SECRETS, Client, Server, within
 
 from evalkit.review.roster import Roster
@@ -331,6 +336,62 @@ def test_a_code_still_opens_and_a_forged_header_beside_it_changes_nothing(behind
     headers = {"Cookie": answer.headers["Set-Cookie"].partition(";")[0]}
     _, seen = behind_proxy.open(client, headers=NAMED | headers)
     assert seen["environ"]["HTTP_X_REVIEWER"] == "dr_kim"
+
+
+@pytest.mark.skipif(NGINX is None, reason="Debian's nginx is not installed")
+def test_the_printed_nginx_example_works_and_lets_nobody_pose(behind_proxy: Server, tmp_path: Path) -> None:
+    with nginx(
+        tmp_path / "nginx", "review.example", behind_proxy.port, {"dr_ray": "of ray", "dr_who": "of who"}
+    ) as tls:
+        base, ray = f"https://127.0.0.1:{tls.port}", ("dr_ray", "of ray")
+        ask = partial(
+            requests.get,
+            verify=str(tls.certificate),
+            headers={"Host": "review.example"},
+            timeout=30,
+            allow_redirects=False,
+        )
+        posing = {
+            "Host": "review.example",
+            "X-Forwarded-User": "dr_lee",
+            "X-Reviewer": "dr_lee",
+            "X_Forwarded_User": "dr_lee",
+        }
+
+        answer = ask(base, auth=ray, headers=posing)
+        kernel_id = re.search(r'"kernelId": "([^"]+)"', answer.text).group(1)
+        seen = json.loads((behind_proxy.output / "seen" / f"{kernel_id}.json").read_text())
+        assert seen["environ"]["HTTP_X_REVIEWER"] == "dr_ray"
+        assert "of ray" not in json.dumps(seen)
+        assert answer.headers["Strict-Transport-Security"]
+        assert all(one.secure for one in answer.cookies)
+
+        socket_of = f"wss://127.0.0.1:{tls.port}/api/kernels/{kernel_id}/channels"
+        given = {"sslopt": {"ca_certs": str(tls.certificate)}, "timeout": 20, "host": "review.example"}
+        given["origin"] = "https://review.example"
+        login = {"Authorization": "Basic " + b64encode(b"dr_ray:of ray").decode()}
+        channel = websocket.create_connection(socket_of, header=login, **given)
+        asked = messages("comm_info_request")
+        channel.send(json.dumps(asked | {"channel": "shell"}))
+        while True:
+            heard = json.loads(channel.recv())
+            if heard["parent_header"].get("msg_id") == asked["header"]["msg_id"] and heard["channel"] == "shell":
+                break
+        assert heard["msg_type"] == "comm_info_reply"
+        channel.close()
+
+        assert ask(base).status_code == 401
+        assert ask(base, headers=posing).status_code == 401
+        assert ask(base, auth=("dr_ray", "guessed")).status_code == 401
+        assert "“dr_who” is not the name of a reviewer here." in ask(base, auth=("dr_who", "of who")).text
+        with pytest.raises(websocket.WebSocketBadStatusException, match="401"):
+            websocket.create_connection(socket_of, header=["X-Forwarded-User: dr_ray"], **given)
+        with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
+            websocket.create_connection(socket_of, header=login, **given | {"origin": "https://elsewhere.example"})
+        plain = requests.get(f"http://127.0.0.1:{tls.port}/", auth=ray, timeout=10)
+        assert (plain.status_code, "evalkit" in plain.text) == (400, False)
+        ask(f"{base}/logout", auth=ray)
+    assert within(5, lambda: not psutil.pid_exists(seen["pid"]))
 
 
 def test_one_page_too_many_is_told_so_and_one_too_large_makes_room(behind_proxy: Server) -> None:
