@@ -67,7 +67,7 @@ postgresql:
 
 # Its program alone is used here too, for a TLS proxy on loopback.
 nginx:
-	$(call debian,nginx,nginx-light,the test of the TLS proxy will be skipped)
+	$(call debian,/usr/sbin/nginx,nginx-light,the test of the TLS proxy will be skipped)
 
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py

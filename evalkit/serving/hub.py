@@ -39,8 +39,9 @@ class HubIdentity(ReviewerIdentity):
         user = super().get_user(handler)
         if user is None:
             return None
-        token = self.sessions.token(user.session_id)
-        if token and await self.hub.user_for_token(token, sync=False) is not None:
+        token, hub_session = self.sessions.token(user.session_id), self.hub.get_session_id(handler)
+        # With the hub's own cookie, which is another after a logout there: then what is remembered does not count.
+        if token and await self.hub.user_for_token(token, session_id=hub_session, sync=False) is not None:
             return user
         self.sessions.end(user.session_id)
         self.forget(handler)
