@@ -10,7 +10,7 @@ SERVE ?= 1
 OUTPUT ?= output
 PORT ?= 8866
 
-.PHONY: demo test tesseract browser postgresql nginx check bench stress lock clean
+.PHONY: demo test tesseract browser postgresql nginx jupyterhub check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
 .venv/.demo: requirements.lock pyproject.toml
@@ -69,10 +69,14 @@ postgresql:
 nginx:
 	$(call debian,/usr/sbin/nginx,nginx-light,the test of the TLS proxy will be skipped)
 
+# JupyterHub's proxy, which is no Python package.
+jupyterhub:
+	$(call debian,configurable-http-proxy,node-configurable-http-proxy,the long test of JupyterHub will be skipped)
+
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py
 
-stress: .venv/.test browser postgresql
+stress: .venv/.test browser postgresql jupyterhub
 	$(BIN)/python -m pytest -m stress --timeout 3600 tests -v
 
 # Pin the newest versions that fit pyproject.toml; names and versions only.

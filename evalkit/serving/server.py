@@ -126,7 +126,8 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
 
     def init_handlers(self) -> list[Any]:
         """All routes there are."""
-        extensions = "|".join(map(re.escape, EXTENSIONS))
+        # Routes see addresses as they are sent, and some proxies send an @ as %40.
+        extensions = "|".join(map(re.escape, EXTENSIONS)).replace("@", "(?:@|%40)")
         page = {
             "notebook_path": "sme_review.ipynb",
             "template_paths": self.template_paths,

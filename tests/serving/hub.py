@@ -17,13 +17,15 @@ from serving.nginx import free_port
 
 from evalkit.serving.launch import example
 
+PROXY = "configurable-http-proxy"
+"""Debian's package of the hub's own. The one in Python, 0.4, forgets the protocol of a websocket."""
 PASSWORD = "of the dummy authenticator"
 _LOOPBACK = """
-import os, sys
+
 c.JupyterHub.bind_url = "http://127.0.0.1:{port}"
 c.JupyterHub.hub_bind_url = "http://127.0.0.1:{hub}"
 c.ConfigurableHTTPProxy.api_url = "http://127.0.0.1:{api}"
-c.ConfigurableHTTPProxy.command = [os.path.join(os.path.dirname(sys.executable), "configurable-http-proxy")]
+c.ConfigurableHTTPProxy.command = [{proxy!r}]
 c.JupyterHub.authenticator_class = "dummy"
 c.DummyAuthenticator.password = {password!r}
 c.Authenticator.allow_all = True
@@ -68,7 +70,7 @@ def hub(folder: Path, output: Path, **environ: str) -> Iterator[Hub]:
     for before, after in filled.items():
         assert text.count(before) == 1, before
         text = text.replace(before, after)
-    text += _LOOPBACK.format(port=port, hub=inner, api=api, password=PASSWORD, folder=str(folder))
+    text += _LOOPBACK.format(port=port, hub=inner, api=api, proxy=PROXY, password=PASSWORD, folder=str(folder))
     given = {"PYTHONPATH": os.environ.get("PYTHONPATH", "")} | environ
     text += f"c.JupyterHub.services[0]['environment'] = {given!r}\n"
     (folder / "jupyterhub_config.py").write_text(text)
@@ -76,6 +78,8 @@ def hub(folder: Path, output: Path, **environ: str) -> Iterator[Hub]:
         process = subprocess.Popen(
             [sys.executable, "-m", "jupyterhub", "-f", "jupyterhub_config.py"],
             cwd=folder,
+            env=os.environ
+            | {"NODE_PATH": "/usr/share/nodejs"},  # where Debian's proxy finds Debian's libraries, whoever's node it is
             stdout=log,
             stderr=log,
             start_new_session=True,

@@ -582,6 +582,12 @@ def test_no_file_is_served_to_experts_either(server: Server) -> None:
     for path in ("anywidget/package.json", "jupyterlab_pygments/package.json", "anywidget/static/../package.json"):
         assert client.get(f"/voila/labextensions/{path}").status_code == 404
     assert client.get("/voila/static/voila.js").status_code == 200
+    encoded = "/voila/labextensions/%40jupyter-widgets/jupyterlab-manager/static/"  # as some proxies send it
+    assert client.get(f"{encoded}nothing.js").status_code == 404
+    library = next(
+        Path(sys.prefix, "share/jupyter/labextensions/@jupyter-widgets/jupyterlab-manager/static").glob("remote*.js")
+    )
+    assert client.get(encoded + library.name).status_code == 200
     assert client.get("/voila/static/..%2f..%2f..%2fshare").status_code in (403, 404)
 
 
