@@ -19,6 +19,7 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from evalkit.batch.extract import ExtractedDocument, ExtractSummary
+    from evalkit.batch.purge import Purged
     from evalkit.batch.round import Summary
     from evalkit.batch.runner import DocumentSummary, RunSummary
     from evalkit.batch.templates import TemplateReview
@@ -950,6 +951,10 @@ def purge(
         int | None,
         typer.Option(metavar="DAYS", min=0, help="Every document of which nothing waits, finished so many days ago."),
     ] = None,
+    is_expired: Annotated[
+        bool, typer.Option("--expired", help="The same, after the days of the setting [retention] days.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Really remove what was not named but is old.")] = False,
     again: Annotated[
         bool, typer.Option("--recorded", help="Every document that was purged and is there again from a backup.")
     ] = False,
@@ -962,6 +967,8 @@ def purge(
     Killed midway, the same command finishes it; without a name it finishes what was begun. It cannot be undone, and PDFs,
     exports, reports and backups outside of the output folder are not touched.
 
+    Documents that are not named but old (--older-than, --expired) are only listed, unless --yes is said.
+
     Example: evalkit purge doc2_6 --dry-run
     """
     from evalkit.batch.purge import expired, is_begun, recorded, removable
@@ -970,34 +977,28 @@ def purge(
 
     folder, now = _existing(output), utc_now()
     wanted = doc_ids or []
+    if is_expired:
+        older_than = _retention(older_than)
     if older_than is not None:
-        wanted += expired(folder, before=now - timedelta(days=older_than))
+        old = expired(folder, before=now - timedelta(days=older_than))
+        wanted += old.finished
+        for doc_id in old.waiting:
+            _complain(f"{doc_id} is as old, and stays: a case of it waits")
     if again:
         wanted += recorded(folder)
     if not (wanted or again or older_than is not None or dry_run or is_begun(folder)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
-    if dry_run:
+    if dry_run or (older_than is not None and not yes):
         would = {doc_id: removable(folder, doc_id) for doc_id in wanted}
         if as_json:
             _print_json(would)
         else:
             for name in (name for names in would.values() for name in names):
                 typer.echo(name)
-            typer.echo(f"{len(would)} documents would be purged; nothing was removed")
+            how = "" if dry_run else "; say --yes to remove them"
+            typer.echo(f"{len(would)} documents would be purged; nothing was removed{how}")
         return
-    done = purge_documents(folder, wanted, purged_at=moment(now))
-    if as_json:
-        _print_json([one.to_json() for one in done])
-        return
-    rows = [
-        [one.doc_id, str(len(one.files)), str(sum(one.rows.values())), str(one.reviews), ", ".join(one.was_open)]
-        for one in done
-    ]
-    if rows:
-        _print_table(rows, ("purged", "files", "rows", "reviews", "was open"))
-    for line in (line for one in done for line in one.stays):
-        typer.echo(f"Left: {line}")
-    typer.echo(f"{len(done)} documents purged")
+    _print_purged(purge_documents(folder, wanted, purged_at=moment(now)), as_json=as_json)
 
 
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who decided what, and whether it still stands.")
@@ -1060,6 +1061,36 @@ def export_audit(
     for line in problems:
         _complain(line)
     raise typer.Exit(1 if problems else 0)
+
+
+def _retention(older_than: int | None) -> int:
+    """The days of the setting. UsageError where there are none, or where others were given beside it."""
+    from evalkit.settings import Settings
+
+    days = Settings.load().retention.days
+    if not days or older_than is not None:
+        raise UsageError(
+            "--expired takes the days of [retention], and "
+            + ("--older-than gives others" if days else "none are set there"),
+            code="RETENTION",
+            remedy="Say --older-than DAYS alone." if days else "Set [retention] days, or say --older-than DAYS.",
+        )
+    return days
+
+
+def _print_purged(done: list[Purged], *, as_json: bool) -> None:
+    if as_json:
+        _print_json([one.to_json() for one in done])
+        return
+    rows = [
+        [one.doc_id, str(len(one.files)), str(sum(one.rows.values())), str(one.reviews), ", ".join(one.was_open)]
+        for one in done
+    ]
+    if rows:
+        _print_table(rows, ("purged", "files", "rows", "reviews", "was open"))
+    for line in (line for one in done for line in one.stays):
+        typer.echo(f"Left: {line}")
+    typer.echo(f"{len(done)} documents purged")
 
 
 def _print_pace(folder: Path | str, *, as_json: bool) -> None:

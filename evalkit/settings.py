@@ -124,6 +124,15 @@ class Review(BaseModel):
         return self
 
 
+class Retention(BaseModel):
+    """``[retention]``: how long documents are kept."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    days: int = Field(0, ge=0)
+    """So many days after a document was finished, `evalkit purge --expired --yes` removes it. 0: it removes none."""
+
+
 class VllmReviewers(BaseModel):
     """``[vllm_review.reviewers]``: who looks at bank-statement templates; a model that is not named is ``[models] default``."""
 
@@ -288,6 +297,7 @@ class Settings(BaseSettings):
     foreign_types: dict[str, str] = {}
     """A label of the production classifier → one of the five types."""
     review: Review = Review()
+    retention: Retention = Retention()
 
     @classmethod
     def settings_customise_sources(
