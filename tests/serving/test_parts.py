@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -226,3 +227,15 @@ def test_a_kernel_logs_to_the_server(tmp_path: Path) -> None:
             logger.removeHandler(handler)
             handler.stream.close()
         logger.propagate = before[1]
+
+
+def test_a_kernel_cannot_take_all_memory_between_two_looks() -> None:
+    program = (
+        "from evalkit.serving.kernel import confine\n"
+        "confine({}); confine({'EVALKIT_PAGE_MEMORY_MB': '0'}); kept = bytearray(900 << 20); del kept\n"
+        "confine({'EVALKIT_PAGE_MEMORY_MB': '100'}); kept = bytearray(500 << 20); del kept\n"
+        "try: bytearray(900 << 20)\n"
+        "except MemoryError: print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"
