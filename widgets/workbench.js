@@ -188,8 +188,8 @@ function render({ model, el: root }) {
     const { baseUrl, kernelId } = served();
     const answer = await fetch(`${baseUrl}api/kernels/${kernelId}`).then((one) => one.json()).catch(() => ({}));
     if (answer.reason !== "memory") return;
-    overlay.querySelector("h2").textContent = "This page was closed.";
-    overlay.querySelector("p").textContent = "It had come to use more memory than one page may. What was shown as saved is saved. "
+    overlay.querySelector("h2").textContent = "This screen was closed.";
+    overlay.querySelector("p").textContent = "It had come to use more memory than one screen may. What was shown as saved is saved. "
       + "Open it again; if it is closed at the same place, go back to the queue and tell whoever runs evalkit here.";
     const [again, queue] = overlay.querySelectorAll("button");
     again.textContent = "Open again";

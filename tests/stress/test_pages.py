@@ -75,8 +75,8 @@ def test_a_page_that_is_too_large_is_closed_with_a_reason_and_its_draft_is_kept(
         assert within(10, lambda: (waiting.draft("large_page") or {}).get("notes") == "the dose is another")
         screen.page.keyboard.press("End")
         closed = screen.page.get_by_role("alertdialog")
-        closed.get_by_text("It had come to use more memory than one page may.").wait_for(timeout=30_000)
-        assert closed.get_by_role("heading").inner_text() == "This page was closed."
+        closed.get_by_text("It had come to use more memory than one screen may.").wait_for(timeout=30_000)
+        assert closed.get_by_role("heading").inner_text() == "This screen was closed."
         assert waiting.draft("large_page")["notes"] == "the dose is another"
         waiting.close()
         closed.get_by_role("button", name="Back to the queue").click()
