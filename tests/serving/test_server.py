@@ -6,11 +6,11 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import uuid
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from serving.nginx import NGINX
 from serving.nginx import proxy as nginx
 from serving.running import PATIENT, SECRETS, Client, Server, within
 
+from evalkit.cli import main
 from evalkit.review.roster import Roster
 from evalkit.serving.launch import find_notebook
 from evalkit.store import Files
@@ -95,6 +96,31 @@ def refused(server: Server, kernel_id: str, client: Client | None, **given: obje
     with pytest.raises(websocket.WebSocketBadStatusException) as caught:
         connect(server, kernel_id, client, **given)
     return caught.value.status_code
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """`evalkit …` in ``tmp_path``, in this process: another takes a second to begin."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["evalkit", *words])
+        monkeypatch.setattr(os, "execve", lambda *_: pytest.fail("it became a server"))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Said(ended.value.code, *capsys.readouterr())
+
+    return run
 
 
 # ------------------------------------------------------------------------------------------------ without a login
@@ -394,7 +420,7 @@ def test_the_printed_nginx_example_works_and_lets_nobody_pose(behind_proxy: Serv
     assert within(5, lambda: not psutil.pid_exists(seen["pid"]))
 
 
-def test_one_page_too_many_is_told_so_and_one_too_large_makes_room(behind_proxy: Server) -> None:
+def test_one_page_too_many_and_one_too_large_are_told_so(behind_proxy: Server) -> None:
     proxy, kim = behind_proxy.client(address="127.0.0.9"), {"X-Forwarded-User": "dr_kim"}
     kernel_id, seen = behind_proxy.open(proxy, "large", headers=NAMED)
     others = [connect(behind_proxy, kernel_id, None, header=NAMED, address="127.0.0.9")]
@@ -411,7 +437,6 @@ def test_one_page_too_many_is_told_so_and_one_too_large_makes_room(behind_proxy:
     assert proxy.get(gone, headers=NAMED).json() == {"reason": "memory"}
     assert "reason" not in proxy.get(gone, headers=kim).text
     assert "memory and was ended" in behind_proxy.log
-    behind_proxy.open(proxy, headers=NAMED)
     for one in others:
         one.close()
 
@@ -427,7 +452,7 @@ def test_a_name_that_is_not_on_the_roster_is_refused_in_plain_words(behind_proxy
     assert name == "" or name not in behind_proxy.log
 
 
-def test_half_a_proxy_is_a_mistake_in_the_settings(tmp_path: Path) -> None:
+def test_half_a_proxy_is_a_mistake_in_the_settings(tmp_path: Path, command: Callable[..., Said]) -> None:
     Roster(Files(tmp_path / "output")).add("dr_lee")
     for text in (
         'user_header = "X-Forwarded-User"',
@@ -435,9 +460,11 @@ def test_half_a_proxy_is_a_mistake_in_the_settings(tmp_path: Path) -> None:
         'user_header = "X-Forwarded-User"\nproxies = ["10.0.0.1"]',
         'user_header = "X_Forwarded_User"\nproxies = ["127.0.0.1"]',
         'user_header = "X-Forwarded-User"\nproxies = ["*"]',
+        "page_memory_mb = 255",
+        "pages = -1",
     ):
         (tmp_path / "evalkit.toml").write_text(f"[review]\n{text}\n")
-        done = command(tmp_path, "review", "--port", "0")
+        done = command("review", "--port", "0")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), text
         assert done.stderr.startswith("evalkit: setting review"), text
 
@@ -674,33 +701,27 @@ def test_behind_a_tls_proxy_cookies_are_for_tls_and_addresses_are_the_proxys_wor
         server.stop()
 
 
-def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evalkit", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=60
-    )
-
-
-def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path) -> None:
-    done = command(tmp_path, "review")
+def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path, command: Callable[..., Said]) -> None:
+    done = command("review")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     (tmp_path / "output").mkdir()
-    done = command(tmp_path, "review")
+    done = command("review")
     assert done.returncode == 2
     assert "evalkit reviewers add NAME" in done.stderr
-    added = command(tmp_path, "reviewers", "add", "dr_lee")
+    added = command("reviewers", "add", "dr_lee")
     assert added.returncode == 0
     code = re.search(r"dr_lee's code: ((?:\w{4}-){3}\w{4})$", added.stdout, re.MULTILINE).group(1)
     assert Roster(Files(tmp_path / "output")).check(code) == "dr_lee"
-    assert command(tmp_path, "reviewers", "add", "dr lee").returncode == 2
+    assert command("reviewers", "add", "dr lee").returncode == 2
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = command(tmp_path, "review", "--port", port)
+        done = command("review", "--port", port)
     assert done.returncode == 2
     assert done.stderr == f"evalkit: port {port} is in use. Choose another with --port.\n"
     for url in ("http://review.example", "review.example", "https://u@review.example", "https://review.example/x"):
-        assert command(tmp_path, "review", "--public-url", url).returncode == 2
+        assert command("review", "--public-url", url).returncode == 2
 
 
 def test_the_notebook_is_a_front_door() -> None:
