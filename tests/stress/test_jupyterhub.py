@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser.conftest import CHROMIUM, FLAGS
+from browser.conftest import CHROMIUM, chromium
 from browser.screen import Screen
 from browser.small_cases import run_small
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 from serving.hub import PASSWORD, PROXY, Hub, hub
 from serving.running import within
 
 from evalkit.review.roster import Roster
 from evalkit.store import Files
+
+__all__ = ["chromium"]
 
 pytestmark = [
     pytest.mark.stress,
@@ -26,14 +27,6 @@ pytestmark = [
         reason="JupyterHub's proxy, Debian's node-configurable-http-proxy, is not installed",
     ),
 ]
-
-
-@pytest.fixture
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 def at_work(chromium: Browser, running: Hub, name: str) -> Screen:

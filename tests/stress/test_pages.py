@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pymupdf
 import pytest
-from browser.conftest import CHROMIUM, FLAGS
+from browser.conftest import CHROMIUM, chromium
 from browser.screen import Screen
 from browser.server import serving
 from browser.small_cases import PAGES, Waiting, run_small
 from builders import NOTE, evidence, one_segment
 from documents.drawing import lines, pdf
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 from serving.running import within
 
 import evalkit
+
+__all__ = ["chromium"]
 
 pytestmark = [
     pytest.mark.stress,
@@ -27,14 +28,6 @@ pytestmark = [
 ]
 SIDE = 6000
 """Of a picture that cannot be decoded by parts (JPEG 2000): 400 MB and more of memory, 1 MB of file."""
-
-
-@pytest.fixture
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 LAST = 40
