@@ -10,7 +10,7 @@ SERVE ?= 1
 OUTPUT ?= output
 PORT ?= 8866
 
-.PHONY: demo test tesseract browser postgresql check bench stress lock clean
+.PHONY: demo test tesseract browser postgresql nginx jupyterhub check bench stress lock clean
 
 # Compiled afresh, a wheel of a lock file's version would be another program: binary wheels only where there are any.
 .venv/.demo: requirements.lock pyproject.toml
@@ -44,7 +44,7 @@ check: .venv/.test
 	@$(BIN)/python tests/dependencies.py .venv/audit.json
 
 # Compiled beforehand: the tests start some hundred processes, and each would compile what it loads where none may write.
-test: .venv/.test tesseract browser postgresql
+test: .venv/.test tesseract browser postgresql nginx
 	$(BIN)/python -m compileall -q -j 2 evalkit widgets
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
@@ -67,10 +67,18 @@ browser:
 postgresql:
 	$(call debian,pg_ctlcluster,postgresql,what is about PostgreSQL will be skipped)
 
+# Its program alone is used here too, for a TLS proxy on loopback.
+nginx:
+	$(call debian,/usr/sbin/nginx,nginx-light,the test of the TLS proxy will be skipped)
+
+# JupyterHub's proxy, which is no Python package.
+jupyterhub:
+	$(call debian,configurable-http-proxy,node-configurable-http-proxy,the long test of JupyterHub will be skipped)
+
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py
 
-stress: .venv/.test postgresql
+stress: .venv/.test browser postgresql jupyterhub
 	$(BIN)/python -m pytest -m stress --timeout 3600 tests -v
 
 # Pin the newest versions that fit pyproject.toml; names and versions only.

@@ -19,6 +19,7 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from evalkit.batch.extract import ExtractedDocument, ExtractSummary
+    from evalkit.batch.purge import Purged
     from evalkit.batch.round import Summary
     from evalkit.batch.runner import DocumentSummary, RunSummary
     from evalkit.batch.templates import TemplateReview
@@ -60,6 +61,21 @@ _INTERRUPTED = 130
 _KNOWN_FROM = {"given": "given", "A": "from reviews of A alone", "B": "from reviews of B alone", "both": "from both"}
 _MOST_ROWS = 60
 """Rows of the summary table; longer runs are counted."""
+
+
+class Example(StrEnum):
+    """What may stand before the experts' screen."""
+
+    nginx = "nginx"
+    jupyterhub = "jupyterhub"
+
+
+class RoleName(StrEnum):
+    """What a reviewer may do."""
+
+    expert = "expert"
+    adjudicator = "adjudicator"
+    analyst = "analyst"
 
 
 class LogFormat(StrEnum):
@@ -528,17 +544,27 @@ def review(
     public_url: Annotated[
         str | None, typer.Option(metavar="URL", help="What experts type, where a TLS proxy stands before the server.")
     ] = None,
+    jupyterhub: Annotated[
+        bool, typer.Option("--jupyterhub", help="As a service that JupyterHub has started, which says who is who.")
+    ] = False,
+    example: Annotated[
+        Example | None, typer.Option(help="Print a configuration of nginx or JupyterHub to begin with, and end.")
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """Serve the experts' screen on this machine, behind a login; runs until Ctrl-C.
 
     Example: evalkit review --port 8866
     """
+    from evalkit.serving.launch import example as example_of
     from evalkit.serving.launch import review as serve
     from evalkit.settings import Settings
 
+    if example:
+        typer.echo(example_of(example.value), nl=False)
+        return
     settings = Settings.load()
-    serve(_existing(output), port, public_url, settings.review, settings.database, typer.echo)
+    serve(_existing(output), port, public_url, settings.review, settings.database, typer.echo, is_of_hub=jupyterhub)
 
 
 reviewers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who may log in to `evalkit review`.")
@@ -548,6 +574,9 @@ app.add_typer(reviewers, name="reviewers")
 @reviewers.command()
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="1 to 40 letters, digits, '.', '_' or '-'.")],
+    role: Annotated[
+        RoleName | None, typer.Option(help="What they may do.", show_default="expert, or what they were before")
+    ] = None,
     output: OutputOption = None,
 ) -> None:
     """A new reviewer, or a new code for one: it is printed once, the old one is no longer good.
@@ -557,9 +586,46 @@ def add(
     from evalkit.review.roster import Roster
     from evalkit.store import Files
 
-    code = Roster(Files(_existing(output))).add(name)
+    code = Roster(Files(_existing(output))).add(name, role=role.value if role else None)
     typer.echo(f"{name}'s code: {code}")
     typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
+
+
+@reviewers.command()
+def appoint(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A reviewer.")],
+    role: Annotated[RoleName, typer.Argument(metavar="ROLE", help="expert, adjudicator or analyst.")],
+    output: OutputOption = None,
+) -> None:
+    """Give a reviewer another role, at once. Experts answer cases; adjudicators also decide between two answers; analysts look.
+
+    While nobody who could decide between two answers is an adjudicator, any expert may who gave neither.
+
+    Example: evalkit reviewers appoint dr_lee adjudicator
+    """
+    from evalkit.review.roster import Roster
+    from evalkit.store import Files
+
+    Roster(Files(_existing(output))).appoint(name, role.value)
+    typer.echo(f"{name} is an {role.value} now")
+
+
+@reviewers.command("list")
+def list_reviewers(output: OutputOption = None, as_json: JsonOption = False) -> None:
+    """The reviewers and their roles.
+
+    Example: evalkit reviewers list
+    """
+    from evalkit.review.roster import Roster
+    from evalkit.store import Files
+
+    roles = Roster(Files(_existing(output))).roles()
+    if as_json:
+        _print_json(roles)
+    elif roles:
+        _print_table([list(row) for row in roles.items()], ("reviewer", "role"))
+    else:
+        typer.echo("There is no reviewer yet: evalkit reviewers add NAME")
 
 
 @app.command()
@@ -885,6 +951,10 @@ def purge(
         int | None,
         typer.Option(metavar="DAYS", min=0, help="Every document of which nothing waits, finished so many days ago."),
     ] = None,
+    is_expired: Annotated[
+        bool, typer.Option("--expired", help="The same, after the days of the setting [retention] days.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Really remove what was not named but is old.")] = False,
     again: Annotated[
         bool, typer.Option("--recorded", help="Every document that was purged and is there again from a backup.")
     ] = False,
@@ -897,6 +967,8 @@ def purge(
     Killed midway, the same command finishes it; without a name it finishes what was begun. It cannot be undone, and PDFs,
     exports, reports and backups outside of the output folder are not touched.
 
+    Documents that are not named but old (--older-than, --expired) are only listed, unless --yes is said.
+
     Example: evalkit purge doc2_6 --dry-run
     """
     from evalkit.batch.purge import expired, is_begun, recorded, removable
@@ -905,34 +977,28 @@ def purge(
 
     folder, now = _existing(output), utc_now()
     wanted = doc_ids or []
+    if is_expired:
+        older_than = _retention(older_than)
     if older_than is not None:
-        wanted += expired(folder, before=now - timedelta(days=older_than))
+        old = expired(folder, before=now - timedelta(days=older_than))
+        wanted += old.finished
+        for doc_id in old.waiting:
+            _complain(f"{doc_id} is as old, and stays: a case of it waits")
     if again:
         wanted += recorded(folder)
     if not (wanted or again or older_than is not None or dry_run or is_begun(folder)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
-    if dry_run:
+    if dry_run or (older_than is not None and not yes):
         would = {doc_id: removable(folder, doc_id) for doc_id in wanted}
         if as_json:
             _print_json(would)
         else:
             for name in (name for names in would.values() for name in names):
                 typer.echo(name)
-            typer.echo(f"{len(would)} documents would be purged; nothing was removed")
+            how = "" if dry_run else "; say --yes to remove them"
+            typer.echo(f"{len(would)} documents would be purged; nothing was removed{how}")
         return
-    done = purge_documents(folder, wanted, purged_at=moment(now))
-    if as_json:
-        _print_json([one.to_json() for one in done])
-        return
-    rows = [
-        [one.doc_id, str(len(one.files)), str(sum(one.rows.values())), str(one.reviews), ", ".join(one.was_open)]
-        for one in done
-    ]
-    if rows:
-        _print_table(rows, ("purged", "files", "rows", "reviews", "was open"))
-    for line in (line for one in done for line in one.stays):
-        typer.echo(f"Left: {line}")
-    typer.echo(f"{len(done)} documents purged")
+    _print_purged(purge_documents(folder, wanted, purged_at=moment(now)), as_json=as_json)
 
 
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who decided what, and whether it still stands.")
@@ -995,6 +1061,36 @@ def export_audit(
     for line in problems:
         _complain(line)
     raise typer.Exit(1 if problems else 0)
+
+
+def _retention(older_than: int | None) -> int:
+    """The days of the setting. UsageError where there are none, or where others were given beside it."""
+    from evalkit.settings import Settings
+
+    days = Settings.load().retention.days
+    if not days or older_than is not None:
+        raise UsageError(
+            "--expired takes the days of [retention], and "
+            + ("--older-than gives others" if days else "none are set there"),
+            code="RETENTION",
+            remedy="Say --older-than DAYS alone." if days else "Set [retention] days, or say --older-than DAYS.",
+        )
+    return days
+
+
+def _print_purged(done: list[Purged], *, as_json: bool) -> None:
+    if as_json:
+        _print_json([one.to_json() for one in done])
+        return
+    rows = [
+        [one.doc_id, str(len(one.files)), str(sum(one.rows.values())), str(one.reviews), ", ".join(one.was_open)]
+        for one in done
+    ]
+    if rows:
+        _print_table(rows, ("purged", "files", "rows", "reviews", "was open"))
+    for line in (line for one in done for line in one.stays):
+        typer.echo(f"Left: {line}")
+    typer.echo(f"{len(done)} documents purged")
 
 
 def _print_pace(folder: Path | str, *, as_json: bool) -> None:

@@ -95,13 +95,21 @@ class ReliabilityLoop(BaseModel):
     """Models that judge the values together; the median counts. Empty: the evaluator's model alone."""
 
 
+_LEAST_PAGE_MB = 256
+
+
 class Review(BaseModel):
-    """``[review]``: a proxy on this machine that logs reviewers in itself, instead of our codes. Nobody, if not set."""
+    """``[review]``: how many pages the experts' screen may have open, and who may say who a reviewer is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    pages: int = Field(64, ge=0)
+    """Pages that may be open at once, of all reviewers together; each is a process. 0: as many as it takes."""
+    page_memory_mb: int = Field(1024, ge=0, le=1_048_576)
+    """Memory that one page may use before it is ended. 0: as much as there is."""
     user_header: str | None = Field(None, pattern=r"^[A-Za-z][A-Za-z0-9-]*$")
-    """The header in which the proxy names the reviewer; it must remove it from what its clients send."""
+    """The header in which a proxy on this machine, which logs reviewers in itself, names them; it must remove it from
+    what its clients send. Nobody does, if it is not set."""
     proxies: tuple[IPv4Address, ...] = ()
     """The addresses that it connects from; of others the header means nothing."""
 
@@ -111,7 +119,18 @@ class Review(BaseModel):
             raise ValueError("user_header and proxies are set together, or neither")
         if any(not proxy.is_loopback for proxy in self.proxies):
             raise ValueError("only this machine is listened on, so that a proxy's address is 127.0.0.1 or the like")
+        if 0 < self.page_memory_mb < _LEAST_PAGE_MB:
+            raise ValueError(f"page_memory_mb is at least {_LEAST_PAGE_MB}, or 0: a page needs as much to open")
         return self
+
+
+class Retention(BaseModel):
+    """``[retention]``: how long documents are kept."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    days: int = Field(0, ge=0)
+    """So many days after a document was finished, `evalkit purge --expired --yes` removes it. 0: it removes none."""
 
 
 class VllmReviewers(BaseModel):
@@ -278,6 +297,7 @@ class Settings(BaseSettings):
     foreign_types: dict[str, str] = {}
     """A label of the production classifier → one of the five types."""
     review: Review = Review()
+    retention: Retention = Retention()
 
     @classmethod
     def settings_customise_sources(

@@ -127,7 +127,7 @@ def _opinions(case: Case) -> list[dict[str, Any]]:
             "overall": "undeterminable"
             if each.outcome == "undeterminable"
             else each.draft.dominant_type or "cannot tell",
-            "can_take": each.outcome != "undeterminable" and not case.is_completed,
+            "can_take": each.outcome != "undeterminable" and not case.is_for_reading,
             "notes": each.notes,
             "segments": [
                 {

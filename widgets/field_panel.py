@@ -213,7 +213,7 @@ def _opinions(case: FieldCase) -> list[dict[str, Any]]:
             else ""
             if each.draft.fields
             else "as the agent said",
-            "can_take": each.outcome != "undeterminable" and not case.is_completed,
+            "can_take": each.outcome != "undeterminable" and not case.is_for_reading,
             "notes": each.notes,
             "fields": [
                 {"label": _label(case, key), "value": _short(shown(value)), "differs": (key, value) not in common}

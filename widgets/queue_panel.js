@@ -41,7 +41,7 @@ function render({ model, el: root }) {
     say(model, { action: "view", view: wanted });
   };
   const next = () => say(model, { action: "next" });
-  const open = (row) => say(model, { action: "open", case_id: row.case_id, take_over: isHeld(row) });
+  const open = (row) => say(model, { action: "open", case_id: row.case_id, take_over: isHeld(row) && !model.get("only_looks") });
   const isHeld = (row) => Boolean(row.holder) && !row.is_mine;
 
   // ---- what stays while rows come and go, so that nobody loses the focus or a half-typed word
@@ -50,6 +50,7 @@ function render({ model, el: root }) {
   const counts = el("span", { class: "ek-muted" });
   const nextButton = el("button", { class: "ek-primary", "data-key": "n", onclick: next }, "Next case", kbd("n"));
   const notice = el("p", { class: "ek-queue-notice", role: "status" });
+  const role = el("p", { class: "ek-queue-role", hidden: true });
   let typing = null;
   const searched = () => {
     clearTimeout(typing);
@@ -80,6 +81,7 @@ function render({ model, el: root }) {
   fill(root, el("div", { class: "ek-queue-inner" },
     el("div", { class: "ek-queue-head" }, title, counts, el("span", { class: "ek-grow" }),
       el("button", { text: "Refresh", onclick: () => say(model, { action: "refresh" }) }), nextButton),
+    role,
     notice,
     el("div", { class: "ek-queue-tools", role: "search" },
       search, menus.map(({ box }) => box),
@@ -101,11 +103,13 @@ function render({ model, el: root }) {
     if (row.is_mine) return "open here";
     if (row.holder) return `open by ${row.holder} since ${clock(row.since)}`;
     if (row.is_barred) return "needs another expert than you";
+    if (row.needs_adjudicator) return "needs an adjudicator";
     if (row.status === "deferred") return row.deferred_by ? `deferred by ${row.deferred_by}: ${row.deferred_because}` : "deferred";
     return "";
   };
   const verb = (row) => {
-    if (row.status === "completed") return "Read";
+    if (row.status === "completed" || model.get("only_looks")) return "Read";
+    if (row.needs_adjudicator) return null;
     if (row.is_barred && !row.is_mine) return null;
     if (isHeld(row)) return "Take over";
     return row.is_mine ? "Go on" : "Open";
@@ -151,12 +155,15 @@ function render({ model, el: root }) {
 
   const drawHead = () => {
     const { pending = 0, in_review: opened = 0, deferred = 0, done_today: done = 0, done_by_me: mine = 0 } = model.get("counts");
+    const onlyLooks = model.get("only_looks");
     title.textContent = pending ? `${number(pending)} ${pending === 1 ? "case waits" : "cases wait"}` : "Nothing waits for you.";
     counts.textContent = [
       opened ? `${number(opened)} open now` : "", deferred ? `${number(deferred)} deferred` : "",
       `${number(done)} done today${pending || opened || deferred ? "" : "."}${mine ? `, ${number(mine)} by you` : ""}`,
     ].filter(Boolean).join(" · ");
-    nextButton.hidden = !pending;
+    nextButton.hidden = !pending || Boolean(onlyLooks);
+    role.textContent = onlyLooks;
+    role.hidden = !onlyLooks;
     notice.textContent = model.get("notice");
     notice.hidden = !model.get("notice");
   };

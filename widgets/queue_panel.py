@@ -8,6 +8,7 @@ import anywidget
 import traitlets
 
 from evalkit.review.queue import Queue
+from evalkit.review.roles import ONLY_LOOKS
 from widgets.assets import css, esm
 
 
@@ -29,6 +30,8 @@ class QueuePanel(anywidget.AnyWidget):
     """The ``QueueView`` that is shown, as a dict."""
     matching = traitlets.Int(0).tag(sync=True)
     """How many cases there are on all pages."""
+    only_looks = traitlets.Unicode().tag(sync=True)
+    """Why every case is only opened for reading, in a sentence; empty where cases may be done."""
     notice = traitlets.Unicode().tag(sync=True)
     """What happened, in one sentence."""
 
@@ -41,4 +44,5 @@ class QueuePanel(anywidget.AnyWidget):
                 name: shown[name] for name in ("pending", "in_review", "deferred", "done_today", "done_by_me")
             }
             self.facets, self.view, self.matching = shown["facets"], shown["view"], queue.matching
+            self.only_looks = ONLY_LOOKS if queue.role == "analyst" else ""
             self.notice = notice

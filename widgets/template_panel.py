@@ -301,7 +301,7 @@ def _opinions(case: TemplateReview) -> list[dict[str, Any]]:
             else ""
             if each.draft.template
             else "approved as it was",
-            "can_take": each.outcome != "undeterminable" and not case.is_completed,
+            "can_take": each.outcome != "undeterminable" and not case.is_for_reading,
             "changes": list(case.changes(each.draft)),
             "notes": each.notes,
         }

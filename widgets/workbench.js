@@ -4,6 +4,7 @@ const PING_EVERY = 2000;
 const LOST_AFTER = 7000;
 
 const RELEASED_WITHIN = 1500;
+const served = () => JSON.parse(document.getElementById("jupyter-config-data").textContent);
 const newId = () => (crypto.randomUUID ? crypto.randomUUID() : `${Date.now()}-${Math.random()}`);
 
 // A reload keeps the tab's own storage, but a duplicated tab has a copy of it: the lock, which goes with the page that
@@ -172,12 +173,27 @@ function render({ model, el: root }) {
     el("div", { class: "ek-lost-card" },
       el("h2", { id: "ek-lost-title", text: "The connection is lost." }),
       el("p", { text: "What was shown as saved is saved. Reload the page to go on where you were." }),
-      el("button", { class: "ek-primary", text: "Reload", onclick: () => location.reload() })));
+      el("div", { class: "ek-row" },
+        el("button", { class: "ek-primary", text: "Reload", onclick: () => location.reload() }),
+        el("button", { text: "Back to the queue", hidden: true, onclick: () => { sessionStorage.removeItem("evalkit-case"); location.reload(); } }))));
   document.body.append(overlay);
   const lost = () => {
     if (!overlay.hidden) return;
     overlay.hidden = false;
     overlay.querySelector("button").focus();
+    if (model.get("can_log_out")) tellWhy();
+  };
+  // The server remembers why it ended a page. What it was ended for may be in its case: there must be a way around it.
+  const tellWhy = async () => {
+    const { baseUrl, kernelId } = served();
+    const answer = await fetch(`${baseUrl}api/kernels/${kernelId}`).then((one) => one.json()).catch(() => ({}));
+    if (answer.reason !== "memory") return;
+    overlay.querySelector("h2").textContent = "This screen was closed.";
+    overlay.querySelector("p").textContent = "It had come to use more memory than one screen may. What was shown as saved is saved. "
+      + "Open it again; if it is closed at the same place, go back to the queue and tell whoever runs evalkit here.";
+    const [again, queue] = overlay.querySelectorAll("button");
+    again.textContent = "Open again";
+    queue.hidden = false;
   };
   const slow = el("div", { class: "ek ek-slow", role: "status" });
   let slowly = null;
@@ -222,9 +238,9 @@ function render({ model, el: root }) {
       model.get("notice") ? el("span", { class: "ek-notice", text: model.get("notice") }) : null,
       el("span", { class: "ek-pill", title: "done by you today; waiting; your median minutes a case", text: `${done} done · ${total} left${median ? ` · median ${median}` : ""}` }),
       el("progress", { max: Math.max(done + total, 1), value: done, "aria-label": `${done} done by you today, ${total} left` }),
-      el("span", { class: "ek-pill", text: model.get("reviewer") }),
+      el("span", { class: "ek-pill", text: [model.get("reviewer"), model.get("role")].filter(Boolean).join(" · ") }),
       el("button", { class: "ek-help", "data-focus": "help", "aria-label": "all keys", title: "All keys", onclick: toggleKeys }, el("kbd", { text: "?" })),
-      model.get("can_log_out") ? el("a", { class: "ek-link", "data-focus": "logout", href: "/logout", text: "Log out" }) : null,
+      model.get("can_log_out") ? el("a", { class: "ek-link", "data-focus": "logout", href: `${served().baseUrl}logout`, text: "Log out" }) : null,
     );
   };
 

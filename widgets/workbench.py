@@ -74,6 +74,8 @@ class Bar(anywidget.AnyWidget):
     _css = css("workbench", with_theme=True)
 
     reviewer = traitlets.Unicode().tag(sync=True)
+    role = traitlets.Unicode().tag(sync=True)
+    """Theirs; empty for an expert, which most are."""
     title = traitlets.Unicode().tag(sync=True)
     subtitle = traitlets.Unicode().tag(sync=True)
     case_id = traitlets.Unicode().tag(sync=True)
@@ -230,7 +232,7 @@ class Workbench:
         if isinstance(case_id, str) and case_id:
             self._open(case_id)
         is_broken = self._stage.children == (self._broken,)
-        if not is_broken and (self._case is None or self._case.is_completed):
+        if not is_broken and (self._case is None or self._case.is_for_reading):
             self._show_queue(self._queue.notice)
         self._bar.is_ready = True
         threading.Thread(target=_load, daemon=True).start()
@@ -240,7 +242,7 @@ class Workbench:
         self._bar.send({"kind": "pong", "tab": self._tab})
         active = float(message.get("active", 0.0))
         since, self._active = max(active - self._active, 0.0), active
-        if self._case is None or self._draft is None or self._case.is_completed:
+        if self._case is None or self._draft is None or self._case.is_for_reading:
             return
         try:
             self.desk.renew(self._case.packet.case_id)
@@ -254,13 +256,13 @@ class Workbench:
     def show_queue(self, _: Message) -> None:
         """Leave the case; its draft stays, the claim is given back."""
         self._require_finished()
-        if self._case is not None and not self._case.is_completed:
+        if self._case is not None and not self._case.is_for_reading:
             self.desk.release(self._case.packet.case_id)
         self._show_queue()
 
     def leave(self, _: Message) -> None:
         """The tab is being closed or reloaded: nobody has to wait for its claim to expire."""
-        if self._case is not None and not self._case.is_completed:
+        if self._case is not None and not self._case.is_for_reading:
             self.desk.release(self._case.packet.case_id)
 
     def _show_queue(self, notice: str = "") -> None:
@@ -270,6 +272,7 @@ class Workbench:
         self._queue.show(queue, notice)
         with self._bar.hold_sync():
             self._bar.title = self._bar.subtitle = self._bar.case_id = ""
+            self._bar.role = "" if queue.role == "expert" else queue.role
             self._show_progress()
         self._stage.children = [self._queue]
 
@@ -660,7 +663,7 @@ class Workbench:
     @property
     def _is_locked(self) -> bool:
         """Whether the open case can only be read."""
-        return self.case.is_completed or bool(self._fault)
+        return self.case.is_for_reading or bool(self._fault)
 
     def take_opinion(self, message: Message) -> None:
         """One of two answers, as the expert's own."""
@@ -695,7 +698,7 @@ class Workbench:
             self.tell("There is nothing to undo.")
         else:
             case_id = self.desk.undo_submitted()
-            if self._case is not None and not self._case.is_completed:
+            if self._case is not None and not self._case.is_for_reading:
                 self.desk.release(self._case.packet.case_id)
             self._bar.notice = f"Reopened: {case_id}"
             self._open(case_id)
@@ -729,7 +732,7 @@ class Workbench:
         """Keep the draft on disk, then show it: "saved" is the answer of the write."""
         self._draft, self._is_turned = draft, False
         try:
-            if not self.case.is_completed:
+            if not self.case.is_for_reading:
                 self._editor.saved = "Not saved"
                 saved_at = self.desk.save_draft(self.case.packet.case_id, draft)
                 self._editor.saved = f"Draft saved {saved_at[11:19]}"
@@ -768,7 +771,7 @@ class Workbench:
             self._editor.why_not = self._fault or why_not or ""
             self._editor.issue_id, self._editor.issue_notes = self._open_issue(), draft.issue_notes
             self._editor.changes = [] if case.is_blind else list(case.changes(draft))
-            self._editor.can_ask = not case.is_completed and base_of(case.packet.case_id) == case.packet.case_id
+            self._editor.can_ask = not case.is_for_reading and base_of(case.packet.case_id) == case.packet.case_id
             self._editor.undo = self._undoable()
         if isinstance(case, FieldCase):
             with self._fields.hold_sync():

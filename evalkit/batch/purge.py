@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -159,6 +159,16 @@ class Purged:
         }
 
 
+@dataclass(frozen=True)
+class Expired:
+    """The documents that are old enough to go."""
+
+    finished: tuple[str, ...]
+    """Those of which no case waits, sorted."""
+    waiting: tuple[str, ...]
+    """Those that somebody is still to decide about, sorted: they stay until then, or until they are named."""
+
+
 def purge(output: Path | str, doc_ids: Iterable[str], *, purged_at: str) -> list[Purged]:
     """Remove documents and all that was made of them; what was removed, a purge that was killed before first.
 
@@ -205,16 +215,18 @@ def removable(output: Path | str, doc_id: str) -> list[str]:
         index.close()
 
 
-def expired(output: Path | str, *, before: datetime) -> list[str]:
-    """The documents that were finished before that moment: no case of theirs waits, nothing was written or said since."""
+def expired(output: Path | str, *, before: datetime) -> Expired:
+    """The documents of which nothing was written or said since that moment, by whether a case of theirs waits."""
     files = Files(output)
     index = Index(output)
     try:
         names = [*files.names(RESULTS), *files.names(EXTRACTIONS)]
         doc_ids = sorted({PurePath(name).stem for name in names})
-        return [doc_id for doc_id in doc_ids if _is_finished_before(files, index, doc_id, before)]
+        found = {doc_id: _standing(files, index, doc_id, before) for doc_id in doc_ids}
     finally:
         index.close()
+    finished, waiting = ([one for one in doc_ids if found[one] == what] for what in ("finished", "waiting"))
+    return Expired(tuple(finished), tuple(waiting))
 
 
 def recorded(output: Path | str) -> list[str]:
@@ -361,18 +373,20 @@ def _require_there(files: Files, index: Index, doc_id: str) -> tuple[str, ...]:
     return cases
 
 
-def _is_finished_before(files: Files, index: Index, doc_id: str, before: datetime) -> bool:
+def _standing(
+    files: Files, index: Index, doc_id: str, before: datetime
+) -> Literal["finished", "waiting", "young", "unreadable"]:
     cases = [one for one in _cases(files, index, doc_id) if files.exists(packet_name(one))]
     try:
         newest = [read_review(files, one, number) if (number := newest_revision(files, one)) else None for one in cases]
     except StoreError:
-        return False  # `audit verify` says what is wrong with it; nobody knows when it was closed
-    if any(status_after(one) != "completed" for one in newest):
-        return False
+        return "unreadable"  # `audit verify` says what is wrong with it; nobody knows when it was closed
     written = map(files.written_at, (result_name(doc_id), extraction_name(doc_id)))
     ages = [at for at in written if at is not None]
     said = [datetime.fromisoformat(one.submitted_at) for one in newest if one]
-    return max(ages) < before.timestamp() and all(at < before for at in said)
+    if max(ages) >= before.timestamp() or any(at >= before for at in said):
+        return "young"
+    return "finished" if all(status_after(one) == "completed" for one in newest) else "waiting"
 
 
 # ---------------------------------------------------------------------------------------------- what is done

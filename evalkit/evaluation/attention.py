@@ -63,7 +63,7 @@ class SeededCase:
 
 def read(files: Files, problems: list[str]) -> Iterator[SeededCase]:
     """The seeded cases of an output folder, in order; a sentence in ``problems`` for each that cannot be read."""
-    roster = Roster(files).names()
+    roster = Roster(files).deciding()
     for case_id, _ in seeded_cases(files):
         try:
             yield _read(files, case_id, roster)

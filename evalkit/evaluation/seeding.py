@@ -84,7 +84,7 @@ def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str) 
         known = [one for one in vouched if one.truth and not one.truth.is_simulated] or vouched
         known.sort(key=lambda one: hashlib.sha256(f"{seed}:{drawn_at}:{one.sha256}".encode()).digest())
         used = {doc_id for _, doc_id in seeded_cases(files)}
-        roster = Roster(files).names()
+        roster = Roster(files).deciding()
         index = Index(output)
         try:
             made: list[Seeded] = []

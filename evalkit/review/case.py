@@ -23,6 +23,7 @@ from evalkit.review.draft import Draft, SegmentDraft
 from evalkit.review.ground_truth import IssueVerdict, Review, Shown
 from evalkit.review.opinions import Opinion
 from evalkit.review.packet import ADJUDICATION, SMEPacket
+from evalkit.review.roles import ONLY_LOOKS
 from evalkit.review.submission import VALIDATED_PARTS, Submission
 from evalkit.store import Deferral
 
@@ -98,12 +99,19 @@ class Case:
     """Who has put the case off, and why; None where nobody has."""
     planted: str = ""
     """Of a finished seeded case, what is told of its fault; empty before, and in any other case."""
+    only_looks: bool = False
+    """Whether this reviewer may look at cases, and decide none."""
 
     def context(self, issue_id: str) -> IssueContext:
         """One of the issues with the document's text around it. NotFound if there is no such issue."""
         if issue_id not in self._contexts:  # a screen asks again at every turn of a page
             self._contexts[issue_id] = issue_context(self.packet, issue_id, self.bundle)
         return self._contexts[issue_id]
+
+    @property
+    def is_for_reading(self) -> bool:
+        """Whether nothing can be said here: it is closed, or not this reviewer's to decide."""
+        return self.is_completed or self.only_looks
 
     @property
     def is_blind(self) -> bool:
@@ -148,13 +156,17 @@ class Case:
         )
 
     def refusal(self) -> str | None:
-        """Why nobody can validate this case, whatever they have seen, in a sentence for a clinician; else None.
+        """Why this reviewer cannot validate this case, whatever they have seen, in a sentence for a clinician; else None.
 
         Always None in a blind case: it would tell about the agent's answer.
         """
-        if self.is_completed:
-            return _CLOSED
+        if self.is_for_reading:
+            return self._why_for_reading
         return None if self.is_blind else self._why_it_cannot_stand
+
+    @property
+    def _why_for_reading(self) -> str:
+        return _CLOSED if self.is_completed else ONLY_LOOKS
 
     @cached_property
     def _why_it_cannot_stand(self) -> str | None:
@@ -185,8 +197,8 @@ class Case:
 
         Whether its overall type and shares keep to the rules is only found on submitting.
         """
-        if self.is_completed:
-            return _CLOSED
+        if self.is_for_reading:
+            return self._why_for_reading
         hindrance = self._hindrance(draft)
         return hindrance[0] if hindrance else None
 

@@ -27,6 +27,7 @@ from evalkit.review.helper import at_work
 from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import (
+    ADJUDICATION,
     ReviewReason,
     SMEPacket,
     base_of,
@@ -44,6 +45,8 @@ from evalkit.review.queue import (
     listed,
     queue_row,
 )
+from evalkit.review.roles import Standing
+from evalkit.review.roster import Roster
 from evalkit.review.seeded import feedback, read_seeded
 from evalkit.review.submission import Submission, Submitter
 from evalkit.review.template_case import TemplateReview
@@ -101,7 +104,7 @@ class _Opened:
     revision: int
     packet_sha256: str
     at: str
-    is_completed: bool
+    is_for_reading: bool
 
 
 class Desk:
@@ -122,6 +125,7 @@ class Desk:
         self._clock = clock
         self._files = Files(output)
         self._index = Index(output)
+        self._roster = Roster(self._files)
         self._submitter = Submitter(self._files, self._index, name, clock)
         self._opened: dict[str, _Opened] = {}
         self._last: _Undoable | None = None
@@ -132,14 +136,14 @@ class Desk:
 
     def queue(self, view: QueueView = _FIRST_PAGE) -> Queue:
         """The part of the queue that the view asks for, and how much was done today."""
-        now = self._clock()
+        now, standing = self._clock(), self._standing
         reconcile(self._files, self._index, moment(now))
         complete_rows(self._files, self._index)
         rows, matching, facets, page = listed(self._index, view, now, self._me.reviewer)
         counts = self._index.case_list.by_status()
         midnight = self._midnight()
         return Queue(
-            rows=tuple(queue_row(row, self._me.reviewer, self._me.session) for row in rows),
+            rows=tuple(queue_row(row, self._me.reviewer, self._me.session, standing) for row in rows),
             pending=counts.get("pending", 0),
             in_review=counts.get("in_review", 0),
             done_today=self._index.closed(since=midnight),
@@ -148,6 +152,7 @@ class Desk:
             matching=matching,
             facets=facets,
             view=replace(view, page=page),
+            role=standing.role,
         )
 
     def progress(self) -> Progress:
@@ -166,18 +171,27 @@ class Desk:
     def next_case(self) -> str | None:
         """The case to do next, or None: the worst that nobody has open, every eighth time an audit or sample.
 
-        Never one that was put off, or that this reviewer may not do.
+        Never one that was put off, or that this reviewer may not do; none for one who may only look.
         """
         reconcile(self._files, self._index, moment(self._clock()))
-        worst = partial(self._index.case_list.worst, barred=self._me.reviewer)
+        standing = self._standing
+        if standing.only_looks:
+            return None
+        worst = partial(
+            self._index.case_list.worst,
+            barred=self._me.reviewer,
+            ending=ADJUDICATION,
+            left_to=standing.leaves_to,
+        )
         is_turn = self._index.closed(reviewer=self._me.reviewer) % ONE_IN == ONE_IN - 1
         return (worst(reasons=_DRAWN) if is_turn else None) or worst()
 
     def open(self, case_id: str, *, take_over: bool = False) -> Case:
         """The case, claimed for this tab for 15 minutes, with the draft that was saved.
 
-        A closed case is opened for reading, without a claim. CaseTaken where it is open elsewhere, unless it is taken
-        over; ReviewRefused where it needs another expert's opinion than this one's; NotFound, naming it; StoreError where
+        A closed case is opened for reading, without a claim, and so is every case for a reviewer who may only look.
+        CaseTaken where it is open elsewhere, unless it is taken over; ReviewRefused where it needs another expert's
+        opinion than this one's, or an adjudicator's; NotFound, naming it; StoreError where
         its files cannot be read.
         """
         packet = read_packet(self._files, case_id)
@@ -189,11 +203,14 @@ class Desk:
             opinions.require_not_barred(case_id, self._me.reviewer)
             opinions.require_readable(case_id, self._me.reviewer)
             is_completed = opinions.status(case_id) == "completed"
-            if not is_completed:
+            standing = self._standing
+            is_for_reading = is_completed or standing.only_looks
+            if not is_for_reading:
+                standing.require(case_id, opinions.barred(case_id))
                 self._me.take(self._index, case_id, now, take_over=take_over)
                 show_status(self._files, self._index, case_id, moment(now))
                 packet = packet.model_copy(update={"review_status": "in_review"})
-            opened = _Opened(newest_revision(self._files, case_id), packet_digest(packet), moment(now), is_completed)
+            opened = _Opened(newest_revision(self._files, case_id), packet_digest(packet), moment(now), is_for_reading)
             self._index.views.add(Viewed(case_id, self._me.reviewer, moment(now)))
         self._opened[case_id] = opened
         draft, saved_at = self._draft(packet, opened)
@@ -209,6 +226,7 @@ class Desk:
             opinions.request(case_id),
             self._index.deferrals.of(case_id),
             self._planted(packet, opinions.chains[case_id][-1][1]) if is_completed else "",
+            only_looks=standing.only_looks,
         )
 
     def renew(self, case_id: str) -> None:
@@ -218,7 +236,7 @@ class Desk:
         opened. ReviewRefused where it is not open here. A case that is open for reading has no claim to keep.
         """
         opened = self._is_open(case_id)
-        if opened.is_completed:
+        if opened.is_for_reading:
             return
         now = self._clock()
         claim = self._claim(case_id, moment(now))
@@ -233,8 +251,12 @@ class Desk:
     def save_draft(self, case_id: str, draft: Draft) -> str:
         """Save what was said so far; when (ISO 8601, UTC). It is on disk then. No claim is needed.
 
-        NotFound where there is no such case; StoreError where it could not be written.
+        NotFound where there is no such case; ReviewRefused where the reviewer may only look; StoreError where it could
+        not be written.
         """
+        opened = self._opened.get(case_id)
+        if opened is None or opened.is_for_reading:
+            self._standing.require(case_id, ())
         with writing(self._files):
             return self._keep(case_id, draft)
 
@@ -304,6 +326,7 @@ class Desk:
         at = self._clock()
         with writing(self._files):
             self._check(case_id, opened, self._digest(case_id), moment(at))
+            self._standing.require(case_id, Opinions.read(self._files, case_id).barred(case_id))
             self._keep(case_id, draft)  # no claim is given back before the work is on disk
             self._index.deferrals.put(Deferral(case_id, self._me.reviewer, reason.strip(), moment(at)))
             self._index.claims.drop(case_id)
@@ -388,6 +411,11 @@ class Desk:
         except StoreError:  # the review stands, and nobody must take the case for a true one
             return "A fault was planted in this case, as you were told may happen. Which one can no longer be read."
 
+    @property
+    def _standing(self) -> Standing:
+        """Read whenever it is asked for: another role counts at once."""
+        return self._roster.standing(self._me.reviewer)
+
     def _midnight(self) -> str:
         return moment(self._clock().replace(hour=0, minute=0, second=0, microsecond=0))
 
@@ -406,7 +434,8 @@ class Desk:
 
     def _is_undecided(self, case_id: str) -> _Opened:
         opened = self._is_open(case_id)
-        if opened.is_completed:
+        if opened.is_for_reading:
+            self._standing.require(case_id, ())
             raise ReviewRefused(
                 f"case {case_id!r} is closed", code="REVIEW-CLOSED", remedy="Reopen it with a reason first."
             )

@@ -26,6 +26,7 @@ from evalkit.review.corrections import Part
 from evalkit.review.fields import FormFields, Key, form_template
 from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION, ReviewStatus, SMEPacket, is_for_a_person
+from evalkit.review.roles import Role
 from evalkit.statements.template import StatementTemplate
 from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name, shaped
 
@@ -94,6 +95,8 @@ class Review(_Frozen):
     schema_version: int = SCHEMA_VERSION
     reviewer: str
     """Who submitted it."""
+    role: Role = "expert"
+    """Theirs by then. Written down only where it is another than an expert's."""
     submitted_at: str
     """When (ISO 8601, UTC)."""
     seconds_active: float | None
@@ -138,6 +141,8 @@ class Review(_Frozen):
     def _as_stored(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
         fields: dict[str, Any] = serialised(self)
         passing = [name for name in ("seeded", "unmet_sums") if not getattr(self, name)]
+        if self.role == "expert":
+            passing.append("role")
         return {name: value for name, value in fields.items() if name not in passing}
 
 

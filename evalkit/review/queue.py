@@ -17,6 +17,7 @@ from evalkit.review.ground_truth import Review, newest_revision, read_review, st
 from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket, moment
+from evalkit.review.roles import Role, Standing
 from evalkit.store import PACKETS, Files, Index, Moments
 
 #: A case in one of these waits; only ``completed`` ones do not.
@@ -127,6 +128,8 @@ class QueueRow:
     """Their reason."""
     is_barred: bool
     """Whether this reviewer may not do the case, because it is about their own answer."""
+    needs_adjudicator: bool
+    """Whether the case is left to an adjudicator, which this reviewer is not."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,8 @@ class Queue:
     """By filter the values that it can have, with the number of cases that the other filters leave of each."""
     view: QueueView = QueueView()
     """What was asked for, with the page that is shown."""
+    role: Role = "expert"
+    """Of the reviewer who looks."""
 
 
 @dataclass(frozen=True)
@@ -238,9 +243,9 @@ def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[l
     return rows, matching, {name: _counts(groups, _column(name), wanted) for name in FILTERS}, page
 
 
-def queue_row(row: Mapping[str, Any], reviewer: str, session: str) -> QueueRow:
+def queue_row(row: Mapping[str, Any], reviewer: str, session: str, standing: Standing) -> QueueRow:
     """A row of the index as this reviewer's tab shows it."""
-    is_hidden = bool(row["is_hidden"])
+    is_hidden, barred = bool(row["is_hidden"]), _split(row["barred"])
     plain = {one.name: row[one.name] for one in fields(QueueRow) if one.name in row}
     blind = {"blocker": 0, "major": 0, "minor": 0, "decision_reason": ""} if is_hidden else {}
     said = (
@@ -252,7 +257,8 @@ def queue_row(row: Mapping[str, Any], reviewer: str, session: str) -> QueueRow:
             "created_at": row["created_at"] or "",
             "agents": _split(row["agents"]),
             "is_blind": is_hidden,
-            "is_barred": reviewer in _split(row["barred"]),
+            "is_barred": reviewer in barred,
+            "needs_adjudicator": standing.needs_adjudicator(row["case_id"], barred),
         }
     )
     return QueueRow(**said)

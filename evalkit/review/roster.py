@@ -1,4 +1,4 @@
-"""Who may review: names, and SHA-256 of the codes that they log in with.
+"""Who may review: names, roles, and SHA-256 of the codes that they log in with.
 
 A code has 79 random bits, so that its plain hash cannot be turned back. It is shown once, when it is made, and stored
 nowhere; a lost code is replaced by adding the reviewer again.
@@ -10,16 +10,20 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard, get_args
 
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.review.lock import writing
+from evalkit.review.roles import Role, Standing
 from evalkit.store import Files
 
 ROSTER = "reviewers.json"
 """Where the roster lies in the output folder."""
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""With roles; without any it is written as 1, so that only an evalkit that would not heed them is kept out."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,40}")
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
@@ -27,6 +31,13 @@ _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 _GROUPS, _GROUP = 4, 4
 
 Pick = Callable[[Sequence[str]], str]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    digests: dict[str, str]
+    roles: dict[str, Role]
+    """Of those who are no experts."""
 
 
 class Roster:
@@ -37,11 +48,38 @@ class Roster:
 
     def names(self) -> list[str]:
         """The reviewers there are, sorted."""
-        return sorted(self._digests())
+        return sorted(self._read().digests)
 
-    def add(self, name: str, pick: Pick = secrets.choice) -> str:
-        """A new code for a reviewer, who may be new; the code given before is no longer good. UsageError for a name
-        that is not 1–40 letters, digits, ``.``, ``_`` or ``-``.
+    def deciding(self) -> list[str]:
+        """The reviewers who may answer cases: all but analysts, sorted."""
+        return [name for name, role in self.roles().items() if role != "analyst"]
+
+    def roles(self) -> dict[str, Role]:
+        """Every reviewer's role, by name, sorted."""
+        found = self._read()
+        return {name: found.roles.get(name, "expert") for name in sorted(found.digests)}
+
+    def standing(self, name: str) -> Standing:
+        """What that reviewer may do; one who is not on the roster, as in a notebook, is an expert."""
+        roles = self.roles()
+        return Standing(roles.get(name, "expert"), tuple(one for one, role in roles.items() if role == "adjudicator"))
+
+    def appoint(self, name: str, role: Role) -> None:
+        """Give a reviewer another role, at once; the code stays good. UsageError where there is no such reviewer."""
+        with writing(self._files):
+            found = self._read()
+            if name not in found.digests:
+                raise UsageError(
+                    f"{name[:60]!r} is not a reviewer here",
+                    code="REVIEWER-UNKNOWN",
+                    remedy="Run `evalkit reviewers list`, or add them: `evalkit reviewers add NAME`.",
+                )
+            self._write(found.digests, {**found.roles, name: role})
+
+    def add(self, name: str, pick: Pick = secrets.choice, *, role: Role | None = None) -> str:
+        """A new code for a reviewer, who may be new; the code given before is no longer good. ``role``, if it is given,
+        is theirs from now on; else they keep what they have, and who is new is an expert. UsageError for a name that is
+        not 1–40 letters, digits, ``.``, ``_`` or ``-``.
         """
         if not _NAME.fullmatch(name):
             raise UsageError(
@@ -51,32 +89,41 @@ class Roster:
             )
         code = "-".join("".join(pick(_LETTERS) for _ in range(_GROUP)) for _ in range(_GROUPS))
         with writing(self._files):
-            reviewers = {**self._digests(), name: _digest(code)}
-            self._files.write(ROSTER, {"schema_version": SCHEMA_VERSION, "reviewers": reviewers})
+            found = self._read()
+            roles = found.roles if role is None else {**found.roles, name: role}
+            self._write({**found.digests, name: _digest(code)}, roles)
         return code
 
     def check(self, code: str) -> str | None:
         """Whose code this is. Capitals, blanks and hyphens do not matter. Takes equally long for right and wrong."""
         given, found = _digest(code), None
-        for name, digest in self._digests().items():
+        for name, digest in self._read().digests.items():
             if hmac.compare_digest(given, digest):
                 found = name
         return found
 
     def digest(self, name: str) -> str | None:
         """The SHA-256 of the reviewer's present code: it changes when the code is replaced."""
-        return self._digests().get(name)
+        return self._read().digests.get(name)
 
-    def _digests(self) -> dict[str, str]:
+    def _read(self) -> _Stored:
         try:
-            reviewers = self._files.read(ROSTER, schema_version=SCHEMA_VERSION).get("reviewers")
+            stored = self._files.read(ROSTER, schema_version=SCHEMA_VERSION)
         except NotFound:
-            return {}
-        if not isinstance(reviewers, dict) or not all(
-            isinstance(digest, str) and digest.isascii() for digest in reviewers.values()
-        ):
+            return _Stored({}, {})
+        reviewers, roles = stored.get("reviewers"), stored.get("roles", {})
+        if not _is_of(reviewers, str.isascii) or not _is_of(roles, get_args(Role).__contains__):
             raise StoreError(f"{ROSTER} is not a roster", code="STORE-TORN", remedy="Restore it from a backup.")
-        return reviewers
+        return _Stored(dict(reviewers), dict(roles))
+
+    def _write(self, digests: Mapping[str, str], roles: Mapping[str, Role]) -> None:
+        named = {name: role for name, role in roles.items() if role != "expert"}
+        said = {"schema_version": SCHEMA_VERSION, "roles": named} if named else {"schema_version": 1}
+        self._files.write(ROSTER, {**said, "reviewers": dict(digests)})
+
+
+def _is_of(value: object, is_good: Callable[[str], bool]) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict) and all(isinstance(one, str) and is_good(one) for one in value.values())
 
 
 def _digest(code: str) -> str:

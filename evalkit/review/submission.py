@@ -40,6 +40,8 @@ from evalkit.review.packet import (
     read_packet,
 )
 from evalkit.review.queue import review_status
+from evalkit.review.roles import Role
+from evalkit.review.roster import Roster
 from evalkit.review.templates import approved, given_template, template_of, unmet
 from evalkit.statements.reading import Reading
 from evalkit.statements.template import StatementTemplate
@@ -208,11 +210,13 @@ class Submitter:
         """Write the review and what follows from it; the lock is held."""
         case_id = packet.case_id
         before = Opinions.read(self.files, case_id)
+        standing = Roster(self.files).standing(self.reviewer)
+        standing.require(case_id, before.barred(case_id))
         before.require_writable(
             self.files, self.index, case_id, self.reviewer, said["submitted_at"], is_undo=said["outcome"] == "reopened"
         )
         base = newest_revision(self.files, case_id) if base_revision is None else base_revision
-        review = append(self.files, case_id, self._review(packet, said), base_revision=base)
+        review = append(self.files, case_id, self._review(packet, standing.role, said), base_revision=base)
         # From here on the review stands: an error must not invite anybody to save it a second time.
         try:
             opinions = before.with_review(case_id, review)
@@ -246,10 +250,11 @@ class Submitter:
         else:
             self.index.drop_closing(case_id)
 
-    def _review(self, packet: SMEPacket, said: Mapping[str, Any]) -> Review:
+    def _review(self, packet: SMEPacket, role: Role, said: Mapping[str, Any]) -> Review:
         try:
             review = Review(
                 reviewer=self.reviewer,
+                role=role,
                 before=_before(packet),
                 seeded=packet.is_seeded,
                 versions=dict(_versions()),

@@ -14,7 +14,7 @@ from evalkit.serving.launch import find_notebook
 from evalkit.settings import Review
 
 
-def main(descriptor: int, public_url: str, trusted: Review) -> None:
+def main(descriptor: int, public_url: str, prefix: str, review: Review) -> None:
     """Serve until Ctrl-C or SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up also when told to stop while still loading
     listener = socket.socket(fileno=descriptor)
@@ -24,7 +24,14 @@ def main(descriptor: int, public_url: str, trusted: Review) -> None:
             notebook = settle(Path(home))
             from evalkit.serving.server import serve
 
-            serve(listener, notebook, output=os.environ["EVALKIT_OUTPUT"], public_url=public_url, trusted=trusted)
+            serve(
+                listener,
+                notebook,
+                output=os.environ["EVALKIT_OUTPUT"],
+                public_url=public_url,
+                review=review,
+                prefix=prefix,
+            )
     except KeyboardInterrupt:
         pass
 
@@ -50,4 +57,4 @@ def settle(home: Path) -> Path:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], Review.model_validate_json(sys.argv[3]))
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], Review.model_validate_json(sys.argv[4]))

@@ -47,6 +47,10 @@ _WORDS = {
     403: ("This is not open to you.", "Go back to the start page and log in."),
     404: ("There is no such page.", "Go back to the start page."),
     405: ("There is no such page.", "Go back to the start page."),
+    503: (
+        "There is no room for another review page.",
+        "As many are open as this server holds. Close those that you do not need, or try again in a few minutes.",
+    ),
     429: ("You have many review pages open.", "Close some of the tabs, then open this page again."),
 }
 _OTHER = ("Something went wrong on our side.", "Load the page again; what was shown as saved is saved.")
@@ -111,7 +115,7 @@ class Friendly(_Request):
             what, remedy = f"“{error.name[:_LONGEST_NAME]}” is not the name of a reviewer here.", _ASK
         elif status_code == 403 and not self.check_host():
             what, remedy = _STRANGE_HOST
-        elif status_code == 403 and self.request.path == "/login":
+        elif status_code == 403 and self.request.path == f"{self.base_url}login":
             what, remedy = _OLD_FORM
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Content-Security-Policy", _PLAIN_POLICY)
@@ -122,8 +126,8 @@ class Friendly(_Request):
         self.finish(render("message.html", what=what, remedy=remedy, error_id=error_id, start=self.base_url))
 
 
-class _LoginForm(Friendly):
-    """Shows the form that takes a reviewer's code."""
+class LoginPage(Friendly):
+    """Knows where a login leads to, and shows the form that takes a reviewer's code."""
 
     @property
     def identity(self) -> ReviewerIdentity:
@@ -134,17 +138,24 @@ class _LoginForm(Friendly):
     @property
     def next_page(self) -> str:
         """Where to go after the login: the page that was asked for, never another site."""
-        wanted = self.get_argument("next", "/")
-        return wanted if wanted.startswith("/?") else "/"
+        wanted = self.get_argument("next", "")
+        return wanted if wanted.startswith(f"{self.base_url}?") else self.base_url
 
     def show_form(self, notice: str = "", refusal: str = "") -> None:
         """The form, with a sentence above it: of what has happened, or of why it was not accepted."""
         self.finish(
-            render("login.html", notice=notice, refusal=refusal, next=self.next_page, xsrf=self.xsrf_form_html())
+            render(
+                "login.html",
+                notice=notice,
+                refusal=refusal,
+                next=self.next_page,
+                xsrf=self.xsrf_form_html(),
+                action=f"{self.base_url}login",
+            )
         )
 
 
-class Login(_LoginForm):
+class Login(LoginPage):
     """Logging in."""
 
     def initialize(self, throttle: Throttle) -> None:
@@ -179,7 +190,7 @@ class Login(_LoginForm):
         self.redirect(self.next_page)
 
 
-class Logout(_LoginForm):
+class Logout(LoginPage):
     """Ends the login and the kernels of its pages."""
 
     @allow_unauthenticated
@@ -188,12 +199,13 @@ class Logout(_LoginForm):
         kernels: ReviewKernels = self.settings["kernel_manager"]
         if self.current_user:
             await kernels.end_session(self.current_user.session_id)
-        if self.current_user and self.current_user.by_proxy:
+        is_by_other = self.current_user is not None and self.current_user.by_other
+        self.identity.log_out(self)
+        if is_by_other:
             self.show(
                 "Your review pages are closed.", "You are still logged in where you logged in: log out there too."
             )
         else:
-            self.identity.log_out(self)
             self.show_form("You are logged out.")
 
 
@@ -253,7 +265,17 @@ class Channels(_OwnKernel, VoilaKernelWebsocketHandler):  # type: ignore[misc]  
 
 
 class KernelState(_OwnKernel, Friendly, APIHandler):
-    """The page asks whether its kernel is there."""
+    """The page asks whether its kernel is there, and what became of it."""
+
+    def write_error(self, status_code: int, **given: Any) -> None:
+        """Of a kernel that is gone the reason, if it was ended here."""
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        kernel_id = self.path_kwargs["kernel_id"]
+        if status_code == 404 and self.current_user and kernels.ran_out(kernel_id, self.current_user.session_id):
+            self.set_header("Content-Type", "application/json")
+            self.finish(json.dumps({"reason": "memory"}))
+        else:
+            super().write_error(status_code, **given)
 
     def get(self, kernel_id: str) -> None:
         """Its state."""

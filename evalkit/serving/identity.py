@@ -25,8 +25,8 @@ class Reviewer(User):
     """A reviewer who is logged in."""
 
     session_id: str = ""
-    by_proxy: bool = False
-    """Whether a trusted proxy said so: such a login is not ours to end."""
+    by_other: bool = False
+    """Whether a trusted proxy or JupyterHub said so: such a login is not ours to end."""
 
 
 class NotOnRoster(HTTPError):
@@ -49,10 +49,10 @@ class ReviewerIdentity(IdentityProvider):
     @property
     def trusted(self) -> Review:
         """The proxy that may name reviewers, if there is one."""
-        trusted: Review = self.parent.trusted  # type: ignore[union-attr]  # as above
+        trusted: Review = self.parent.review  # type: ignore[union-attr]  # as above
         return trusted
 
-    def get_user(self, handler: RequestHandler) -> User | None:
+    def get_user(self, handler: RequestHandler) -> Reviewer | None:
         """The reviewer of this request; the identity headers are removed, and ours is set for a good login only.
 
         NotOnRoster for a name that a trusted proxy sent and that is no reviewer's.
@@ -70,7 +70,8 @@ class ReviewerIdentity(IdentityProvider):
         if session is None:
             return None
         headers[REVIEWER_HEADER] = session.reviewer
-        return Reviewer(session.reviewer, session_id=session.session_id, by_proxy=named is not None)
+        by_other = named is not None or bool(session.token)
+        return Reviewer(session.reviewer, session_id=session.session_id, by_other=by_other)
 
     def log_in(self, handler: RequestHandler, session: Session) -> None:
         """Give the browser its cookie; it forgets it when it is closed."""
@@ -81,12 +82,22 @@ class ReviewerIdentity(IdentityProvider):
             httponly=True,
             samesite="Lax",
             secure=bool(self.secure_cookie),
+            path=self.path(handler),
         )
 
     def log_out(self, handler: RequestHandler) -> None:
         """End the login of this request, if there is one."""
         self.sessions.end(self._session_id(handler))
-        handler.clear_cookie(self.get_cookie_name(handler))
+        handler.clear_cookie(self.get_cookie_name(handler), path=self.path(handler))
+
+    def forget(self, handler: RequestHandler) -> None:
+        """Let nobody hear the name that was found for this request."""
+        del handler.request.headers[REVIEWER_HEADER]
+
+    def path(self, handler: RequestHandler) -> str:
+        """Where our cookies are sent to: other services of the same host must not see them."""
+        base: str = handler.settings["base_url"]
+        return base
 
     def _named(self, handler: RequestHandler) -> str | None:
         """Whom a trusted proxy names in this request."""

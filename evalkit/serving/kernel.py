@@ -7,15 +7,32 @@ the first large picture was freed, and keep some 20 MB of pages that were drawn 
 
 from __future__ import annotations
 
+import os
+import resource
 import sys
+from collections.abc import Mapping
+
+from evalkit.serving.page import MEMORY_MB
+
+_SLACK_MB = 512
+"""For the stacks of threads, which count although hardly any of them is used."""
 
 
 def main() -> None:
     """Run the kernel that the command line describes."""
+    confine(os.environ)
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # ipykernel does without what cannot be imported: 8 MB
     from ipykernel import kernelapp
 
     kernelapp.launch_new_instance()
+
+
+def confine(environ: Mapping[str, str]) -> None:
+    """The server looks once a second what a kernel uses, and ends it; what would take far more in between is refused."""
+    if budget := int(environ.get(MEMORY_MB, "0")):
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = 2 * budget + _SLACK_MB << 20
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted if most < 0 else min(wanted, most), most))
 
 
 if __name__ == "__main__":

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
+from collections import deque
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from jupyter_server import CallContext
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from psutil import Error as NoProcess
+from psutil import Process
+from tornado.ioloop import PeriodicCallback
 from tornado.web import HTTPError
 
-from evalkit.serving.page import LOG_DESCRIPTOR
+from evalkit.serving.page import HUB, LOG_DESCRIPTOR, MEMORY_MB
 
 if TYPE_CHECKING:
     from evalkit.serving.sessions import Sessions
+    from evalkit.settings import Review
+
+log = logging.getLogger("evalkit.serving")
 
 MOST = 6
 """Pages that one login may have open: each is a process of some 100 MB."""
+_LOOKED_EVERY = 1000
+"""Milliseconds between two looks at what the pages use."""
+_REMEMBERED = 1000
 
 
 class ReviewKernels(AsyncMappingKernelManager):
@@ -26,7 +38,9 @@ class ReviewKernels(AsyncMappingKernelManager):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)  # type: ignore[no-untyped-call]
         self._sessions_of: dict[str, str] = {}
+        self._ran_out: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
         self._log = os.dup(2)
+        self._watch = PeriodicCallback(self.end_too_large, _LOOKED_EVERY)
 
     @property
     def sessions(self) -> Sessions:
@@ -38,15 +52,49 @@ class ReviewKernels(AsyncMappingKernelManager):
         """Whether this login opened the page of this kernel."""
         return kernel_id in self and self._sessions_of.get(kernel_id) == session_id
 
+    @property
+    def review(self) -> Review:
+        """How many pages there may be, and how large."""
+        review: Review = self.parent.review  # type: ignore[union-attr]  # as above
+        return review
+
+    def ran_out(self, kernel_id: str, session_id: str) -> bool:
+        """Whether this login's kernel was ended because it used more memory than a page may."""
+        return (kernel_id, session_id) in self._ran_out
+
+    def end_too_large(self) -> None:
+        """End the kernels that use more memory than a page may. At once: in the next second it could be all there is,
+        and what was shown as saved is on the disk.
+        """
+        for kernel_id, session_id in list(self._sessions_of.items()):
+            pid = self._pid(kernel_id)
+            try:
+                used = Process(pid).memory_info().rss >> 20 if pid else 0
+            except NoProcess:
+                continue
+            if pid and used > self.review.page_memory_mb:
+                self._ran_out.append((kernel_id, session_id))
+                log.warning("a page used %d MB of memory and was ended: page_memory_mb is less", used)
+                os.kill(pid, signal.SIGKILL)
+
+    def _pid(self, kernel_id: str) -> int | None:
+        """None while the kernel starts."""
+        pid: int | None = getattr(self.get_kernel(kernel_id).provisioner, "pid", None) if kernel_id in self else None
+        return pid
+
     async def _async_start_kernel(self, **given: Any) -> str:
         session_id = CallContext.get(CallContext.JUPYTER_HANDLER).current_user.session_id
-        await self._make_room(session_id)
         # The kernel's standard error is closed: ipykernel writes tracebacks there, whose messages may quote a document.
         given.update(stdout=DEVNULL, stderr=DEVNULL, pass_fds=(self._log,))
-        given["env"] = {**given["env"], LOG_DESCRIPTOR: str(self._log)}
+        budget = self.review.page_memory_mb
+        known = {name: value for name, value in given["env"].items() if not name.startswith(HUB)}
+        given["env"] = {**known, LOG_DESCRIPTOR: str(self._log), MEMORY_MB: str(budget)}
+        if budget and not self._watch.is_running():
+            self._watch.start()
         kernel_id = str(uuid4())
         self._sessions_of[kernel_id] = session_id  # before it is there: it counts while it starts
         try:
+            await self._make_room(session_id)
             return await super()._async_start_kernel(kernel_id=kernel_id, **given)
         except BaseException:
             self._sessions_of.pop(kernel_id, None)
@@ -79,11 +127,16 @@ class ReviewKernels(AsyncMappingKernelManager):
         return [kernel_id for kernel_id, owner in self._sessions_of.items() if owner == session_id]
 
     async def _make_room(self, session_id: str) -> None:
-        """A page reloaded in haste leaves kernels behind without telling: the oldest goes first."""
+        """For one more page of this login, which is counted already.
+
+        A page reloaded in haste leaves kernels behind without telling: the oldest goes first. Another login's never does:
+        it may be that of a page that is only just opening.
+        """
         mine = self._kernels_of(session_id)
-        if len(mine) < MOST:
+        has_many = len(mine) > MOST
+        if not has_many and not 0 < self.review.pages < len(self._sessions_of):
             return
         closed = [kernel_id for kernel_id in mine if self._kernel_connections.get(kernel_id) == 0]
         if not closed:
-            raise HTTPError(429)
+            raise HTTPError(429 if has_many else 503)
         await self._end(closed[0])

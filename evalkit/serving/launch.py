@@ -13,12 +13,14 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
 
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
+from evalkit.serving.page import HUB
 from evalkit.settings import Review
 from evalkit.store import Files, chosen
 
@@ -35,16 +37,22 @@ def review(
     output: Path | str,
     port: int,
     public_url: str | None,
-    trusted: Review,
+    settings: Review,
     database: str | None,
     say: Callable[[str], None],
+    *,
+    is_of_hub: bool = False,
 ) -> NoReturn:
     """Become the server of the experts' screen. UsageError where it cannot start.
 
     ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port;
-    ``trusted`` is the proxy that may say who the reviewer is, if there is one; ``database`` the setting of that name.
+    ``settings`` are those of ``[review]``; ``database`` is the setting of that name; ``is_of_hub``: JupyterHub has started
+    it as a service, gives the port, and says who is who.
     """
     find_notebook()
+    prefix = ""
+    if is_of_hub:
+        prefix, port = _of_hub(os.environ, settings)
     chosen(output, database)
     if public_url is not None:
         _check_public(public_url)
@@ -53,14 +61,44 @@ def review(
             "there is no reviewer who could log in", code="NO-REVIEWER", remedy="Run `evalkit reviewers add NAME`."
         )
     listener = _listen(port)
-    say(f"The experts' screen is at {public_url or address(listener)}  (Ctrl-C ends it)")
-    if trusted.user_header:
-        say(f"Whoever connects from {', '.join(map(str, trusted.proxies))} says in {trusted.user_header} who they are.")
+    say(f"The experts' screen is at {(public_url or address(listener)).rstrip('/')}{prefix or '/'}  (Ctrl-C ends it)")
+    if settings.user_header:
+        say(
+            f"Whoever connects from {', '.join(map(str, settings.proxies))} says in {settings.user_header} who they are."
+        )
     listener.set_inheritable(True)
     # -P: a json.py in the folder where the command was typed must not become a part of the server.
-    words = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or ""]
-    words.append(trusted.model_dump_json())
-    os.execve(words[0], words, environment(os.environ, output, database))  # noqa: S606 - no shell, and our own interpreter
+    words = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or "", prefix]
+    words.append(settings.model_dump_json())
+    told = {name: value for name, value in os.environ.items() if is_of_hub and name.startswith(HUB)}
+    os.execve(words[0], words, environment(os.environ, output, database) | told)  # noqa: S606 - no shell, and our own interpreter
+
+
+def _of_hub(given: Mapping[str, str], settings: Review) -> tuple[str, int]:
+    """The prefix and the port that JupyterHub gives its service. UsageError where it gives none."""
+    if find_spec("jupyterhub") is None:
+        raise UsageError(
+            "JupyterHub's library is not installed", code="JUPYTERHUB", remedy='Run pip install "evalkit[jupyterhub]".'
+        )
+    url = urlsplit(given.get("JUPYTERHUB_SERVICE_URL", ""))
+    if not given.get("JUPYTERHUB_API_TOKEN") or url.hostname != _ADDRESS or not url.port:
+        raise UsageError(
+            "--jupyterhub is for a service that JupyterHub starts itself, with a url of http://127.0.0.1:PORT",
+            code="JUPYTERHUB",
+            remedy="Look at `evalkit review --example jupyterhub`.",
+        )
+    if settings.user_header:
+        raise UsageError(
+            "both JupyterHub and the header of a proxy would say who the reviewer is",
+            code="JUPYTERHUB",
+            remedy="Take user_header and proxies out of [review], or leave --jupyterhub away.",
+        )
+    return given["JUPYTERHUB_SERVICE_PREFIX"], url.port
+
+
+def example(name: str) -> str:
+    """A configuration to begin with: ``nginx`` or ``jupyterhub``."""
+    return (files("evalkit.serving") / "examples" / f"{name}.txt").read_text()
 
 
 def find_notebook() -> Path:

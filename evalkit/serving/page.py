@@ -8,6 +8,10 @@ from collections.abc import Mapping
 
 LOG_DESCRIPTOR = "EVALKIT_LOG_FD"
 """Names the descriptor of the server's log in a kernel's environment."""
+HUB = "JUPYTERHUB_"
+"""What JupyterHub tells a service begins with it, its token among them: no kernel gets any of it."""
+MEMORY_MB = "EVALKIT_PAGE_MEMORY_MB"
+"""Says in a kernel's environment how much memory it may use; 0: as much as there is."""
 
 
 def log_to_server(environ: Mapping[str, str] = os.environ) -> None:

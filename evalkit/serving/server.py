@@ -10,6 +10,7 @@ import asyncio
 import logging
 import re
 import signal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
+    from jupyterhub.services.auth import HubOAuth
+
     from evalkit.settings import Review
 
 EXTENSIONS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
@@ -53,11 +56,22 @@ _BIGGEST_MESSAGE = 8 << 20
 """Bytes that a page may send at once. Images go the other way and are not limited by it."""
 
 
-def serve(listener: socket.socket, notebook: Path, *, output: str, public_url: str, trusted: Review) -> None:
-    """Serve the notebook until SIGINT or SIGTERM, then end the kernels."""
+def serve(
+    listener: socket.socket, notebook: Path, *, output: str, public_url: str, review: Review, prefix: str
+) -> None:
+    """Serve the notebook below ``prefix`` until SIGINT or SIGTERM, then end the kernels.
+
+    A prefix is JupyterHub's: it says who is who then.
+    """
     log.configure()
+    config = _config()
+    if prefix:
+        from evalkit.serving.hub import HubIdentity
+
+        config.Voila.identity_provider_class = HubIdentity
     server = ReviewServer.instance(
-        config=_config(),
+        config=config,
+        base_url=prefix or "/",
         log=logging.getLogger("voila"),
         notebook_path=str(notebook),
         config_file_paths=[],  # a voila.json where the command was typed could open files
@@ -68,7 +82,8 @@ def serve(listener: socket.socket, notebook: Path, *, output: str, public_url: s
     files = Files(output)
     # A page is a hundred requests, and each would ask the bucket.
     remembered = 1 if isinstance(files.root, str) else 0
-    server.sessions, server.trusted = Sessions(Roster(files), remembered=remembered), trusted
+    server.sessions, server.review = Sessions(Roster(files), remembered=remembered), review
+    server.is_of_hub = bool(prefix)
     server.initialize([])
     server.start()
 
@@ -80,12 +95,21 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     public_host: str | None
     """The host of the TLS proxy before us, if there is one."""
     sessions: Sessions
-    trusted: Review
-    """The proxy that may say who the reviewer is, if there is one."""
+    review: Review
+    """How many pages there may be, and which proxy may say who the reviewer is."""
+    is_of_hub: bool
+    """Whether JupyterHub says who is who."""
+
+    @cached_property
+    def hub(self) -> HubOAuth:
+        """The hub that has started this server; how it is asked stands in the environment."""
+        from jupyterhub.services.auth import HubOAuth
+
+        return HubOAuth()
 
     def init_settings(self) -> dict[str, Any]:
         """Settings of the Tornado application."""
-        cookie = {"samesite": "Lax", "secure": self.public_host is not None}
+        cookie = {"samesite": "Lax", "secure": self.public_host is not None, "path": self.base_url}
         port = self.listener.getsockname()[1]
         settings: dict[str, Any] = super().init_settings()
         identity: ReviewerIdentity = settings["identity_provider"]
@@ -102,24 +126,33 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
 
     def init_handlers(self) -> list[Any]:
         """All routes there are."""
-        extensions = "|".join(map(re.escape, EXTENSIONS))
+        # Routes see addresses as they are sent, and some proxies send an @ as %40.
+        extensions = "|".join(map(re.escape, EXTENSIONS)).replace("@", "(?:@|%40)")
         page = {
             "notebook_path": "sme_review.ipynb",
             "template_paths": self.template_paths,
             "config": self.config,
             "voila_configuration": self.voila_configuration,
         }
-        return [
-            (r"/", ReviewPage, page),
-            (r"/login", Login, {"throttle": Throttle()}),
-            (r"/logout", Logout),
-            (r"/voila/static/(.*)", LibraryFiles, {"path": self.static_paths}),
-            (rf"/voila/labextensions/((?:{extensions})/static/.*)", LibraryFiles, {"path": self.labextensions_path}),
-            (rf"/voila/api/shutdown/{_KERNEL}", ClosePage),
-            (rf"/api/kernels/{_KERNEL}", KernelState),
-            (rf"/api/kernels/{_KERNEL}/channels", Channels),
-            (r".*", Nothing),
+        routes: list[Any] = [
+            (r"", ReviewPage, page),
+            *self._login_routes(),
+            (r"logout", Logout),
+            (r"voila/static/(.*)", LibraryFiles, {"path": self.static_paths}),
+            (rf"voila/labextensions/((?:{extensions})/static/.*)", LibraryFiles, {"path": self.labextensions_path}),
+            (rf"voila/api/shutdown/{_KERNEL}", ClosePage),
+            (rf"api/kernels/{_KERNEL}", KernelState),
+            (rf"api/kernels/{_KERNEL}/channels", Channels),
         ]
+        base = re.escape(self.base_url)
+        return [*((base + route, *handler) for route, *handler in routes), (r".*", Nothing)]
+
+    def _login_routes(self) -> list[Any]:
+        if not self.is_of_hub:
+            return [(r"login", Login, {"throttle": Throttle()})]
+        from evalkit.serving.hub import CALLBACK, HubCallback, HubLogin
+
+        return [(r"login", HubLogin), (CALLBACK, HubCallback)]
 
     def listen(self) -> None:
         """Serve on the inherited socket until told to stop."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from evalkit.review.roster import Roster
 
@@ -23,6 +23,8 @@ class Session:
     code_digest: str | None
     """Of the code that was typed: another code in the roster ends the session."""
     ends: float
+    token: str = field(default="", repr=False)
+    """By which JupyterHub is asked whether it still stands by it; empty for a login of any other kind."""
 
 
 class Sessions:
@@ -55,6 +57,17 @@ class Sessions:
         self._vouched[reviewer] = session.session_id
         return session
 
+    def vouch_for_token(self, reviewer: str, token: str) -> Session | None:
+        """The login of a reviewer whom JupyterHub has named, in one browser. None for a name that is not on the roster."""
+        if self._roster.digest(reviewer) is None:
+            return None
+        return self._opened(secrets.token_hex(32), reviewer, token)
+
+    def token(self, session_id: str) -> str:
+        """That of a session that is still good; empty where there is none."""
+        session = self.find(session_id)
+        return session.token if session else ""
+
     def find(self, session_id: str) -> Session | None:
         """The session of that id, if it is still good."""
         session = self._open.get(session_id)
@@ -74,9 +87,9 @@ class Sessions:
             self._codes[reviewer] = now, digest
         return digest
 
-    def _opened(self, session_id: str, reviewer: str) -> Session:
+    def _opened(self, session_id: str, reviewer: str, token: str = "") -> Session:
         now = self._clock()
         self._open = {one.session_id: one for one in self._open.values() if one.ends > now}
-        session = Session(session_id, reviewer, self._roster.digest(reviewer), now + HOURS * 3600)
+        session = Session(session_id, reviewer, self._roster.digest(reviewer), now + HOURS * 3600, token)
         self._open[session_id] = session
         return session

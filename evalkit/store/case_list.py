@@ -131,8 +131,18 @@ class CaseList:
         with self._database.statement() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def worst(self, *, barred: str, reasons: Sequence[str] | None = None) -> str | None:
-        """The worst case, of these reasons if any are named, that waits and that ``barred`` may do."""
+    def worst(
+        self,
+        *,
+        barred: str,
+        reasons: Sequence[str] | None = None,
+        ending: str = "",
+        left_to: Sequence[str] = (),
+    ) -> str | None:
+        """The worst case, of these reasons if any are named, that waits and that ``barred`` may do.
+
+        Cases whose id has that ``ending`` are left to the reviewers ``left_to``, if one of them may do it.
+        """
         row = tables.cases.c
         query = (
             sa.select(row.case_id)
@@ -142,6 +152,9 @@ class CaseList:
         )
         if reasons is not None:
             query = query.where(row.review_reason.in_(reasons))
+        if left_to:
+            nobody_else = sa.and_(*(_names(row.barred, one) for one in left_to))
+            query = query.where(sa.or_(sa.not_(row.case_id.endswith(ending, autoescape=True)), nobody_else))
         with self._database.statement() as connection:
             return connection.execute(query).scalar()
 

@@ -16,16 +16,19 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from batch.patient import DOC, FILE, NOW, OTHER
+from click.testing import Result
 from demo.outputs import contents
 from places import in_bucket
 from statements.spoilt import put, spoilt
+from typer.testing import CliRunner
 
 import evalkit
 from evalkit.batch.draws import read_draws
 from evalkit.batch.extract import extract
 from evalkit.batch.integrity import verify
-from evalkit.batch.purge import PurgeRecord, expired, purge, recorded, records, removable
+from evalkit.batch.purge import Expired, PurgeRecord, expired, purge, recorded, records, removable
 from evalkit.batch.reindex import reindex
+from evalkit.cli import app
 from evalkit.errors import NotFound, UsageError
 from evalkit.evaluation.study import read_study
 from evalkit.review import Desk, SMEReviewHelper
@@ -283,15 +286,42 @@ def test_a_restored_backup_is_purged_again(output: Path, made: Path, tmp_path: P
     assert recorded(restored) == []
 
 
-def test_only_what_is_finished_and_old_expires(output: Path) -> None:
+def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = datetime.now(UTC)
-    assert expired(output, before=now - timedelta(days=1)) == []
+    assert expired(output, before=now - timedelta(days=1)) == Expired((), ())
     # The patient's seeded case waits, and a drawn document: the others are closed or were never anybody's.
-    assert expired(output, before=now + timedelta(days=1)) == ["quest_cbc", OTHER]
+    found = expired(output, before=now + timedelta(days=1))
+    assert found.finished == ("quest_cbc", OTHER)
+    assert DOC in found.waiting
     old = (now - timedelta(days=400)).timestamp()
     os.utime(output / "results/quest_cbc.json", (old, old))
     os.utime(output / "extractions/quest_cbc.json", (old, old))
-    assert expired(output, before=now - timedelta(days=365)) == ["quest_cbc"]
+    assert expired(output, before=now - timedelta(days=365)) == Expired(("quest_cbc",), ())
+    os.utime(output / f"results/{DOC}.json", (old, old))
+    os.utime(output / f"extractions/{DOC}.json", (old, old))
+
+    def say(*words: str) -> Result:
+        return CliRunner().invoke(app, ["purge", "--output", str(output), *words])
+
+    monkeypatch.chdir(output.parent)
+    (output.parent / "evalkit.toml").write_text("[retention]\ndays = 365\n")
+    told = say("--expired")
+    assert told.exit_code == 0, told.output
+    assert "1 documents would be purged; nothing was removed; say --yes to remove them" in told.stdout
+    assert (output / "results/quest_cbc.json").exists()
+    assert isinstance(say("--expired", "--older-than", "7").exception, UsageError)
+    done = say("--expired", "--yes")
+    assert "1 documents purged" in done.stdout
+    assert not (output / "results/quest_cbc.json").exists()
+    assert (output / f"results/{DOC}.json").exists()
+    assert (
+        say("--older-than", "365").stdout
+        == "0 documents would be purged; nothing was removed; say --yes to remove them\n"
+    )
+    (output.parent / "evalkit.toml").unlink()
+    assert "none are set there" in str(say("--expired").exception)
 
 
 def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> None:
@@ -398,7 +428,7 @@ def test_no_object_of_the_document_stays_in_a_bucket(
     assert after.keys() - before.keys() == {"purged/0001.json"}
     assert not sought.search(rows_of(postgresql, bucket))
     assert verify(bucket).faults == ()
-    assert expired(bucket, before=datetime.now(UTC) - timedelta(days=1)) == []
-    assert "quest_cbc" in expired(bucket, before=datetime.now(UTC) + timedelta(days=1))
+    assert expired(bucket, before=datetime.now(UTC) - timedelta(days=1)) == Expired((), ())
+    assert "quest_cbc" in expired(bucket, before=datetime.now(UTC) + timedelta(days=1)).finished
     s3.client.delete_object(Bucket="hospital", Key=f"{name}/reviews/requisition/0001.json")
     assert any("requisition" in fault.file for fault in verify(bucket).faults)

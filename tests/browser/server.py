@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -28,12 +29,14 @@ class Served:
 
 
 @contextmanager
-def serving(output: Path, names: Sequence[str]) -> Iterator[Served]:
+def serving(output: Path, names: Sequence[str], **environ: str) -> Iterator[Served]:
     """`evalkit review` over an output folder, for these experts."""
     roster = Roster(Files(output))
     codes = {name: roster.add(name) for name in names}
     words = [sys.executable, "-m", "evalkit", "review", "--port", "0", "--output", str(output)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | environ
+    )
     try:
         address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]
         for _ in range(100):

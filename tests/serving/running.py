@@ -30,7 +30,7 @@ SECRETS = {
 }
 PATIENT = "Jane Roe born 1950"
 STUB = '''
-import json, logging, os, pathlib
+import json, logging, os, pathlib, threading
 import anywidget, ipywidgets, traitlets
 from traitlets.log import get_logger
 
@@ -59,6 +59,8 @@ def show():
     seen.write_text(json.dumps({"environ": dict(os.environ), "cwd": os.listdir(), "pid": os.getpid()}))
     logging.getLogger("evalkit.widgets").error("told by a kernel")
     get_logger().error("PATIENT")  # the kernel's own log
+    if os.environ["QUERY_STRING"] == "large":
+        threading.Timer(1, lambda: globals().update(kept=bytearray(b"x") * (400 << 20))).start()
     if os.environ["QUERY_STRING"] == "fail":
         raise ValueError("PATIENT")
     return ipywidgets.VBox([Stub(), ipywidgets.HTML("<img src=x onerror='window.__xss = 1'>")])

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -136,7 +137,7 @@ def test_a_vouched_login_is_one_for_all_browsers_and_ends_with_the_roster(tmp_pa
 
 def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
     class Parent(LoggingConfigurable):
-        sessions, trusted = Sessions(Roster(Files(tmp_path))), Review()
+        sessions, review = Sessions(Roster(Files(tmp_path))), Review()
 
     connection = SimpleNamespace(context=SimpleNamespace(address=("127.0.0.1", 50_000)))
     headers = HTTPHeaders({"X-Reviewer": "dr_kim", "X_reviewer": "dr_kim", "Host": "h"})
@@ -169,8 +170,13 @@ def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
     async def end(kernel_id: str) -> None:
         ended.append(kernel_id)
 
-    names = [f"k{number}" for number in range(kernels.MOST)]
-    fake = SimpleNamespace(_kernels_of=lambda session_id: names, _kernel_connections=dict.fromkeys(names, 1), _end=end)
+    names = [f"k{number}" for number in range(kernels.MOST + 1)]  # the one that is being opened counts
+    fake = SimpleNamespace(
+        _kernels_of=lambda session_id: names,
+        _kernel_connections=dict.fromkeys(names, 1),
+        _end=end,
+        review=Review(pages=0),
+    )
     with pytest.raises(HTTPError, match="429"):
         asyncio.run(ReviewKernels._make_room(fake, "s"))
     fake._kernel_connections |= {"k2": 0, "k4": 0}
@@ -221,3 +227,15 @@ def test_a_kernel_logs_to_the_server(tmp_path: Path) -> None:
             logger.removeHandler(handler)
             handler.stream.close()
         logger.propagate = before[1]
+
+
+def test_a_kernel_cannot_take_all_memory_between_two_looks() -> None:
+    program = (
+        "from evalkit.serving.kernel import confine\n"
+        "confine({}); confine({'EVALKIT_PAGE_MEMORY_MB': '0'}); kept = bytearray(900 << 20); del kept\n"
+        "confine({'EVALKIT_PAGE_MEMORY_MB': '100'}); kept = bytearray(500 << 20); del kept\n"
+        "try: bytearray(900 << 20)\n"
+        "except MemoryError: print('refused')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "refused\n"

@@ -75,7 +75,7 @@ def test_the_file_holds_hashes_and_is_private(roster: Roster, tmp_path: Path) ->
     assert code.replace("-", "") not in path.read_text()
 
 
-@pytest.mark.parametrize("text", ["{}", "[]", "", '{"schema_version": 1}', '{"schema_version": 2, "reviewers": {}}',
+@pytest.mark.parametrize("text", ["{}", "[]", "", '{"schema_version": 1}', '{"schema_version": 3, "reviewers": {}}',
                                   '{"schema_version": 1, "reviewers": {"a": 1}}'])  # fmt: skip
 def test_a_torn_roster_lets_nobody_in(roster: Roster, tmp_path: Path, text: str) -> None:
     code = roster.add("dr_lee")

@@ -6,18 +6,24 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
+import requests
 import websocket
 from jupyter_server.services.kernels.connection.base import serialize_msg_to_ws_v1
+from serving.nginx import NGINX
+from serving.nginx import proxy as nginx
 from serving.running import PATIENT, SECRETS, Client, Server, within
 
+from evalkit.cli import main
 from evalkit.review.roster import Roster
 from evalkit.serving.launch import find_notebook
 from evalkit.store import Files
@@ -90,6 +96,31 @@ def refused(server: Server, kernel_id: str, client: Client | None, **given: obje
     with pytest.raises(websocket.WebSocketBadStatusException) as caught:
         connect(server, kernel_id, client, **given)
     return caught.value.status_code
+
+
+@dataclass(frozen=True)
+class Said:
+    """How a command ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """`evalkit …` in ``tmp_path``, in this process: another takes a second to begin."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> Said:
+        monkeypatch.setattr(sys, "argv", ["evalkit", *words])
+        monkeypatch.setattr(os, "execve", lambda *_: pytest.fail("it became a server"))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return Said(ended.value.code, *capsys.readouterr())
+
+    return run
 
 
 # ------------------------------------------------------------------------------------------------ without a login
@@ -270,11 +301,12 @@ def test_a_forged_identity_changes_nothing(server: Server) -> None:
 
 NAMED = {"X-Forwarded-User": "dr_lee"}
 PROXY = {"EVALKIT_REVIEW__USER_HEADER": "X-Forwarded-User", "EVALKIT_REVIEW__PROXIES": '["127.0.0.9", "127.0.0.10"]'}
+LIMITS = {"EVALKIT_REVIEW__PAGES": "2", "EVALKIT_REVIEW__PAGE_MEMORY_MB": "256"}
 
 
 @pytest.fixture(scope="module")
 def behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    server = Server(tmp_path_factory.mktemp("proxied"), "--public-url", "https://review.example", **PROXY)
+    server = Server(tmp_path_factory.mktemp("proxied"), "--public-url", "https://review.example", **PROXY, **LIMITS)
     yield server
     server.stop()
 
@@ -332,6 +364,83 @@ def test_a_code_still_opens_and_a_forged_header_beside_it_changes_nothing(behind
     assert seen["environ"]["HTTP_X_REVIEWER"] == "dr_kim"
 
 
+@pytest.mark.skipif(NGINX is None, reason="Debian's nginx is not installed")
+def test_the_printed_nginx_example_works_and_lets_nobody_pose(behind_proxy: Server, tmp_path: Path) -> None:
+    with nginx(
+        tmp_path / "nginx", "review.example", behind_proxy.port, {"dr_ray": "of ray", "dr_who": "of who"}
+    ) as tls:
+        base, ray = f"https://127.0.0.1:{tls.port}", ("dr_ray", "of ray")
+        ask = partial(
+            requests.get,
+            verify=str(tls.certificate),
+            headers={"Host": "review.example"},
+            timeout=30,
+            allow_redirects=False,
+        )
+        posing = {
+            "Host": "review.example",
+            "X-Forwarded-User": "dr_lee",
+            "X-Reviewer": "dr_lee",
+            "X_Forwarded_User": "dr_lee",
+        }
+
+        answer = ask(base, auth=ray, headers=posing)
+        kernel_id = re.search(r'"kernelId": "([^"]+)"', answer.text).group(1)
+        seen = json.loads((behind_proxy.output / "seen" / f"{kernel_id}.json").read_text())
+        assert seen["environ"]["HTTP_X_REVIEWER"] == "dr_ray"
+        assert "of ray" not in json.dumps(seen)
+        assert answer.headers["Strict-Transport-Security"]
+        assert all(one.secure for one in answer.cookies)
+
+        socket_of = f"wss://127.0.0.1:{tls.port}/api/kernels/{kernel_id}/channels"
+        given = {"sslopt": {"ca_certs": str(tls.certificate)}, "timeout": 20, "host": "review.example"}
+        given["origin"] = "https://review.example"
+        login = {"Authorization": "Basic " + b64encode(b"dr_ray:of ray").decode()}
+        channel = websocket.create_connection(socket_of, header=login, **given)
+        asked = messages("comm_info_request")
+        channel.send(json.dumps(asked | {"channel": "shell"}))
+        while True:
+            heard = json.loads(channel.recv())
+            if heard["parent_header"].get("msg_id") == asked["header"]["msg_id"] and heard["channel"] == "shell":
+                break
+        assert heard["msg_type"] == "comm_info_reply"
+        channel.close()
+
+        assert ask(base).status_code == 401
+        assert ask(base, headers=posing).status_code == 401
+        assert ask(base, auth=("dr_ray", "guessed")).status_code == 401
+        assert "“dr_who” is not the name of a reviewer here." in ask(base, auth=("dr_who", "of who")).text
+        with pytest.raises(websocket.WebSocketBadStatusException, match="401"):
+            websocket.create_connection(socket_of, header=["X-Forwarded-User: dr_ray"], **given)
+        with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
+            websocket.create_connection(socket_of, header=login, **given | {"origin": "https://elsewhere.example"})
+        plain = requests.get(f"http://127.0.0.1:{tls.port}/", auth=ray, timeout=10)
+        assert (plain.status_code, "evalkit" in plain.text) == (400, False)
+        ask(f"{base}/logout", auth=ray)
+    assert within(5, lambda: not psutil.pid_exists(seen["pid"]))
+
+
+def test_one_page_too_many_and_one_too_large_are_told_so(behind_proxy: Server) -> None:
+    proxy, kim = behind_proxy.client(address="127.0.0.9"), {"X-Forwarded-User": "dr_kim"}
+    kernel_id, seen = behind_proxy.open(proxy, "large", headers=NAMED)
+    others = [connect(behind_proxy, kernel_id, None, header=NAMED, address="127.0.0.9")]
+    while (answer := proxy.get("/", headers=kim)).status_code == 200:  # pages of earlier tests may still be open
+        another = re.search(r'"kernelId": "([^"]+)"', answer.text).group(1)
+        others.append(connect(behind_proxy, another, None, header=kim, address="127.0.0.9"))
+    assert answer.status_code == 503
+    assert "There is no room for another review page." in answer.text
+    assert "Close those that you do not need" in answer.text
+    assert "Error " not in answer.text, "nothing failed"
+    assert within(10, lambda: not psutil.pid_exists(seen["pid"]))
+    gone = f"/api/kernels/{kernel_id}"
+    assert within(10, lambda: proxy.get(gone, headers=NAMED).status_code == 404)
+    assert proxy.get(gone, headers=NAMED).json() == {"reason": "memory"}
+    assert "reason" not in proxy.get(gone, headers=kim).text
+    assert "memory and was ended" in behind_proxy.log
+    for one in others:
+        one.close()
+
+
 @pytest.mark.parametrize("name", ["dr_who", "", "dr_lee,dr_kim", "DR_LEE", "dr_lee@hospital.example", "<b>dr_lee</b>"])
 def test_a_name_that_is_not_on_the_roster_is_refused_in_plain_words(behind_proxy: Server, name: str) -> None:
     proxy = behind_proxy.client(address="127.0.0.9")
@@ -343,7 +452,7 @@ def test_a_name_that_is_not_on_the_roster_is_refused_in_plain_words(behind_proxy
     assert name == "" or name not in behind_proxy.log
 
 
-def test_half_a_proxy_is_a_mistake_in_the_settings(tmp_path: Path) -> None:
+def test_half_a_proxy_is_a_mistake_in_the_settings(tmp_path: Path, command: Callable[..., Said]) -> None:
     Roster(Files(tmp_path / "output")).add("dr_lee")
     for text in (
         'user_header = "X-Forwarded-User"',
@@ -351,9 +460,11 @@ def test_half_a_proxy_is_a_mistake_in_the_settings(tmp_path: Path) -> None:
         'user_header = "X-Forwarded-User"\nproxies = ["10.0.0.1"]',
         'user_header = "X_Forwarded_User"\nproxies = ["127.0.0.1"]',
         'user_header = "X-Forwarded-User"\nproxies = ["*"]',
+        "page_memory_mb = 255",
+        "pages = -1",
     ):
         (tmp_path / "evalkit.toml").write_text(f"[review]\n{text}\n")
-        done = command(tmp_path, "review", "--port", "0")
+        done = command("review", "--port", "0")
         assert (done.returncode, done.stderr.count("\n")) == (2, 1), text
         assert done.stderr.startswith("evalkit: setting review"), text
 
@@ -498,6 +609,12 @@ def test_no_file_is_served_to_experts_either(server: Server) -> None:
     for path in ("anywidget/package.json", "jupyterlab_pygments/package.json", "anywidget/static/../package.json"):
         assert client.get(f"/voila/labextensions/{path}").status_code == 404
     assert client.get("/voila/static/voila.js").status_code == 200
+    encoded = "/voila/labextensions/%40jupyter-widgets/jupyterlab-manager/static/"  # as some proxies send it
+    assert client.get(f"{encoded}nothing.js").status_code == 404
+    library = next(
+        Path(sys.prefix, "share/jupyter/labextensions/@jupyter-widgets/jupyterlab-manager/static").glob("remote*.js")
+    )
+    assert client.get(encoded + library.name).status_code == 200
     assert client.get("/voila/static/..%2f..%2f..%2fshare").status_code in (403, 404)
 
 
@@ -584,33 +701,27 @@ def test_behind_a_tls_proxy_cookies_are_for_tls_and_addresses_are_the_proxys_wor
         server.stop()
 
 
-def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evalkit", *words], cwd=folder, capture_output=True, text=True, check=False, timeout=60
-    )
-
-
-def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path) -> None:
-    done = command(tmp_path, "review")
+def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path, command: Callable[..., Said]) -> None:
+    done = command("review")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     (tmp_path / "output").mkdir()
-    done = command(tmp_path, "review")
+    done = command("review")
     assert done.returncode == 2
     assert "evalkit reviewers add NAME" in done.stderr
-    added = command(tmp_path, "reviewers", "add", "dr_lee")
+    added = command("reviewers", "add", "dr_lee")
     assert added.returncode == 0
     code = re.search(r"dr_lee's code: ((?:\w{4}-){3}\w{4})$", added.stdout, re.MULTILINE).group(1)
     assert Roster(Files(tmp_path / "output")).check(code) == "dr_lee"
-    assert command(tmp_path, "reviewers", "add", "dr lee").returncode == 2
+    assert command("reviewers", "add", "dr lee").returncode == 2
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        done = command(tmp_path, "review", "--port", port)
+        done = command("review", "--port", port)
     assert done.returncode == 2
     assert done.stderr == f"evalkit: port {port} is in use. Choose another with --port.\n"
     for url in ("http://review.example", "review.example", "https://u@review.example", "https://review.example/x"):
-        assert command(tmp_path, "review", "--public-url", url).returncode == 2
+        assert command("review", "--public-url", url).returncode == 2
 
 
 def test_the_notebook_is_a_front_door() -> None:

@@ -11,7 +11,10 @@ from evalkit.batch import RunSummary
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.review import SMEReviewHelper
+from evalkit.review.roles import ONLY_LOOKS
+from evalkit.review.roster import Roster
 from evalkit.review.seeded import described
+from evalkit.store import Files, Index
 from widgets.workbench import Workbench, show
 
 
@@ -248,3 +251,45 @@ def test_what_was_planted_is_told_before_the_next_case(finished: RunSummary, tmp
     assert not screen.desk.can_undo
     screen._heard({"action": "open", "case_id": seeded.packet.case_id})
     assert any(told in sentence for sentence in screen._panel.case["told"])
+
+
+def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench, tmp_path: Path) -> None:
+    roster = Roster(Files(tmp_path / "output"))
+    roster.add("ms_wu", role="analyst")
+    analyst = Workbench(tmp_path / "output", "ms_wu")
+    analyst._heard({"action": "hello", "tab": "tab-2", "case": None})
+    assert (analyst._bar.role, analyst._queue.only_looks, screen._bar.role) == ("analyst", ONLY_LOOKS, "")
+    analyst._heard({"action": "next"})
+    assert analyst._queue.notice == "Nothing waits for you."
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    analyst._heard({"action": "open", "case_id": "quest_genomic", "take_over": True})
+    assert analyst._editor.is_locked
+    assert analyst._editor.why_not == ONLY_LOOKS
+    page = {"token": analyst._page.version, "page": 1}
+    issue = analyst.case.packet.issues[0].issue_id
+    for press in (
+        {"action": "painted", "issue": issue},
+        {"action": "type", "type": "Other"},
+        {"action": "notes", "text": "an analyst's words"},
+        {"action": "verdict", "issue_id": issue, "verdict": "confirmed"},
+    ):
+        analyst._heard(page | press)
+        assert analyst._editor.problem == ""
+    for press in (
+        {"action": "validate"},
+        {"action": "correct"},
+        {"action": "undeterminable", "reason": "illegible"},
+        {"action": "defer", "reason": "later"},
+        {"action": "second", "reason": "look"},
+    ):
+        analyst._heard(page | press)
+        assert "not an analyst's to decide" in analyst._editor.problem, press
+    analyst._heard({"action": "ping", "active": 2.0})
+    index = Index(tmp_path / "output")
+    (row,) = [row for row in index.cases() if row["case_id"] == "quest_genomic"]
+    assert row["review_status"] == "in_review"
+    assert index.drafts.newest("quest_genomic", "ms_wu", "tab-2") is None
+    index.close()
+    assert not (tmp_path / "output/reviews").exists()
+    screen._heard({"action": "ping", "active": 2.0})
+    assert screen._editor.problem == "", "the expert's claim is still theirs"

@@ -1,0 +1,57 @@
+"""What each reviewer may do: experts answer cases, adjudicators also decide between two answers, analysts only look.
+
+Whoever gave one of the two answers decides nothing between them, whatever their role. While nobody who could is an
+adjudicator, any other expert may: a case that waits for nobody would wait for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+from typing import Literal
+
+from evalkit.errors import ReviewRefused
+from evalkit.review.packet import ADJUDICATION
+
+Role = Literal["expert", "adjudicator", "analyst"]
+
+ONLY_LOOKS = "You are an analyst here: you can look at everything, and decide nothing."
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One reviewer's role, and who else could decide between two answers."""
+
+    role: Role = "expert"
+    adjudicators: tuple[str, ...] = ()
+    """The names of all adjudicators, sorted."""
+
+    @property
+    def only_looks(self) -> bool:
+        """Whether they may decide nothing at all."""
+        return self.role == "analyst"
+
+    @property
+    def leaves_to(self) -> tuple[str, ...]:
+        """The adjudicators to whom they leave adjudications; empty: nobody is named, or they are one of them."""
+        return () if self.role == "adjudicator" else self.adjudicators
+
+    def needs_adjudicator(self, case_id: str, barred: Container[str]) -> bool:
+        """Whether an adjudicator is to decide the case, and this reviewer is none.
+
+        ``barred`` are the reviewers who must not answer it, because they have.
+        """
+        return case_id.endswith(ADJUDICATION) and any(name not in barred for name in self.leaves_to)
+
+    def require(self, case_id: str, barred: Container[str]) -> None:
+        """ReviewRefused where this reviewer's role does not let them decide the case; ``barred`` as above."""
+        if self.only_looks:
+            raise ReviewRefused(
+                f"case {case_id!r} is not an analyst's to decide", code="REVIEW-ROLE", remedy="Leave it to an expert."
+            )
+        if self.needs_adjudicator(case_id, barred):
+            raise ReviewRefused(
+                f"in case {case_id!r} an adjudicator decides between two answers",
+                code="REVIEW-ROLE",
+                remedy="Leave it to one, and take the next case.",
+            )

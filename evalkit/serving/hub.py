@@ -1,0 +1,95 @@
+"""Behind JupyterHub: the hub says who somebody is, and starts this server as a service of its own.
+
+One server for all reviewers, in an account of its own: whoever has a notebook server on the hub gets no rights in the
+output folder by it, and nobody can pose as another by what stands in their own environment. The hub is asked by OAuth;
+what browsers hold afterwards is the same cookie as after a code, for as long as the hub stands by its answer.
+"""
+
+from __future__ import annotations
+
+import hmac
+from typing import TYPE_CHECKING
+
+from jupyter_server.auth.decorator import allow_unauthenticated
+from jupyterhub.services.auth import HubOAuth
+from tornado.httputil import url_concat
+from tornado.web import HTTPError
+
+from evalkit.serving.handlers import LoginPage
+from evalkit.serving.identity import NotOnRoster, Reviewer, ReviewerIdentity
+
+if TYPE_CHECKING:
+    from tornado.web import RequestHandler
+
+CALLBACK = "oauth_callback"
+"""Below the service's prefix, where the hub sends browsers back to."""
+
+
+class HubIdentity(ReviewerIdentity):
+    """Identity by session, while the hub knows the token that the session began with."""
+
+    @property
+    def hub(self) -> HubOAuth:
+        """The hub; what it is asked is remembered for five minutes."""
+        hub: HubOAuth = self.parent.hub  # type: ignore[union-attr]  # the server makes it, as its child
+        return hub
+
+    async def get_user(self, handler: RequestHandler) -> Reviewer | None:  # type: ignore[override]  # awaited as well
+        """The reviewer of this request, as for codes; nobody, once they have logged out of the hub."""
+        user = super().get_user(handler)
+        if user is None:
+            return None
+        token, hub_session = self.sessions.token(user.session_id), self.hub.get_session_id(handler)
+        # With the hub's own cookie, which is another after a logout there: then what is remembered does not count.
+        if token and await self.hub.user_for_token(token, session_id=hub_session, sync=False) is not None:
+            return user
+        self.sessions.end(user.session_id)
+        self.forget(handler)
+        return None
+
+
+class _HubPage(LoginPage):
+    @property
+    def hub(self) -> HubOAuth:
+        """The hub."""
+        hub: HubOAuth = self.settings["identity_provider"].hub
+        return hub
+
+
+class HubLogin(_HubPage):
+    """To the hub, and back to the page that was asked for."""
+
+    @allow_unauthenticated
+    def get(self) -> None:
+        """Ask the hub who this is."""
+        if self.current_user:
+            self.redirect(self.next_page)
+            return
+        verifier, challenge, method = self.hub.generate_pkce_code_challenge()
+        state = self.hub.set_state_cookie(self, next_url=self.next_page, code_verifier=verifier)
+        asked = {"state": state, "code_challenge": challenge, "code_challenge_method": method}
+        self.redirect(url_concat(self.hub.login_url, asked))
+
+
+class HubCallback(_HubPage):
+    """The hub's answer."""
+
+    @allow_unauthenticated
+    async def get(self) -> None:
+        """Log in whom the hub names. NotOnRoster where that is no reviewer; 403 for whoever may not use the service."""
+        state, hub = self.get_argument("state", ""), self.hub
+        given = self.get_signed_cookie(hub.get_state_cookie_name(state), min_version=2) or b""
+        next_page, verifier = hub.get_next_url(state), hub.get_code_verifier(state)
+        hub.clear_oauth_state_cookies(self)
+        if not state or not hmac.compare_digest(given, state.encode()):  # the login began in another browser
+            raise HTTPError(403)
+        hub.clear_oauth_state(state)
+        token = await hub.token_for_code(self.get_argument("code", ""), code_verifier=verifier, sync=False)
+        user = await hub.user_for_token(token, use_cache=False, sync=False)
+        if user is None or not hub.check_scopes(hub.access_scopes, user) or user.get("kind") != "user":
+            raise HTTPError(403)
+        session = self.identity.sessions.vouch_for_token(user["name"], token)
+        if session is None:
+            raise NotOnRoster(user["name"])
+        self.identity.log_in(self, session)
+        self.redirect(next_page)

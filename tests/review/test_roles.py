@@ -1,0 +1,160 @@
+"""Experts answer cases, adjudicators decide between two answers, analysts look; held where a decision is written."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from review.test_opinions import ADJUDICATION, BASE, GENOMIC, PATHOLOGY, RADIOLOGY, SECOND, answer, answered, ask, base
+
+from evalkit.errors import ReviewRefused, StoreError, UsageError
+from evalkit.review import SMEReviewHelper
+from evalkit.review.case import Case
+from evalkit.review.ground_truth import newest_revision, read_review
+from evalkit.review.queue import QueueView
+from evalkit.review.roles import ONLY_LOOKS
+from evalkit.review.roster import ROSTER, Roster
+from evalkit.store import review_name
+
+__all__ = ["base"]
+
+
+@pytest.fixture
+def roster(desk: Any) -> Roster:
+    """Of everybody here an expert."""
+    made = Roster(desk.files)
+    for name in ("dr_lee", "dr_kim", "dr_ito", "dr_roe"):
+        made.add(name)
+    return made
+
+
+@pytest.fixture
+def differ(base: Any, roster: Roster, tab: Any) -> Roster:
+    """dr_lee and dr_kim gave different answers."""
+    ask(tab("dr_lee"))
+    answer(tab("dr_kim"), SECOND, PATHOLOGY)
+    return roster
+
+
+def offered(desk: Any) -> tuple[str | None, bool, bool]:
+    """The next case, and what the queue says of the adjudication."""
+    row = next(one for one in desk.queue().rows if one.case_id == ADJUDICATION)
+    return desk.next_case(), row.needs_adjudicator, row.is_barred
+
+
+def test_while_nobody_is_named_any_third_expert_decides(differ: Roster, desk: Any, tab: Any) -> None:
+    assert offered(tab("dr_ito")) == (ADJUDICATION, False, False)
+    assert answer(tab("dr_ito"), ADJUDICATION, RADIOLOGY).review.role == "expert"
+    assert "role" not in json.loads(desk.files.raw(review_name(ADJUDICATION, 1)))
+
+
+def test_an_adjudicator_alone_decides_once_there_is_one(differ: Roster, desk: Any, tab: Any) -> None:
+    ito, roe = tab("dr_ito"), tab("dr_roe")
+    draft = answered(ito.open(ADJUDICATION), RADIOLOGY)
+    differ.appoint("dr_roe", "adjudicator")
+    assert offered(ito) == (None, True, False)
+    # The case was open already: its decision is refused where it would be written, and from a notebook too.
+    helper = SMEReviewHelper(desk.root, "dr_ito")
+    for decide in (
+        lambda: ito.submit(ADJUDICATION, draft),
+        lambda: ito.defer(ADJUDICATION, draft, "later"),
+        lambda: helper.save_review(ADJUDICATION, corrected_dominant_type="Other", base_revision=0),
+        lambda: helper.save_review(ADJUDICATION, undeterminable="illegible", base_revision=0),
+    ):
+        with pytest.raises(ReviewRefused, match="an adjudicator decides between two answers"):
+            decide()
+    assert newest_revision(desk.files, ADJUDICATION) == 0
+    ito.release(ADJUDICATION)
+    assert offered(roe) == (ADJUDICATION, False, False)
+    with pytest.raises(ReviewRefused, match="an adjudicator decides"):
+        ito.open(ADJUDICATION)
+    assert answer(roe, ADJUDICATION, RADIOLOGY).review.role == "adjudicator"
+    assert read_review(desk.files, ADJUDICATION, 1).role == "adjudicator"
+    assert json.loads(desk.files.raw(review_name(ADJUDICATION, 1)))["role"] == "adjudicator"
+    with pytest.raises(ReviewRefused, match="an adjudicator decides"):
+        helper.reopen(ADJUDICATION, "I would have said otherwise")
+
+
+def test_an_adjudicator_who_gave_one_of_the_answers_holds_nothing_up(differ: Roster, tab: Any) -> None:
+    differ.appoint("dr_lee", "adjudicator")
+    assert offered(tab("dr_lee")) == (None, False, True)
+    assert offered(tab("dr_ito")) == (ADJUDICATION, False, False)
+    differ.appoint("dr_roe", "adjudicator")
+    assert offered(tab("dr_ito")) == (None, True, False)
+    differ.appoint("dr_roe", "expert")
+    answer(tab("dr_ito"), ADJUDICATION, GENOMIC)
+
+
+def test_an_adjudicator_does_all_that_an_expert_does(base: Any, roster: Roster, tab: Any) -> None:
+    roster.appoint("dr_lee", "adjudicator")
+    roster.appoint("dr_kim", "adjudicator")
+    assert tab("dr_lee").next_case() == BASE
+    assert ask(tab("dr_lee")).review.role == "adjudicator"
+    assert answer(tab("dr_kim"), SECOND, GENOMIC).review.outcome == "corrected"
+
+
+def test_an_analyst_sees_cases_and_decides_nothing(base: Any, roster: Roster, desk: Any, tab: Any) -> None:
+    tab("dr_lee").open(BASE)
+    roster.appoint("dr_roe", "analyst")
+    roe = tab("dr_roe")
+    queue = roe.queue(QueueView(show_finished=True))
+    assert (queue.role, [row.case_id for row in queue.rows], roe.next_case()) == ("analyst", [BASE], None)
+    case: Case = roe.open(BASE, take_over=True)
+    assert (case.is_for_reading, case.is_completed, case.refusal()) == (True, False, ONLY_LOOKS)
+    roe.renew(BASE)
+    draft = answered(case, GENOMIC)
+    assert case.why_not_submit(draft) == ONLY_LOOKS
+    helper = SMEReviewHelper(desk.root, "dr_roe")
+    for decide in (
+        lambda: roe.submit(BASE, draft),
+        lambda: roe.submit(BASE, draft, undeterminable="illegible"),
+        lambda: roe.ask_second(BASE, draft, "look"),
+        lambda: roe.defer(BASE, draft, "later"),
+        lambda: roe.save_draft(BASE, draft),
+        lambda: helper.save_review(BASE, agrees=True, base_revision=0),
+    ):
+        with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
+            decide()
+    assert desk.index.claims.live("2025-02-01T10:41:00+00:00")[BASE].reviewer == "dr_lee"  # not taken over
+    assert [view.reviewer for view in desk.index.views.all()] == ["dr_lee", "dr_roe"]
+    lee = tab("dr_lee")
+    lee.submit(BASE, answered(lee.open(BASE), GENOMIC))
+    with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
+        helper.reopen(BASE, "no")
+
+
+def test_who_becomes_an_analyst_with_a_case_open_is_told(base: Any, roster: Roster, tab: Any) -> None:
+    lee = tab("dr_lee")
+    draft = answered(lee.open(BASE), GENOMIC)
+    roster.appoint("dr_lee", "analyst")
+    with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
+        lee.submit(BASE, draft)
+
+
+def test_roles_are_kept_beside_the_codes(roster: Roster, desk: Any) -> None:
+    assert json.loads(desk.files.raw(ROSTER))["schema_version"] == 1  # an older evalkit may go on with it
+    roster.appoint("dr_roe", "analyst")
+    stored = json.loads(desk.files.raw(ROSTER))
+    assert (stored["schema_version"], stored["roles"]) == (2, {"dr_roe": "analyst"})
+    code = roster.add("dr_roe")
+    assert (roster.check(code), roster.roles()["dr_roe"]) == ("dr_roe", "analyst")
+    roster.add("dr_roe", role="expert")
+    roster.add("dr_new", role="adjudicator")
+    assert roster.roles() == dict.fromkeys(("dr_ito", "dr_kim", "dr_lee"), "expert") | {
+        "dr_new": "adjudicator",
+        "dr_roe": "expert",
+    }
+    roster.appoint("dr_kim", "analyst")
+    assert roster.deciding() == ["dr_ito", "dr_lee", "dr_new", "dr_roe"]
+    assert roster.standing("dr_kim").only_looks
+    assert roster.standing("from a notebook").role == "expert"
+    with pytest.raises(UsageError, match="'dr_nobody' is not a reviewer here"):
+        roster.appoint("dr_nobody", "analyst")
+
+
+@pytest.mark.parametrize("roles", ["[]", '{"dr_lee": "king"}', '{"dr_lee": 1}', "null"])
+def test_a_roster_with_roles_that_are_none_lets_nobody_in(roster: Roster, desk: Any, roles: str) -> None:
+    (desk.root / ROSTER).write_text(f'{{"schema_version": 2, "reviewers": {{}}, "roles": {roles}}}')
+    with pytest.raises(StoreError):
+        roster.standing("dr_lee")

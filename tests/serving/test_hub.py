@@ -1,0 +1,123 @@
+"""As a service of JupyterHub: who the hub names is who reviews, and nobody else."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from servers.jupyterhub import API_TOKEN, PREFIX, HubApi
+from serving.nginx import free_port
+from serving.running import Client, Server
+
+from evalkit.errors import UsageError
+from evalkit.serving.launch import review
+from evalkit.settings import Review
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[HubApi]:
+    with HubApi() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def service(hub: HubApi, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("service"), "--jupyterhub", **hub.environ(free_port()))
+    yield server
+    server.stop()
+
+
+def asked(client: Client, page: str = "") -> str:
+    """Where the hub is asked who this is; the browser was sent there from the page."""
+    login = client.get(f"{PREFIX}{page}")
+    assert login.status_code == 302
+    answer = client.get(login.headers["Location"])
+    assert answer.status_code == 302
+    return answer.headers["Location"]
+
+
+def logged_in(service: Server, hub: HubApi, name: str, page: str = "") -> Client:
+    client = Client(service.base)
+    back = client.get(hub.authorized(asked(client, page), name))
+    assert back.status_code == 302, back.text + service.log
+    assert (back.status_code, back.headers["Location"]) == (302, f"{PREFIX}{page}")
+    return client
+
+
+def test_whom_the_hub_names_reviews_and_nobody_in_their_place(service: Server, hub: HubApi) -> None:
+    assert service.said.endswith(f"{PREFIX}  (Ctrl-C ends it)\n")
+    lee, kim = logged_in(service, hub, "dr_lee", "?case=abc"), logged_in(service, hub, "dr_kim")
+    posing = {"X-Reviewer": "dr_kim", "X-Forwarded-User": "dr_kim"}
+    page = lee.get(PREFIX, headers=posing)
+    kernel_id = re.search(r'"kernelId": "([^"]+)"', page.text).group(1)
+    assert f'"baseUrl": "{PREFIX}"' in page.text
+    environ = json.loads((service.output / "seen" / f"{kernel_id}.json").read_text())["environ"]
+    assert environ["HTTP_X_REVIEWER"] == "dr_lee"
+    assert not [name for name in environ if name.startswith("JUPYTERHUB_")]
+    assert API_TOKEN not in environ.values()
+    assert lee.get(f"{PREFIX}api/kernels/{kernel_id}").json()["id"] == kernel_id
+    assert kim.get(f"{PREFIX}api/kernels/{kernel_id}").status_code == 404
+    assert {one.path for one in lee.session.cookies} == {PREFIX}
+    assert lee.get(f"{PREFIX}voila/static/voila.js").status_code == 200
+
+    token = next(token for token, user in hub.users.items() if user["name"] == "dr_lee")
+    del hub.users[token]
+    assert lee.get(PREFIX, cookies={"jupyterhub-session-id": "another, after a logout"}).status_code == 302
+    assert lee.get(f"{PREFIX}api/kernels/{kernel_id}").status_code == 403
+    assert "log out there too" in kim.get(f"{PREFIX}logout").text
+    assert kim.get(f"{PREFIX}nothing").status_code == 302
+    assert not {"dr_lee", "dr_kim", token, API_TOKEN} & set(re.split(r"[\s'\"=?&,]", service.log))
+
+
+def test_an_answer_of_the_hub_counts_only_where_it_was_asked_for(service: Server, hub: HubApi) -> None:
+    lee, kim = Client(service.base), Client(service.base)
+    mine, theirs = hub.authorized(asked(lee), "dr_lee"), hub.authorized(asked(kim), "dr_kim")
+    assert lee.get(theirs).status_code == 403  # whoever is sent another's answer would work in their name
+    without_state = theirs.partition("&state=")[0]
+    for wrong in (without_state, f"{without_state}&state=x", f"{PREFIX}oauth_callback"):
+        assert lee.get(wrong).status_code == 403
+    assert lee.get(f"{PREFIX}nothing").status_code == 302
+    lee = Client(service.base)
+    mine = hub.authorized(asked(lee), "dr_lee")
+    assert lee.get(mine).status_code == 302
+    again = lee.get(mine)
+    assert again.status_code in (403, 500)
+    assert "Traceback" not in again.text
+
+
+def test_who_is_no_reviewer_or_may_not_use_the_service_is_told_so(service: Server, hub: HubApi) -> None:
+    client = Client(service.base)
+    answer = client.get(hub.authorized(asked(client), "dr_who"))
+    assert (answer.status_code, "“dr_who” is not the name of a reviewer here." in answer.text) == (403, True)
+    hub.scopes = ["access:services!service=another"]
+    try:
+        answer = client.get(hub.authorized(asked(client), "dr_lee"))
+    finally:
+        hub.scopes = ["access:services!service=evalkit"]
+    assert (answer.status_code, "This is not open to you." in answer.text) == (403, True)
+    assert client.get(f"{PREFIX}nothing").status_code == 302
+    assert urlsplit(asked(client, "?case=abc")).path == "/hub/api/oauth2/authorize"
+    assert client.get(f"{PREFIX}login?next=https://elsewhere.example/").status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("environ", "settings", "message"),
+    [
+        ({}, Review(), "a service that JupyterHub starts itself"),
+        ({"JUPYTERHUB_SERVICE_URL": "http://10.0.0.1:8866"}, Review(), "a service that JupyterHub starts itself"),
+        ({}, Review(user_header="X-User", proxies=("127.0.0.1",)), "both JupyterHub and the header of a proxy"),
+    ],
+)
+def test_a_hub_that_cannot_be_asked_is_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], settings: Review, message: str
+) -> None:
+    if settings.user_header or environ:
+        with HubApi() as hub:
+            for name, value in (hub.environ(8866) | environ).items():
+                monkeypatch.setenv(name, value)
+    with pytest.raises(UsageError, match=message):
+        review(tmp_path, 0, None, settings, None, print, is_of_hub=True)
