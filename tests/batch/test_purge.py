@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 from batch.patient import DOC, FILE, NOW, OTHER
-from demo.outputs import contents
+from demo.outputs import contents, without_clocks
 from places import in_bucket
 from statements.spoilt import put, spoilt
 
@@ -349,9 +351,18 @@ def test_what_was_said_of_a_template_about_the_statement_goes_with_it(tmp_path: 
 
 def objects_of(s3: S3Server, bucket: str) -> dict[str, bytes]:
     name, _, prefix = bucket.removeprefix("s3://").partition("/")
-    pages = s3.client.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=f"{prefix}/")
+    client = s3.client
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=f"{prefix}/")
     keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
-    return {key.removeprefix(f"{prefix}/"): s3.client.get_object(Bucket=name, Key=key)["Body"].read() for key in keys}
+    return {key.removeprefix(f"{prefix}/"): client.get_object(Bucket=name, Key=key)["Body"].read() for key in keys}
+
+
+def comparable(objects: dict[str, bytes]) -> dict[str, Any]:
+    """What two folders that were treated alike have in common: not the names of their schemas, nor clocks."""
+    own = ("database.json", "created_once.json", STRAY)
+    return {key: without_clocks(json.loads(content)) for key, content in objects.items() if key not in own} | {
+        key: key for key in objects if key in own
+    }
 
 
 def rows_of(postgresql: PostgreSQLServer, bucket: str) -> bytes:
@@ -363,19 +374,29 @@ def rows_of(postgresql: PostgreSQLServer, bucket: str) -> bytes:
     return "\n".join(rows).encode()
 
 
+STRAY = f"reviews/{DOC}/what the sister said.txt"
+
+
+def put_into(bucket: str, made: Path, s3: S3Server) -> None:
+    """The patient's folder as objects, an object that others put there, and the rows that the database has of it."""
+    prefix = bucket.removeprefix("s3://hospital/")
+    given = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*.json")}
+    client = s3.client
+    for key, content in {**given, STRAY: b"Zebulon"}.items():
+        client.put_object(Bucket="hospital", Key=f"{prefix}/{key}", Body=content)
+    reindex(bucket)
+    index = Index(bucket)
+    index.drafts.put(StoredDraft(DOC, "dr_lee", "tab", "0" * 64, '{"notes": "Zebulon"}', NOW))
+    index.close()
+
+
 def test_no_object_of_the_document_stays_in_a_bucket(
     made: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
 ) -> None:
     bucket = in_bucket("s3", request, monkeypatch)
     postgresql: PostgreSQLServer = request.getfixturevalue("postgresql")
-    stray, name = f"reviews/{DOC}/what the sister said.txt", bucket.removeprefix("s3://hospital/")
-    given = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*.json")}
-    for key, content in {**given, stray: b"Zebulon"}.items():
-        s3.client.put_object(Bucket="hospital", Key=f"{name}/{key}", Body=content)
-    reindex(bucket)
-    index = Index(bucket)
-    index.drafts.put(StoredDraft(DOC, "dr_lee", "tab", "0" * 64, '{"notes": "Zebulon"}', NOW))
-    index.close()
+    put_into(bucket, made, s3)
+    stray, name = STRAY, bucket.removeprefix("s3://hospital/")
     others = SMEReviewHelper(bucket, "dr_nine")
     others.save_review("requisition", agrees=True, correction_notes=f"see {FILE}")
     others.close()
@@ -402,3 +423,61 @@ def test_no_object_of_the_document_stays_in_a_bucket(
     assert "quest_cbc" in expired(bucket, before=datetime.now(UTC) + timedelta(days=1))
     s3.client.delete_object(Bucket="hospital", Key=f"{name}/reviews/requisition/0001.json")
     assert any("requisition" in fault.file for fault in verify(bucket).faults)
+
+
+_PURGING = f"""
+import os, signal, sys
+from evalkit.batch.purge import purge
+from evalkit.store.bucket import BucketFiles
+from evalkit.store.erasure import Erasure
+
+steps = iter(range(int(sys.argv[2])))
+
+def step():
+    if next(steps, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asked, erase, scrub = BucketFiles._asked_at, Erasure.erase, Erasure.scrub
+BucketFiles._asked_at = lambda *args, **given: (
+    step() if args[2] in ("_pipe_file", "_rm_file") else None, asked(*args, **given))[1]
+Erasure.erase = lambda *args: (step(), erase(*args))[1]
+Erasure.scrub = lambda *args: (step(), scrub(*args))[1]
+purge(sys.argv[1], [{DOC!r}], purged_at={LATER!r})
+"""
+"""A purge in a process that kills itself at that change of an object or of rows."""
+
+
+@pytest.mark.stress
+def test_killed_at_any_step_in_a_bucket_the_next_purge_finishes(
+    made: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
+) -> None:
+    postgresql: PostgreSQLServer = request.getfixturevalue("postgresql")
+    words = own_words(made, made.parent / "control") | NAMES
+    sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
+    whole: dict[str, Any] = {}
+    killed = unfinished = 0
+    for number in (10**6, *range(200)):
+        bucket = in_bucket("s3", request, monkeypatch)
+        put_into(bucket, made, s3)
+        before = comparable(objects_of(s3, bucket))
+        ended = subprocess.run([sys.executable, "-c", _PURGING, bucket, str(number)], check=False).returncode
+        if number == 10**6:
+            assert ended == 0
+            whole = comparable(objects_of(s3, bucket))
+            continue
+        if ended == 0:
+            break
+        assert ended == -signal.SIGKILL
+        killed += 1
+        begun = Files(bucket).exists("purging.json")
+        unfinished += begun
+        purge(bucket, [] if begun else [DOC], purged_at=LATER)
+        after = comparable(objects_of(s3, bucket))
+        assert after == whole, number
+        assert not [key for key, content in after.items() if sought.search(f"{key} {content}".encode())], number
+        assert not sought.search(rows_of(postgresql, bucket)), number
+        assert verify(bucket).faults == (), number
+        others = {key for key in before if OTHER in key or "quest_cbc" in key or "requisition" in key}
+        assert {key: before[key] for key in others} == {key: after[key] for key in others}, number
+    print(f"\na purge in a bucket killed at each of its {killed} steps, {unfinished} of them midway: 0 losses")
+    assert unfinished > 10
