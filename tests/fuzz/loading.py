@@ -6,14 +6,13 @@ import os
 import random
 import shutil
 import traceback
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from batch.patient import DOC, OTHER
 from statements.test_template import TEXT
+from tables import Table
 
 from evalkit.batch.decisions import decisions
 from evalkit.batch.draws import draws
@@ -127,28 +126,6 @@ for _where in ("document_bundles/{}.json", "results/{}.json", "sme_packets/sme_p
         lambda folder: (verify(folder / "output"), decisions(folder / "output")),
         shows=" ",
     )
-
-
-@dataclass
-class Table:
-    """What was tried, and what came of it."""
-
-    rows: dict[str, Counter[str]] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-    """A sentence for each crash and each word of a document in an error."""
-
-    def add(self, kind: str, outcome: str) -> None:
-        row = self.rows.setdefault(kind, Counter())
-        row["tried"] += 1
-        row[outcome] += 1
-
-    def __str__(self) -> str:
-        columns = ("tried", "valid", "refused", "crashes", "losses")
-        width = max(map(len, self.rows), default=0)
-        lines = [f"{'input':{width}}  " + "  ".join(f"{name:>8}" for name in columns)]
-        every = {**self.rows, "all": sum(self.rows.values(), Counter())}
-        lines += [f"{kind:{width}}  " + "  ".join(f"{row[name]:8}" for name in columns) for kind, row in every.items()]
-        return "\n".join(lines)
 
 
 def prepare(made: Path, folder: Path) -> None:

@@ -37,7 +37,9 @@ __all__ = ["chromium"]
 
 pytestmark = [
     pytest.mark.stress,
-    pytest.mark.skipif(CHROMIUM is None or programs() is None, reason="Debian's chromium or postgresql is not installed"),
+    pytest.mark.skipif(
+        CHROMIUM is None or programs() is None, reason="Debian's chromium or postgresql is not installed"
+    ),
 ]
 
 _PLAIN = "p@ss:word"
@@ -121,9 +123,7 @@ class Machine:
             ended([process])
 
 
-def test_what_the_readme_says_takes_a_user_to_many_machines(
-    tmp_path: Path, s3: S3Server, chromium: Browser
-) -> None:
+def test_what_the_readme_says_takes_a_user_to_many_machines(tmp_path: Path, s3: S3Server, chromium: Browser) -> None:
     server = PostgreSQLServer()
     with ExitStack() as ending:
         ending.callback(server.remove)
