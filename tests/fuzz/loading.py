@@ -25,8 +25,8 @@ from evalkit.errors import EvalkitError
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.study import read_study
 from evalkit.extraction.template import read_template as read_form
-from evalkit.review import Desk, ground_truth_records, packet_digest
-from evalkit.review.ground_truth import read_review
+from evalkit.review import Desk, ground_truth_records, packet_digest, withdraw_silver
+from evalkit.review.ground_truth import read_review, silver_probability, withdraw_unbacked
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import read_packet
 from evalkit.review.roster import Roster
@@ -97,7 +97,11 @@ KINDS: dict[str, Kind] = {
     "packet": Kind(f"output/sme_packets/sme_packet_{DOC}.json", _f(lambda f: packet_digest(read_packet(f, DOC)))),
     "review": Kind(f"output/reviews/{DOC}/0001.json", _f(lambda f: read_review(f, DOC, 1))),
     "opinions": Kind(f"output/reviews/{DOC}.second/0001.json", _f(lambda f: Opinions.read(f, DOC).record())),
-    "ground truth": Kind(f"output/ground_truth/gt_{DOC}.json", _f(lambda f: list(ground_truth_records(f, silver=True)))),
+    "ground truth": Kind(f"output/ground_truth/gt_{DOC}.json", _f(lambda f: list(ground_truth_records(f)))),
+    "silver truth": Kind(
+        f"output/ground_truth/gt_{OTHER}.json",
+        _f(lambda f: (silver_probability(f, OTHER), withdraw_unbacked(f, OTHER), withdraw_silver(f, OTHER))),
+    ),
     "exported truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: read_truths(folder / "output"), shows=" "),
     "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).names(), Roster(f).check("abcd")))),
     "production": Kind("output/production.json", _f(stored_production)),
@@ -117,7 +121,10 @@ KINDS: dict[str, Kind] = {
     "true labels": Kind("truth.json", lambda folder: read_truth(folder / "truth.json"), is_own=True),
     "supplied": Kind("answers/x.json", lambda folder: read_classifications(folder / "answers", ())),
 }  # fmt: skip
-for _where in ("document_bundles/{}.json", "results/{}.json", "sme_packets/sme_packet_{}.json", "reviews/{}/0001.json"):
+for _where in (
+    *("document_bundles/{}.json", "results/{}.json", "sme_packets/sme_packet_{}.json", "reviews/{}/0001.json"),
+    "ground_truth/gt_{}.json",
+):
     KINDS[f"study of {_where.partition('/')[0]}"] = Kind(
         f"output/{_where.format(OTHER)}", lambda folder: read_study(folder / "output"), shows=" "
     )
