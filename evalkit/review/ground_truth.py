@@ -370,8 +370,9 @@ def silver_probability(files: Files, doc_id: str) -> float | None:
     """With which probability an accepted document could be drawn for an audit; None without a silver record."""
     stored = _silver_record(files, ground_truth_name(doc_id))
     probability = stored.get("inclusion_probability") if stored else None
-    is_number = isinstance(probability, int | float) and not isinstance(probability, bool)
-    return float(probability) if is_number and 0 <= probability <= 1 else None
+    if isinstance(probability, bool) or not isinstance(probability, int | float):
+        return None
+    return float(probability) if 0 <= probability <= 1 else None
 
 
 def withdraw_silver(files: Files, case_id: str) -> bool:
