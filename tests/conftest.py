@@ -5,6 +5,7 @@ Also the demo's documents and one run over them, made once for all tests that on
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from once import once
 from places import in_bucket
 from servers.postgresql import PostgreSQLServer, programs
+from tables import EVERY
 
 from evalkit.batch import RunSummary
 from evalkit.samples import draw
@@ -77,6 +79,15 @@ LONGEST = (
 )
 
 _connect = socket.socket.connect
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if EVERY.rows:
+        terminalreporter.section("what was tried")
+        terminalreporter.write_line(str(EVERY))
+        if folder := os.environ.get("EVALKIT_TABLES"):
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            (Path(folder) / "faults.md").write_text(f"{EVERY}\n")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

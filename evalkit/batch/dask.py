@@ -18,6 +18,7 @@ import pickle
 import secrets
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
@@ -143,6 +144,19 @@ def _described(ocr: EngineName) -> dict[str, str]:
 _once_described = cache(_described)
 
 
+_KEEPS_NOTHING = {"distributed.admin.low-level-log-length": 0}
+
+
+def _keep_nothing(dask_scheduler: Any) -> None:
+    """On the scheduler, which keeps for debugging the last thousand messages to each worker: documents of patients.
+
+    What is on its way is not touched, and what comes later is not kept.
+    """
+    dask.config.set(_KEEPS_NOTHING)  # for workers that come later
+    for stream in (*dask_scheduler.stream_comms.values(), *dask_scheduler.client_comms.values()):
+        stream.recent_message_log = deque(maxlen=0)
+
+
 def _differs(worker: str, ours: dict[str, str], theirs: Any, kind: type[EvalkitError]) -> EvalkitError:
     if isinstance(theirs, dict):
         name = next(name for name in ours if ours[name] != theirs.get(name))
@@ -241,9 +255,10 @@ class Cluster:
         self._lost = asyncio.get_running_loop().create_future()
         address = address_of(self._executor)
         try:
-            self._client = await Client(  # type: ignore[no-untyped-call]
-                address, asynchronous=True, timeout=_CONNECT, set_as_default=False, name="evalkit"
-            )
+            with dask.config.set(_KEEPS_NOTHING):
+                self._client = await Client(  # type: ignore[no-untyped-call]
+                    address, asynchronous=True, timeout=_CONNECT, set_as_default=False, name="evalkit"
+                )
         except (OSError, TypeError, RuntimeError, ValueError) as error:
             raise UsageError(
                 f"the Dask scheduler at {self._executor} does not answer ({type(error).__name__})",
@@ -269,6 +284,7 @@ class Cluster:
                     remedy="Start one on each machine: dask worker with the scheduler's address.",
                 )
             await asyncio.sleep(0.2)
+        await self._client.run_on_scheduler(_keep_nothing)
         self._ours = ours = _described(self._how.ocr)
         told = await self._client.run(_described, self._how.ocr, on_error="return")
         for worker, theirs in sorted(told.items()):

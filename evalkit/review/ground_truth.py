@@ -373,19 +373,24 @@ def _write_silver(files: Files, case_id: str, truth: GroundTruth | FieldsGroundT
 
 def silver_probability(files: Files, doc_id: str) -> float | None:
     """With which probability an accepted document could be drawn for an audit; None without a silver record."""
-    stored = if_readable(files, ground_truth_name(doc_id))
-    if stored is None or stored["ground_truth_source"] != "AUTO_ACCEPTED":
+    stored = _silver_record(files, ground_truth_name(doc_id))
+    probability = stored.get("inclusion_probability") if stored else None
+    if isinstance(probability, bool) or not isinstance(probability, int | float):
         return None
-    probability: float | None = stored["inclusion_probability"]
-    return probability
+    return float(probability) if 0 <= probability <= 1 else None
 
 
 def withdraw_silver(files: Files, case_id: str) -> bool:
     """Remove the silver record of what is no longer accepted; whether there was one. Others stay."""
     name = ground_truth_name(case_id)
     with writing(files):
-        stored = if_readable(files, name)
-        return stored is not None and stored["ground_truth_source"] == "AUTO_ACCEPTED" and files.remove(name)
+        return _silver_record(files, name) is not None and files.remove(name)
+
+
+def _silver_record(files: Files, name: str) -> dict[str, Any] | None:
+    """A silver record; None where there is none, it is torn, or an expert's is in its place."""
+    stored = if_readable(files, name)
+    return stored if stored and stored.get("ground_truth_source") == "AUTO_ACCEPTED" else None
 
 
 def is_backed(files: Files, doc_id: str, forms: Iterable[FormFields | Extraction]) -> bool:
@@ -416,8 +421,8 @@ def is_backed(files: Files, doc_id: str, forms: Iterable[FormFields | Extraction
 def withdraw_unbacked(files: Files, doc_id: str) -> None:
     """Remove the silver record of a document's fields that is not ``is_backed`` any more; the caller holds the lock."""
     name = ground_truth_name(doc_id + EXTRACTION)
-    stored = if_readable(files, name)
-    if stored is None or stored["ground_truth_source"] != "AUTO_ACCEPTED":
+    stored = _silver_record(files, name)
+    if stored is None:
         return
     try:
         forms = FieldsGroundTruth.model_validate(stored).ground_truth_fields
@@ -431,7 +436,7 @@ def ground_truth_records(files: Files, *, silver: bool = False) -> Iterator[dict
     """The ground truth of all cases as JSON values, by file name; silver records only if they are asked for."""
     for name in files.names(GROUND_TRUTH):
         record = files.read(name, schema_version=SCHEMA_VERSION)
-        if silver or record["ground_truth_source"] != "AUTO_ACCEPTED":
+        if silver or record.get("ground_truth_source") != "AUTO_ACCEPTED":
             yield record
 
 

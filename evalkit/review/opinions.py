@@ -95,9 +95,13 @@ class Opinions:
 
     def with_review(self, case_id: str, review: Review) -> Opinions:
         """The opinions after one more review of a case, which was just written."""
+        added = (self.revision(case_id) + 1, review)
+        return replace(self, chains={**self.chains, case_id: [*self.chains[case_id], added]})
+
+    def revision(self, case_id: str) -> int:
+        """The number of a case's newest review; 0 where there is none."""
         chain = self.chains[case_id]
-        number = chain[-1][0] + 1 if chain else 1
-        return replace(self, chains={**self.chains, case_id: [*chain, (number, review)]})
+        return chain[-1][0] if chain else 0
 
     @cached_property
     def asked(self) -> Review | None:
@@ -309,21 +313,29 @@ def reproject(files: Files, case_id: str) -> ReviewStatus:
         return opinions.status(case_id)
 
 
-def settle(files: Files, opinions: Opinions) -> None:
-    """Make all files again that follow from the reviews, as ``reproject``; the caller holds the lock."""
+def settle(files: Files, opinions: Opinions) -> frozenset[str]:
+    """Make all files again that follow from the reviews, as ``reproject``; which of the cases there are now.
+
+    The caller holds the lock.
+    """
     # First of all, so that nobody takes for true what is in doubt by now.
     _settle_record(files, opinions)
+    there = {opinions.base.case_id}  # it was read
     for one, chain in opinions.chains.items():
-        if one != opinions.base.case_id:
-            _settle_packet(files, one, opinions.packets.get(one), is_begun=bool(chain))
-        if files.exists(packet_name(one)):
+        if one not in there and _settle_packet(files, one, opinions.packets.get(one), is_begun=bool(chain)):
+            there.add(one)
+        if one in there:
             mirror_status(files, one, opinions.status(one))
+    return frozenset(there)
 
 
-def enter(files: Files, index: Index, opinions: Opinions) -> None:
-    """Tell the index which cases there are about the base case, and where each stands; the caller holds the lock."""
+def enter(files: Files, index: Index, opinions: Opinions, there: frozenset[str]) -> None:
+    """Tell the index which cases there are about the base case, and where each stands; the caller holds the lock.
+
+    ``there``: those that have a packet, as ``settle`` said.
+    """
     for one in opinions.chains:
-        if files.exists(packet_name(one)):
+        if one in there:
             index.put_case(opinions.row(files, one))
         else:
             index.drop_case(one)
@@ -394,15 +406,21 @@ def _stored_template(files: Files, name: str) -> StatementTemplate | None:
         return None
 
 
-def _settle_packet(files: Files, case_id: str, wanted: SMEPacket | None, *, is_begun: bool) -> None:
-    """Write or withdraw a further case's packet; one that was reviewed stays what its reviewer had before their eyes."""
+def _settle_packet(files: Files, case_id: str, wanted: SMEPacket | None, *, is_begun: bool) -> bool:
+    """Write or withdraw a further case's packet; whether there is one now.
+
+    One that was reviewed stays what its reviewer had before their eyes.
+    """
     name = packet_name(case_id)
-    stored = if_readable(files, name)
     if wanted is None:
-        if not is_begun:
-            files.remove(name)
-    elif stored is None or not (is_begun or stored | {"review_status": "pending"} == to_json(wanted)):
+        if is_begun:
+            return files.exists(name)
+        files.remove(name)
+        return False
+    stored = if_readable(files, name)
+    if stored is None or not (is_begun or stored | {"review_status": "pending"} == to_json(wanted)):
         files.write(name, to_json(wanted))
+    return True
 
 
 def _family(case_id: str) -> Iterator[str]:

@@ -27,7 +27,6 @@ from evalkit.review.ground_truth import (
     Review,
     Shown,
     append,
-    newest_revision,
     review_sha256,
 )
 from evalkit.review.lock import writing
@@ -215,12 +214,12 @@ class Submitter:
         before.require_writable(
             self.files, self.index, case_id, self.reviewer, said["submitted_at"], is_undo=said["outcome"] == "reopened"
         )
-        base = newest_revision(self.files, case_id) if base_revision is None else base_revision
+        base = before.revision(case_id) if base_revision is None else base_revision
         review = append(self.files, case_id, self._review(packet, standing.role, said), base_revision=base)
         # From here on the review stands: an error must not invite anybody to save it a second time.
         try:
             opinions = before.with_review(case_id, review)
-            settle(self.files, opinions)
+            there = settle(self.files, opinions)
         except StoreError as error:
             raise StoreError(
                 f"the review was saved, but what follows from it was not: {error.message}",
@@ -229,7 +228,7 @@ class Submitter:
             ) from error
         try:
             with self.index.together():
-                self._enter(case_id, review, opinions)
+                self._enter(case_id, review, opinions, there)
         except StoreError:
             log.warning("the index did not take a saved review; `evalkit reindex` catches up")
         try:
@@ -238,12 +237,12 @@ class Submitter:
             log.warning("seeded cases of a reviewed document were not looked over; `evalkit reindex` catches up")
         return review
 
-    def _enter(self, case_id: str, review: Review, opinions: Opinions) -> None:
+    def _enter(self, case_id: str, review: Review, opinions: Opinions, there: frozenset[str]) -> None:
         """Tell the index, which can be made again, what the files say; and what vouches for the newest of them."""
-        revision = opinions.chains[case_id][-1][0]
+        revision = opinions.revision(case_id)
         self.index.heads.put(Head(case_id, revision, review_sha256(self.files, case_id, revision)))
         self.index.deferrals.drop(case_id)
-        enter(self.files, self.index, opinions)
+        enter(self.files, self.index, opinions, there)
         if opinions.status(case_id) == "completed":
             self.index.put_closing(case_id, review.reviewer, review.submitted_at, review.seconds_active)
             self.index.claims.drop(case_id)  # nobody works on a closed case

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -222,11 +222,46 @@ def _damaged(path: Path, error: Exception) -> StoreError:
 
 def unreached(url: str, error: Exception) -> StoreError:
     """What is said of a PostgreSQL database that cannot be used, without its password."""
+    said = getattr(error, "orig", None)
+    is_let_in = getattr(said, "sqlstate", None) is not None  # what a statement then met has a number
+    row = None if is_let_in else next((row for row in _REFUSALS if row.sign in str(said)), None)
     return StoreError(
-        f"the database {postgresql.shown(url)} cannot be opened ({_name(error)})",
+        f"the database {postgresql.shown(url)} cannot be opened ({row.why if row else _name(error)})",
         code="STORE-INDEX",
-        remedy="See that the PostgreSQL server runs and lets this user in and make a schema; `evalkit doctor` tells.",
+        remedy=row.remedy
+        if row
+        else "See that the PostgreSQL server runs and lets this user in and make a schema; `evalkit doctor` tells.",
     )
+
+
+class _Refusal(NamedTuple):
+    sign: str
+    """What the driver or the server says; a server that speaks another language has the general remedy."""
+    why: str
+    remedy: str
+
+
+_SILENT = "the server does not answer"
+_RUNS = "See that it runs, and listens where the address says."
+_REFUSALS = (
+    _Refusal(
+        "no password supplied",
+        "no password was given",
+        "Put it into ~/.pgpass as HOST:PORT:NAME:USER:PASSWORD, a file that only you can read (chmod 600).",
+    ),
+    _Refusal(
+        "password authentication failed",
+        "there is no such user, or the password is wrong",
+        "Mend it in ~/.pgpass (a `:` or `\\` in it wants a `\\` before it), or make the user: createuser --pwprompt USER.",
+    ),
+    _Refusal("does not exist", "there is no such database or user", "Make it: createdb --owner USER NAME."),
+    _Refusal(
+        "no pg_hba.conf entry", "the server lets nobody in like this", "Let this user in from here, in its pg_hba.conf."
+    ),
+    _Refusal("Connection refused", _SILENT, _RUNS),
+    _Refusal("failed to resolve host", _SILENT, _RUNS),
+    _Refusal("timeout expired", _SILENT, _RUNS),
+)
 
 
 def _name(error: Exception) -> str:

@@ -7,13 +7,28 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 
-_ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[2]
+_DASHBOARD = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+"""None; what is left of its server would listen on all networks."""
+
+
+def ended(started: Iterable[subprocess.Popen[bytes]]) -> None:
+    """Kill these processes, and all that they have started."""
+    processes = [process for process in started if process.poll() is None]
+    family = [psutil.Process(process.pid) for process in processes]
+    family += [child for one in family for child in one.children(recursive=True)]
+    for one in family:
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
+    for process in processes:
+        process.wait()
+    psutil.wait_procs(family, timeout=10)
 
 
 class Started:
@@ -22,10 +37,10 @@ class Started:
     def __init__(self, folder: Path, environment: dict[str, str] | None = None) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        paths = os.pathsep.join([str(_ROOT), str(_ROOT / "tests")])
+        paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
         self._environment = os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"} | (environment or {})
         self._file = folder / "scheduler.json"
-        self.scheduler = self._run("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        self.scheduler = self._run("scheduler", "--host", "127.0.0.1", "--port", "0", *_DASHBOARD)
         self.workers: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -41,7 +56,7 @@ class Started:
     def add(self, *options: str, threads: int = 1) -> subprocess.Popen[bytes]:
         """Start one more worker, behind a nanny that starts it again when it is killed."""
         options = options or ("--memory-limit", "0")
-        more = ("--nthreads", str(threads), "--no-dashboard", "--host", "127.0.0.1", *options)
+        more = ("--nthreads", str(threads), *_DASHBOARD, "--host", "127.0.0.1", *options)
         worker = self._run("worker", *more, "--local-directory", str(self.folder / f"worker{len(self.workers)}"))
         self.workers.append(worker)
         return worker
@@ -60,15 +75,7 @@ class Started:
 
     def stop(self) -> None:
         """End all of it at once; a worker that is asked to end while its scheduler ends waits for eight seconds."""
-        processes = [process for process in (*self.workers, self.scheduler) if process.poll() is None]
-        family = [psutil.Process(process.pid) for process in processes]
-        family += [child for one in family for child in one.children(recursive=True)]
-        for one in family:
-            with suppress(psutil.NoSuchProcess):
-                one.kill()
-        for process in processes:
-            process.wait()
-        psutil.wait_procs(family, timeout=10)
+        ended((*self.workers, self.scheduler))
 
     def _run(self, what: str, *options: str) -> subprocess.Popen[bytes]:
         number = len(list(self.folder.glob("*.log")))

@@ -13,6 +13,7 @@ import pytest
 from batch.clusters import Started, cluster
 from batch.deadly import deadly_read
 from demo.outputs import contents
+from distributed import Client
 from distributed.security import Security
 from documents.drawing import lines
 from documents.scanning import NOTE, printed, scan
@@ -117,6 +118,21 @@ def test_nothing_of_a_document_is_in_logs_keys_or_on_a_workers_disk(
     assert PATIENT not in repr(Sealed(PATIENT)) + str(Sealed(PATIENT))
 
 
+def test_when_a_run_has_ended_nobody_holds_its_documents_any_more(samples: Path, two: Started, tmp_path: Path) -> None:
+    def held() -> int:
+        import gc
+
+        gc.collect()
+        return sum(type(one).__name__ == "Sealed" for one in gc.get_objects())
+
+    with Client(two.executor.replace("dask", "tcp"), set_as_default=False) as client:
+        before = client.run_on_scheduler(held)  # of a worker that another test has killed
+        evalkit.run([samples / f"{name}.pdf" for name in NAMES], output=tmp_path / "there", executor=two.executor)
+        assert held() == 0
+        assert client.run_on_scheduler(held) <= before
+        assert set(client.run(held).values()) == {0}
+
+
 @pytest.mark.stress
 def test_a_cluster_that_spills_writes_for_its_user_only(samples: Path, tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster", workers=()) as started:
@@ -130,8 +146,6 @@ def test_a_cluster_that_spills_writes_for_its_user_only(samples: Path, tmp_path:
             dask_worker.data.evict()
             folder = pathlib.Path(dask_worker.local_directory)
             return [oct(path.stat().st_mode & 0o777) for path in folder.rglob("*") if path.is_file()]
-
-        from distributed import Client
 
         with Client(started.executor.replace("dask", "tcp"), set_as_default=False) as client:
             (modes,) = client.run(spilled).values()

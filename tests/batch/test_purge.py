@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,9 +19,10 @@ import psycopg
 import pytest
 from batch.patient import DOC, FILE, NOW, OTHER
 from click.testing import Result
-from demo.outputs import contents
+from demo.outputs import contents, without_clocks
 from places import in_bucket
 from statements.spoilt import put, spoilt
+from tables import trying
 from typer.testing import CliRunner
 
 import evalkit
@@ -232,20 +235,20 @@ def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) 
     whole = tmp_path / "whole"
     shutil.copytree(made, whole)
     purge(whole, [DOC], purged_at=LATER)
-    killed = 0
-    for number in range(0, 200, 2):
-        output = tmp_path / f"killed{number}"
-        shutil.copytree(made, output)
-        if not killed_at(number, output):
-            break
-        killed += 1
-        # Nobody has to know what it was that was killed: once its intent is written, any purge finishes it.
-        begun = (output / "purging.json").exists()
-        purge(output, [] if begun else [DOC], purged_at=LATER)
-        assert contents(output) == contents(whole), number
-        assert remembering(output, words) == {}, number
-        shutil.rmtree(output)
-    assert killed > 10
+    with trying("a purge, killed") as tried:
+        for number in range(0, 200, 2):
+            output = tmp_path / f"killed{number}"
+            shutil.copytree(made, output)
+            if not killed_at(number, output):
+                break
+            tried.times += 1
+            # Nobody has to know what it was that was killed: once its intent is written, any purge finishes it.
+            begun = (output / "purging.json").exists()
+            purge(output, [] if begun else [DOC], purged_at=LATER)
+            assert contents(output) == contents(whole), number
+            assert remembering(output, words) == {}, number
+            shutil.rmtree(output)
+        assert tried.times > 10
 
 
 def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, made: Path) -> None:
@@ -379,9 +382,18 @@ def test_what_was_said_of_a_template_about_the_statement_goes_with_it(tmp_path: 
 
 def objects_of(s3: S3Server, bucket: str) -> dict[str, bytes]:
     name, _, prefix = bucket.removeprefix("s3://").partition("/")
-    pages = s3.client.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=f"{prefix}/")
+    client = s3.client
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=name, Prefix=f"{prefix}/")
     keys = [found["Key"] for page in pages for found in page.get("Contents", ())]
-    return {key.removeprefix(f"{prefix}/"): s3.client.get_object(Bucket=name, Key=key)["Body"].read() for key in keys}
+    return {key.removeprefix(f"{prefix}/"): client.get_object(Bucket=name, Key=key)["Body"].read() for key in keys}
+
+
+def comparable(objects: dict[str, bytes]) -> dict[str, Any]:
+    """What two folders that were treated alike have in common: not the names of their schemas, nor clocks."""
+    own = ("database.json", "created_once.json", STRAY)
+    return {key: without_clocks(json.loads(content)) for key, content in objects.items() if key not in own} | {
+        key: key for key in objects if key in own
+    }
 
 
 def rows_of(postgresql: PostgreSQLServer, bucket: str) -> bytes:
@@ -393,19 +405,29 @@ def rows_of(postgresql: PostgreSQLServer, bucket: str) -> bytes:
     return "\n".join(rows).encode()
 
 
+STRAY = f"reviews/{DOC}/what the sister said.txt"
+
+
+def put_into(bucket: str, made: Path, s3: S3Server) -> None:
+    """The patient's folder as objects, an object that others put there, and the rows that the database has of it."""
+    prefix = bucket.removeprefix("s3://hospital/")
+    given = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*.json")}
+    client = s3.client
+    for key, content in {**given, STRAY: b"Zebulon"}.items():
+        client.put_object(Bucket="hospital", Key=f"{prefix}/{key}", Body=content)
+    reindex(bucket)
+    index = Index(bucket)
+    index.drafts.put(StoredDraft(DOC, "dr_lee", "tab", "0" * 64, '{"notes": "Zebulon"}', NOW))
+    index.close()
+
+
 def test_no_object_of_the_document_stays_in_a_bucket(
     made: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
 ) -> None:
     bucket = in_bucket("s3", request, monkeypatch)
     postgresql: PostgreSQLServer = request.getfixturevalue("postgresql")
-    stray, name = f"reviews/{DOC}/what the sister said.txt", bucket.removeprefix("s3://hospital/")
-    given = {path.relative_to(made).as_posix(): path.read_bytes() for path in made.rglob("*.json")}
-    for key, content in {**given, stray: b"Zebulon"}.items():
-        s3.client.put_object(Bucket="hospital", Key=f"{name}/{key}", Body=content)
-    reindex(bucket)
-    index = Index(bucket)
-    index.drafts.put(StoredDraft(DOC, "dr_lee", "tab", "0" * 64, '{"notes": "Zebulon"}', NOW))
-    index.close()
+    put_into(bucket, made, s3)
+    stray, name = STRAY, bucket.removeprefix("s3://hospital/")
     others = SMEReviewHelper(bucket, "dr_nine")
     others.save_review("requisition", agrees=True, correction_notes=f"see {FILE}")
     others.close()
@@ -432,3 +454,69 @@ def test_no_object_of_the_document_stays_in_a_bucket(
     assert "quest_cbc" in expired(bucket, before=datetime.now(UTC) + timedelta(days=1)).finished
     s3.client.delete_object(Bucket="hospital", Key=f"{name}/reviews/requisition/0001.json")
     assert any("requisition" in fault.file for fault in verify(bucket).faults)
+
+
+_PURGING = f"""
+import os, signal, sys
+from evalkit.batch.purge import purge
+from evalkit.store.bucket import BucketFiles
+from evalkit.store.erasure import Erasure
+
+steps = iter(range(int(sys.argv[2])))
+
+def step():
+    if next(steps, None) is None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+asked, erase, scrub = BucketFiles._asked_at, Erasure.erase, Erasure.scrub
+BucketFiles._asked_at = lambda *args, **given: (
+    step() if args[2] in ("_pipe_file", "_rm_file") else None, asked(*args, **given))[1]
+Erasure.erase = lambda *args: (step(), erase(*args))[1]
+Erasure.scrub = lambda *args: (step(), scrub(*args))[1]
+purge(sys.argv[1], [{DOC!r}], purged_at={LATER!r})
+"""
+"""A purge in a process that kills itself at that change of an object or of rows."""
+
+
+def purged_until(step: int, bucket: str) -> int:
+    """What became of the process that purges until that step."""
+    return subprocess.run([sys.executable, "-c", _PURGING, bucket, str(step)], check=False).returncode
+
+
+@pytest.mark.stress
+def test_killed_at_any_step_in_a_bucket_the_next_purge_finishes(
+    made: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server
+) -> None:
+    postgresql: PostgreSQLServer = request.getfixturevalue("postgresql")
+    words = own_words(made, made.parent / "control") | NAMES
+    sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
+    unfinished = 0
+
+    def filled() -> str:
+        place = in_bucket("s3", request, monkeypatch)
+        put_into(place, made, s3)
+        return place
+
+    bucket = filled()
+    assert purged_until(10**6, bucket) == 0
+    whole = comparable(objects_of(s3, bucket))
+    with trying("a purge in a bucket, killed") as tried:
+        while True:
+            bucket = filled()
+            before = comparable(objects_of(s3, bucket))
+            ended = purged_until(tried.times, bucket)
+            if ended == 0:
+                break
+            assert ended == -signal.SIGKILL
+            begun = Files(bucket).exists("purging.json")
+            unfinished += begun
+            purge(bucket, [] if begun else [DOC], purged_at=LATER)
+            after = comparable(objects_of(s3, bucket))
+            assert after == whole, tried
+            assert not [key for key, content in after.items() if sought.search(f"{key} {content}".encode())], tried
+            assert not sought.search(rows_of(postgresql, bucket)), tried
+            assert verify(bucket).faults == (), tried
+            others = {key for key in before if OTHER in key or "quest_cbc" in key or "requisition" in key}
+            assert {key: before[key] for key in others} == {key: after[key] for key in others}, tried
+            tried.times += 1
+        assert unfinished > 10

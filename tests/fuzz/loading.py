@@ -6,14 +6,13 @@ import os
 import random
 import shutil
 import traceback
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from batch.patient import DOC, OTHER
 from statements.test_template import TEXT
+from tables import Table
 
 from evalkit.batch.decisions import decisions
 from evalkit.batch.draws import draws
@@ -26,8 +25,8 @@ from evalkit.errors import EvalkitError
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.study import read_study
 from evalkit.extraction.template import read_template as read_form
-from evalkit.review import Desk, ground_truth_records, packet_digest
-from evalkit.review.ground_truth import read_review
+from evalkit.review import Desk, ground_truth_records, packet_digest, withdraw_silver
+from evalkit.review.ground_truth import read_review, silver_probability, withdraw_unbacked
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import read_packet
 from evalkit.review.roster import Roster
@@ -98,7 +97,11 @@ KINDS: dict[str, Kind] = {
     "packet": Kind(f"output/sme_packets/sme_packet_{DOC}.json", _f(lambda f: packet_digest(read_packet(f, DOC)))),
     "review": Kind(f"output/reviews/{DOC}/0001.json", _f(lambda f: read_review(f, DOC, 1))),
     "opinions": Kind(f"output/reviews/{DOC}.second/0001.json", _f(lambda f: Opinions.read(f, DOC).record())),
-    "ground truth": Kind(f"output/ground_truth/gt_{DOC}.json", _f(lambda f: list(ground_truth_records(f, silver=True)))),
+    "ground truth": Kind(f"output/ground_truth/gt_{DOC}.json", _f(lambda f: list(ground_truth_records(f)))),
+    "silver truth": Kind(
+        f"output/ground_truth/gt_{OTHER}.json",
+        _f(lambda f: (silver_probability(f, OTHER), withdraw_unbacked(f, OTHER), withdraw_silver(f, OTHER))),
+    ),
     "exported truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: read_truths(folder / "output"), shows=" "),
     "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).names(), Roster(f).check("abcd")))),
     "production": Kind("output/production.json", _f(stored_production)),
@@ -118,7 +121,10 @@ KINDS: dict[str, Kind] = {
     "true labels": Kind("truth.json", lambda folder: read_truth(folder / "truth.json"), is_own=True),
     "supplied": Kind("answers/x.json", lambda folder: read_classifications(folder / "answers", ())),
 }  # fmt: skip
-for _where in ("document_bundles/{}.json", "results/{}.json", "sme_packets/sme_packet_{}.json", "reviews/{}/0001.json"):
+for _where in (
+    *("document_bundles/{}.json", "results/{}.json", "sme_packets/sme_packet_{}.json", "reviews/{}/0001.json"),
+    "ground_truth/gt_{}.json",
+):
     KINDS[f"study of {_where.partition('/')[0]}"] = Kind(
         f"output/{_where.format(OTHER)}", lambda folder: read_study(folder / "output"), shows=" "
     )
@@ -127,28 +133,6 @@ for _where in ("document_bundles/{}.json", "results/{}.json", "sme_packets/sme_p
         lambda folder: (verify(folder / "output"), decisions(folder / "output")),
         shows=" ",
     )
-
-
-@dataclass
-class Table:
-    """What was tried, and what came of it."""
-
-    rows: dict[str, Counter[str]] = field(default_factory=dict)
-    faults: list[str] = field(default_factory=list)
-    """A sentence for each crash and each word of a document in an error."""
-
-    def add(self, kind: str, outcome: str) -> None:
-        row = self.rows.setdefault(kind, Counter())
-        row["tried"] += 1
-        row[outcome] += 1
-
-    def __str__(self) -> str:
-        columns = ("tried", "valid", "refused", "crashes", "losses")
-        width = max(map(len, self.rows), default=0)
-        lines = [f"{'input':{width}}  " + "  ".join(f"{name:>8}" for name in columns)]
-        every = {**self.rows, "all": sum(self.rows.values(), Counter())}
-        lines += [f"{kind:{width}}  " + "  ".join(f"{row[name]:8}" for name in columns) for kind, row in every.items()]
-        return "\n".join(lines)
 
 
 def prepare(made: Path, folder: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 #: Stands in every damaged text: an error that has it quotes a document.
@@ -23,10 +24,15 @@ def _places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         yield from _places(one, (*at, key))
 
 
+def _wrong(dice: random.Random) -> Any:
+    """A value of its own: later damage to it must not change what the next file gets."""
+    return deepcopy(dice.choice(_WRONG))
+
+
 def _changed(value: Any, dice: random.Random, change: Callable[[Any, Any], None]) -> Any:
     places = [place for place in _places(value) if place]
     if not places:
-        return dice.choice(_WRONG)
+        return _wrong(dice)
     *path, key = dice.choice(places)
     inner = value
     for step in path:
@@ -48,7 +54,7 @@ def _of_values(dice: random.Random, text: str) -> str:
 
 
 _CHANGES: tuple[Callable[[random.Random], Callable[[Any, Any], None]], ...] = (
-    lambda dice: lambda inner, key: inner.__setitem__(key, dice.choice(_WRONG)),
+    lambda dice: lambda inner, key: inner.__setitem__(key, _wrong(dice)),
     lambda _: lambda inner, key: inner.__delitem__(key),
     lambda dice: lambda inner, key: inner.__setitem__(key, [inner[key]] * dice.randint(1, 50)),
     lambda _: lambda inner, key: inner.__setitem__("more" if isinstance(inner, dict) else key, MARK),

@@ -12,13 +12,13 @@ from typing import Any
 
 from batch.patient import OTHER
 from documents.bombs import BOMBS
+from tables import Table
 
 import evalkit
 from evalkit.errors import EvalkitError
 from evalkit.settings import Settings
 from evalkit.store import Files
 
-from .loading import Table
 from .mutation import damaged_json, damaged_text
 
 _STREAM = re.compile(rb"stream\r?\n(.*?)\r?\nendstream", re.DOTALL)

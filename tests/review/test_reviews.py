@@ -26,9 +26,9 @@ from evalkit.review import (
     reproject,
     withdraw_silver,
 )
-from evalkit.review.ground_truth import newest_revision, read_review
+from evalkit.review.ground_truth import newest_revision, read_review, silver_probability, withdraw_unbacked
 from evalkit.review.packet import read_packet
-from evalkit.store import CASE_COLUMNS, Files
+from evalkit.store import CASE_COLUMNS, Files, ground_truth_name
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -230,6 +230,15 @@ def test_a_review_supersedes_silver_and_silver_never_a_review(build: Any, desk: 
     helper.save_review("doc2_6", undeterminable="illegible")
     assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
     assert desk.truth() is None
+
+
+@pytest.mark.parametrize("torn", [{}, {"ground_truth_source": 3}, {"ground_truth_source": "AUTO_ACCEPTED"}])
+def test_a_silver_record_of_another_shape_is_none(build: Any, desk: Any, torn: dict[str, Any]) -> None:
+    desk.files.write(ground_truth_name("a"), {"schema_version": 1, "inclusion_probability": "x", **torn})
+    assert silver_probability(desk.files, "a") is None
+    desk.files.write(ground_truth_name("a.extraction"), {"schema_version": 1, **torn})
+    withdraw_unbacked(desk.files, "a")
+    assert withdraw_silver(desk.files, "a") is (torn.get("ground_truth_source") == "AUTO_ACCEPTED")
 
 
 @pytest.mark.parametrize("outcome", ["undeterminable", "reopened"])

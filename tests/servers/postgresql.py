@@ -47,6 +47,11 @@ class PostgreSQLServer:
         """The address for the setting ``database``."""
         return f"postgresql://evalkit:{PASSWORD}@127.0.0.1:{self.port}/evalkit"
 
+    @property
+    def socket_folder(self) -> str:
+        """Where programs of this machine reach it as its superuser."""
+        return str(self._folder)
+
     def start(self) -> None:
         """Start it and wait until it answers."""
         settings = {

@@ -22,7 +22,7 @@ from evalkit.doctor import examine
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.settings import Settings
 from evalkit.store import Call, Claim, Index, Moments, StoredDraft, postgresql
-from evalkit.store.database import chosen
+from evalkit.store.database import chosen, described
 
 PATIENT = "John Doe, born 1950"
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2025-01-02T00:15:00+00:00"
@@ -185,6 +185,27 @@ def test_a_wrong_password_is_said_without_it(url: str, tmp_path: Path) -> None:
     assert OTHER not in told(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("address", "why", "remedy"),
+    [
+        ("postgresql://evalkit@127.0.0.1:{port}/evalkit", "no password was given", "~/.pgpass"),
+        ("postgresql://evalkit:x@127.0.0.1:{port}/evalkit", "the password is wrong", "~/.pgpass"),
+        ("postgresql://evalkit:{password}@127.0.0.1:{port}/other", "no such database", "createdb"),
+        ("postgresql://nobody:x@127.0.0.1:{port}/evalkit", "lets nobody in", "pg_hba.conf"),
+        ("postgresql://evalkit@127.0.0.1:1/evalkit", "does not answer", "listens"),
+    ],
+)
+def test_what_is_missing_is_said_with_what_mends_it(
+    address: str, why: str, remedy: str, postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSFILE", "/nonexistent")
+    given = address.format(port=postgresql.port, password=PASSWORD)
+    with pytest.raises(StoreError, match=why) as refused:
+        described("output", given)
+    assert remedy in refused.value.remedy
+    assert not any(secret in told(refused.value) for secret in SECRETS)
+
+
 def test_a_server_that_was_restarted_is_simply_used_again(own: PostgreSQLServer, tmp_path: Path) -> None:
     index = Index(tmp_path, own.url)
     index.drafts.put(draft())
@@ -327,7 +348,7 @@ def test_doctor_says_which_database_it_is(url: str, own: PostgreSQLServer, tmp_p
     own.stop()
     gone = line(database=own.url)
     assert not gone.is_fine
-    assert "OperationalError" in gone.found
+    assert "does not answer" in gone.found
     own.start()
 
 

@@ -8,6 +8,7 @@ import pytest
 from batch.conftest import made
 from fuzz.loading import fuzz
 from fuzz.reading import read_damaged, resumed_over_damage
+from tables import EVERY
 
 __all__ = ["made"]
 
@@ -17,18 +18,18 @@ pytestmark = pytest.mark.stress
 @pytest.mark.parametrize("seed", range(1, 4))
 def test_every_kind_of_file_damaged_many_times(made: Path, tmp_path: Path, seed: int) -> None:
     table = fuzz(made, tmp_path, each=300, seed=seed)
-    print(f"\n{table}")
+    EVERY.take(table)
     assert table.faults == []
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
 def test_many_damaged_pdfs_and_bombs(samples: Path, tmp_path: Path, seed: int) -> None:
     table = read_damaged(samples, tmp_path, each=60, seed=seed, bombs=1 if seed == 1 else 0)
-    print(f"\n{table}")
+    EVERY.take(table)
     assert table.faults == []
 
 
 def test_many_runs_over_damaged_folders(made: Path, tmp_path: Path) -> None:
     table = resumed_over_damage(made, tmp_path, each=100, seed=1)
-    print(f"\n{table}")
+    EVERY.take(table)
     assert table.faults == []
