@@ -460,7 +460,7 @@ def test_cases_of_some_statuses(index: Index) -> None:
         index.put_case(case(status, status=status))
     assert [row["case_id"] for row in index.cases("pending", "deferred")] == ["deferred", "pending"]
     assert len(index.cases()) == 4
-    index.drop_case("pending")
+    index.drop_cases("pending")
     assert index.cases("pending") == []
 
 

@@ -302,7 +302,7 @@ def reproject(files: Files, case_id: str) -> ReviewStatus:
     That is: ground truth, the packets of further opinions, the packets' mirrors of the status. Heals a crash after a
     review was written. NotFound where the case has no packet.
     """
-    with writing(files):
+    with writing(files, case_id):
         read_packet(files, case_id)
         opinions = Opinions.read(files, case_id)
         settle(files, opinions)
@@ -322,11 +322,10 @@ def settle(files: Files, opinions: Opinions) -> None:
 
 def enter(files: Files, index: Index, opinions: Opinions) -> None:
     """Tell the index which cases there are about the base case, and where each stands; the caller holds the lock."""
-    for one in opinions.chains:
-        if files.exists(packet_name(one)):
-            index.put_case(opinions.row(files, one))
-        else:
-            index.drop_case(one)
+    there = [one for one in opinions.chains if files.exists(packet_name(one))]
+    for one in there:
+        index.put_case(opinions.row(files, one))
+    index.drop_cases(*(opinions.chains.keys() - set(there)))
 
 
 def settle_seeded(files: Files, index: Index, now: str, doc_id: str | None = None) -> None:
@@ -350,7 +349,7 @@ def settle_seeded(files: Files, index: Index, now: str, doc_id: str | None = Non
                 row.pop("review_status")  # claims have a say in it
             index.put_case(row)
         else:
-            index.drop_case(case_id)
+            index.drop_cases(case_id)
 
 
 def _settle_record(files: Files, opinions: Opinions) -> None:

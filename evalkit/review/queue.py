@@ -206,7 +206,7 @@ def rebuild_closings(files: Files) -> list[dict[str, Any]]:
 def complete_rows(files: Files, index: Index) -> None:
     """Complete the worst rows that an older evalkit wrote, some at a time; `evalkit reindex` does all at once."""
     for case_id in index.case_list.unknown(_COMPLETED_AT_ONCE):
-        with writing(files):
+        with writing(files, case_id):
             try:
                 row = _row(files, case_id)
             except StoreError:  # opening the case says what is wrong with its packet

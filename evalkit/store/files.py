@@ -12,6 +12,8 @@ import json
 import os
 import secrets
 import shutil
+import struct
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +24,9 @@ from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.canonical import canonical
 from evalkit.store.names import LOCK, PART, SCRATCH, TURN
 from evalkit.store.place import located
+
+_TURNS = 256
+"""So many things can be changed at a time; two that fall on one number wait for each other, which harms nobody."""
 
 
 class Files:
@@ -104,22 +109,7 @@ class Files:
 
         ``each`` is called with every object in the file as soon as it is read, and gives what takes its place.
         """
-        try:
-            with resting():
-                value = json.loads(self.raw(name), object_hook=each)
-            found = value["schema_version"]
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise StoreError(
-                f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
-            ) from error
-        if type(found) is not int or not 0 <= found <= schema_version:
-            told = found if type(found) is int and abs(found) < 2**31 else "that is no number"  # never a file's words
-            raise StoreError(
-                f"{name} has schema version {told}; this evalkit reads up to {schema_version}",
-                code="STORE-NEWER",
-                remedy="Install the evalkit that wrote it.",
-            )
-        return dict(value)
+        return parsed(name, self.raw(name), schema_version=schema_version, each=each)
 
     def contents(self, folder: str) -> Iterator[tuple[str, bytes]]:
         """Every file in a folder and in those inside, by name: its name, whatever that is, and its bytes."""
@@ -215,8 +205,11 @@ class Files:
             os.close(handle)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for the turn to change several files; see :func:`evalkit.review.lock.writing`. Not reentrant. StoreError."""
+    def turn(self, about: str | None = None) -> Iterator[None]:
+        """Wait for the turn to change several files: those ``about`` one thing, or any, where nothing is named.
+
+        Not reentrant; see :func:`evalkit.review.lock.writing`. StoreError.
+        """
         try:
             handle = self._lock_file(TURN)
         except OSError as error:
@@ -226,7 +219,10 @@ class Files:
                 remedy="Mend its rights, or name another folder.",
             ) from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            # In order, so that two who want them all do not wait for each other; one by one, since who asked for all
+            # at once would wait for a moment in which nobody has any.
+            for place in range(_TURNS) if about is None else [zlib.crc32(about.encode()) % _TURNS]:
+                _lock_byte(handle, place)
             yield
         finally:
             os.close(handle)
@@ -333,6 +329,28 @@ def parts_of(name: str) -> list[str]:
     return parts
 
 
+def parsed(
+    name: str, raw: bytes, *, schema_version: int, each: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """The JSON object of a file of that name and these bytes; ``each`` and StoreError as in ``Files.read``."""
+    try:
+        with resting():
+            value = json.loads(raw, object_hook=each)
+        found = value["schema_version"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise StoreError(
+            f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
+        ) from error
+    if type(found) is not int or not 0 <= found <= schema_version:
+        told = found if type(found) is int and abs(found) < 2**31 else "that is no number"  # never a file's words
+        raise StoreError(
+            f"{name} has schema version {told}; this evalkit reads up to {schema_version}",
+            code="STORE-NEWER",
+            remedy="Install the evalkit that wrote it.",
+        )
+    return dict(value)
+
+
 def ended(text: bytes) -> bytes:
     """The text of a file, with the end of its last line."""
     return text if text.endswith(b"\n") else text + b"\n"
@@ -352,6 +370,15 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _lock_byte(handle: int, place: int) -> None:
+    """Wait until nobody else has that byte of the file. It is given back when the handle is closed.
+
+    A lock of the handle, and not, as ``fcntl.lockf``'s, of the process: threads wait for each other, too.
+    """
+    wanted = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)  # struct flock
+    fcntl.fcntl(handle, fcntl.F_OFD_SETLKW, wanted)
 
 
 def _readable(value: Any) -> bytes:

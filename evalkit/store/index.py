@@ -83,11 +83,11 @@ class Index:
                 sa.update(tables.cases).where(tables.cases.c.case_id == case_id).values(review_status=status)
             )
 
-    def drop_case(self, case_id: str) -> None:
-        """Forget a case that was withdrawn, and that it was put off."""
+    def drop_cases(self, *case_ids: str) -> None:
+        """Forget cases that were withdrawn, and that they were put off."""
         with self._database.transaction() as connection:
-            connection.execute(sa.delete(tables.cases).where(tables.cases.c.case_id == case_id))
-            connection.execute(sa.delete(tables.deferrals).where(tables.deferrals.c.case_id == case_id))
+            for table in (tables.cases, tables.deferrals):
+                connection.execute(sa.delete(table).where(table.c.case_id.in_(case_ids)))
 
     def put_closing(self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None) -> None:
         """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
