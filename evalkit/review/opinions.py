@@ -31,7 +31,6 @@ from evalkit.review.ground_truth import (
     status_after,
     withdraw_unbacked,
 )
-from evalkit.review.lock import writing
 from evalkit.review.packet import (
     ADJUDICATION,
     SECOND,
@@ -207,6 +206,10 @@ class Opinions:
             row["decision_reason"] = "a further opinion is awaited"
         return row
 
+    def rows(self, files: Files) -> Iterator[dict[str, Any]]:
+        """The rows of the index of those of the cases that there are."""
+        return (self.row(files, one) for one in self.chains if files.exists(packet_name(one)))
+
     def require_writable(
         self, files: Files, index: Index, case_id: str, reviewer: str, now: str, *, is_undo: bool
     ) -> None:
@@ -296,17 +299,15 @@ class Opinions:
         return draft.model_copy(update=said | {"flags": flags})
 
 
-def reproject(files: Files, case_id: str) -> ReviewStatus:
-    """Make all files that follow from a case's reviews again, and give its status; without reviews nothing changes.
+def reproject(files: Files, case_id: str) -> Opinions:
+    """Make all files that follow from a case's reviews again, and give these; the caller holds the lock.
 
     That is: ground truth, the packets of further opinions, the packets' mirrors of the status. Heals a crash after a
-    review was written. NotFound where the case has no packet.
+    review was written; without reviews nothing changes. NotFound where the base case has no packet.
     """
-    with writing(files, case_id):
-        read_packet(files, case_id)
-        opinions = Opinions.read(files, case_id)
-        settle(files, opinions)
-        return opinions.status(case_id)
+    opinions = Opinions.read(files, case_id)
+    settle(files, opinions)
+    return opinions
 
 
 def settle(files: Files, opinions: Opinions) -> None:
@@ -314,18 +315,19 @@ def settle(files: Files, opinions: Opinions) -> None:
     # First of all, so that nobody takes for true what is in doubt by now.
     _settle_record(files, opinions)
     for one, chain in opinions.chains.items():
-        if one != opinions.base.case_id:
+        is_base, status = one == opinions.base.case_id, opinions.status(one)
+        if not is_base:
             _settle_packet(files, one, opinions.packets.get(one), is_begun=bool(chain))
-        if files.exists(packet_name(one)):
-            mirror_status(files, one, opinions.status(one))
+        if opinions.base.review_status != status if is_base else files.exists(packet_name(one)):
+            mirror_status(files, one, status)
 
 
 def enter(files: Files, index: Index, opinions: Opinions) -> None:
     """Tell the index which cases there are about the base case, and where each stands; the caller holds the lock."""
-    there = [one for one in opinions.chains if files.exists(packet_name(one))]
-    for one in there:
-        index.put_case(opinions.row(files, one))
-    index.drop_cases(*(opinions.chains.keys() - set(there)))
+    rows = list(opinions.rows(files))
+    for row in rows:
+        index.put_case(row)
+    index.drop_cases(*(opinions.chains.keys() - {row["case_id"] for row in rows}))
 
 
 def settle_seeded(files: Files, index: Index, now: str, doc_id: str | None = None) -> None:
@@ -396,11 +398,12 @@ def _stored_template(files: Files, name: str) -> StatementTemplate | None:
 def _settle_packet(files: Files, case_id: str, wanted: SMEPacket | None, *, is_begun: bool) -> None:
     """Write or withdraw a further case's packet; one that was reviewed stays what its reviewer had before their eyes."""
     name = packet_name(case_id)
-    stored = if_readable(files, name)
     if wanted is None:
-        if not is_begun:
+        if not is_begun and files.exists(name):
             files.remove(name)
-    elif stored is None or not (is_begun or stored | {"review_status": "pending"} == to_json(wanted)):
+        return
+    stored = if_readable(files, name)
+    if stored is None or not (is_begun or stored | {"review_status": "pending"} == to_json(wanted)):
         files.write(name, to_json(wanted))
 
 

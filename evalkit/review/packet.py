@@ -160,7 +160,7 @@ class SMEPacket(_Frozen):
     @property
     def shown_doc_id(self) -> str:
         """The document whose pages it shows; for all but seeded cases the same as ``doc_id``."""
-        return PurePath(self.document_bundle_path).stem
+        return self.document_bundle_path.rpartition("/")[2].removesuffix(".json")
 
     @property
     def is_seeded(self) -> bool:

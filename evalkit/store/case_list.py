@@ -110,6 +110,12 @@ class CaseList:
             for column in tables.cases.columns
             if column.computed is None and column.name not in (*tables.FACETS, "folded_name", "folded_id")
         ]
+        # Whose they are is looked up for those of the page alone.
+        listed = sa.select(tables.cases.c.case_id).where(
+            *_listed(is_finished_shown, search, reader), *(_has(*facet, at) for facet in facets.items())
+        )
+        ordered = (tables.cases.c.standing, *_ORDERS[order])
+        chosen = listed.order_by(*ordered).limit(limit).offset(offset).subquery("chosen")
         query = (
             sa.select(
                 *plain,
@@ -121,12 +127,10 @@ class CaseList:
                 tables.deferrals.c.reviewer.label("deferred_by"),
                 tables.deferrals.c.reason.label("deferred_because"),
             )
+            .join(chosen, chosen.c.case_id == tables.cases.c.case_id)
             .outerjoin(tables.claims, sa.and_(claim.case_id == tables.cases.c.case_id, claim.expires_at > at.now))
             .outerjoin(tables.deferrals, tables.deferrals.c.case_id == tables.cases.c.case_id)
-            .where(*_listed(is_finished_shown, search, reader), *(_has(*facet, at) for facet in facets.items()))
-            .order_by(tables.cases.c.standing, *_ORDERS[order])
-            .limit(limit)
-            .offset(offset)
+            .order_by(*ordered)
         )
         with self._database.statement() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
@@ -150,9 +154,10 @@ class CaseList:
         status = tables.cases.c.review_status
         live = sa.select(tables.claims.c.case_id).where(tables.claims.c.expires_at > now)
         left = sa.select(tables.cases.c.case_id).where(status == "in_review", tables.cases.c.case_id.not_in(live))
-        hidden = sa.select(tables.cases.c.case_id).where(
-            status.in_(("pending", "deferred")), tables.cases.c.case_id.in_(live)
+        waits = sa.exists().where(
+            tables.cases.c.case_id == tables.claims.c.case_id, status.in_(("pending", "deferred"))
         )
+        hidden = live.where(waits)  # few are claimed, and many wait
         with self._database.statement() as connection:
             return list(connection.execute(left.union(hidden)).scalars())
 
@@ -174,7 +179,7 @@ def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterato
         seeded = tables.cases.alias("seeded").c
         waits = sa.and_(seeded.shows != "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
         answers = sa.select(seeded.shows).where(waits)
-        yield sa.or_(tables.cases.c.review_status != "completed", tables.cases.c.doc_id.not_in(answers))
+        yield sa.or_(tables.cases.c.standing != _FINISHED, tables.cases.c.doc_id.not_in(answers))
     if search:
         wanted = folded(search)
         yield sa.or_(*(_Place(text, wanted) > 0 for text in (tables.cases.c.folded_name, tables.cases.c.folded_id)))

@@ -50,11 +50,11 @@ class Files:
 
     @property
     def _folder(self) -> Path:
-        return Path(self.root)
+        return self.root if isinstance(self.root, Path) else Path(self.root)
 
     def path(self, name: str) -> Path:
         """The file of that name, on this machine. StoreError for a name that could leave the folder."""
-        return self._folder.joinpath(*parts_of(name))
+        return self._folder.joinpath("/".join(parts_of(name)))
 
     def is_there(self, folder: str | None = None) -> bool:
         """Whether there is the output folder, or the folder of that name in it."""
@@ -67,7 +67,8 @@ class Files:
     def names(self, folder: str) -> list[str]:
         """The JSON files of a folder, sorted, as names that ``read`` takes."""
         try:
-            return sorted(f"{folder}/{entry.name}" for entry in self.path(folder).iterdir() if entry.suffix == ".json")
+            inside = os.listdir(self.path(folder))  # noqa: PTH208 - a Path of each would take longer than all else
+            return sorted(f"{folder}/{name}" for name in inside if name.endswith(".json"))
         except FileNotFoundError:
             return []
 
