@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
 import struct
@@ -25,6 +26,7 @@ from evalkit.store.canonical import canonical
 from evalkit.store.names import LOCK, PART, SCRATCH, TURN
 from evalkit.store.place import located
 
+_NAME = re.compile(f"{PART.pattern}(?:/{PART.pattern})*")
 _TURNS = 256
 """So many things can be changed at a time; two that fall on one number wait for each other, which harms nobody."""
 
@@ -54,7 +56,7 @@ class Files:
 
     def path(self, name: str) -> Path:
         """The file of that name, on this machine. StoreError for a name that could leave the folder."""
-        return self._folder.joinpath("/".join(parts_of(name)))
+        return self._folder / "/".join(parts_of(name))
 
     def is_there(self, folder: str | None = None) -> bool:
         """Whether there is the output folder, or the folder of that name in it."""
@@ -320,14 +322,13 @@ def _opened(root: Path, folders: Sequence[str], *, make: bool = False) -> Iterat
 
 def parts_of(name: str) -> list[str]:
     """The parts of a file's name. StoreError for one that could leave the folder."""
-    parts = name.split("/")
-    if not all(PART.fullmatch(part) for part in parts):
+    if not _NAME.fullmatch(name):
         raise StoreError(
             "a file name in the output folder has forbidden characters, or is too long",
             code="STORE-NAME",
             remedy="Names consist of letters, digits, '-', '_' and '.'.",
         )
-    return parts
+    return name.split("/")
 
 
 def parsed(

@@ -13,12 +13,14 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from stress.filling import NOW, Filled, fill
 from stress.test_many_reviewers import in_earnest
 
+from evalkit.batch.reindex import reindex
 from evalkit.review import Desk, QueueView
 from evalkit.review.queue import FILTERS
 
@@ -97,10 +99,11 @@ def _milliseconds(work: Callable[[], object]) -> float:
     return statistics.median(took)
 
 
-@pytest.mark.usefixtures("database")
-def test_the_index_of_three_hundred_cases_says_what_the_files_say(tmp_path: Path) -> None:
-    from evalkit.batch.reindex import reindex
-
+def test_the_index_of_three_hundred_cases_says_what_the_files_say(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if database == "sqlite":  # once by several processes, as if they were many
+        monkeypatch.setattr("evalkit.batch.reindex._SHARE", 30)
     output = tmp_path / "output"
     cases = list(fill(output, 300, seed=7))
     before = {path: path.read_bytes() for path in output.rglob("*.json")}
@@ -165,9 +168,7 @@ def _place(one: Filled, view: QueueView) -> tuple[object, ...]:
     return one.is_closed, *own[view.sort], *_weight(one)
 
 
-def _moment(one: Filled):
-    from datetime import datetime
-
+def _moment(one: Filled) -> datetime:
     return datetime.fromisoformat(one.created_at)
 
 
