@@ -80,23 +80,7 @@ _WORDS = [
 
 
 @dataclass(frozen=True)
-class Filled:
-    """One case, as whoever asks for it should find it."""
-
-    case_id: str
-    pdf_filename: str
-    severity: str
-    agent: str
-    kind: str | None
-    reason: str
-    model: str
-    pages: int
-    created_at: str
-    is_closed: bool
-
-
-@dataclass(frozen=True)
-class _Sort:
+class Sort:
     """What the texts of a case follow from, its names and clock apart."""
 
     severity: str
@@ -105,6 +89,17 @@ class _Sort:
     reason: str
     model: str
     pages: int
+
+
+@dataclass(frozen=True)
+class Filled:
+    """One case, as whoever asks for it should find it."""
+
+    case_id: str
+    pdf_filename: str
+    created_at: str
+    is_closed: bool
+    sort: Sort
 
 
 @dataclass(frozen=True)
@@ -125,7 +120,7 @@ def fill(output: Path, count: int, seed: int) -> Iterator[Filled]:
     for folder in ("sme_packets", "results", "document_bundles", "ground_truth", "reviews"):
         (output / folder).mkdir(parents=True, mode=0o700, exist_ok=True)
     sorts = [
-        _Sort(*(chance.choice(values) for values in (SEVERITIES, AGENTS, KINDS, REASONS, MODELS, _PAGES)))
+        Sort(*(chance.choice(values) for values in (SEVERITIES, AGENTS, KINDS, REASONS, MODELS, _PAGES)))
         for _ in range(_SORTS)
     ]
     for number in range(count):
@@ -135,9 +130,9 @@ def fill(output: Path, count: int, seed: int) -> Iterator[Filled]:
             pdf_filename=f"Fax {chance.randrange(count):06d}.pdf",
             created_at=moment(NOW - timedelta(minutes=chance.randrange(60 * 24 * 30))),
             is_closed=chance.random() < REVIEWED,
-            **vars(sort),
+            sort=sort,
         )
-        for name, text in _named(sort, one):
+        for name, text in _named(one):
             path = files.path(name)
             if one.is_closed and not path.parent.is_dir():
                 path.parent.mkdir(mode=0o700)
@@ -146,8 +141,8 @@ def fill(output: Path, count: int, seed: int) -> Iterator[Filled]:
         yield one
 
 
-def _named(sort: _Sort, one: Filled) -> Iterator[tuple[str, str]]:
-    texts = _texts(sort)
+def _named(one: Filled) -> Iterator[tuple[str, str]]:
+    texts = _texts(one.sort)
 
     def told(text: str) -> str:
         return text.replace(_NAME, one.case_id).replace(_FILE, one.pdf_filename).replace(_MADE, one.created_at) + "\n"
@@ -169,7 +164,7 @@ _DIGEST = "PACKET-DIGEST"
 
 
 @cache
-def _texts(sort: _Sort) -> _Texts:
+def _texts(sort: Sort) -> _Texts:
     chance = random.Random(repr(sort))
     pages = [[_paragraph(chance) for _ in range(12)] for _ in range(sort.pages)]
     bundle = Build.bundle(pages).model_copy(

@@ -20,7 +20,7 @@ import pytest
 from stress.filling import NOW, Filled, fill
 from stress.test_many_reviewers import in_earnest
 
-from evalkit.batch.reindex import reindex
+from evalkit.batch import reindex as rebuilding
 from evalkit.review import Desk, QueueView
 from evalkit.review.queue import FILTERS
 
@@ -99,15 +99,19 @@ def _milliseconds(work: Callable[[], object]) -> float:
     return statistics.median(took)
 
 
-def test_the_index_of_three_hundred_cases_says_what_the_files_say(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if database == "sqlite":  # once by several processes, as if they were many
-        monkeypatch.setattr("evalkit.batch.reindex._SHARE", 30)
+def test_cases_that_can_follow_from_each_other_are_read_by_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuilding, "_SHARE", 2)
+    planted, other = "b-0a1b2c3d", "b_0a1b2c3d"
+    shares = list(rebuilding._families(["d", "c", "b.extraction", planted, other, "b", "b.second", "a"]))
+    assert shares == [["a", "b", planted, "b.extraction"], [other, "c"], ["d"]]
+
+
+@pytest.mark.usefixtures("database")
+def test_the_index_of_three_hundred_cases_says_what_the_files_say(tmp_path: Path) -> None:
     output = tmp_path / "output"
     cases = list(fill(output, 300, seed=7))
     before = {path: path.read_bytes() for path in output.rglob("*.json")}
-    assert reindex(output) == (300, 300)
+    assert rebuilding.reindex(output) == (300, 300)
     # What is there already is what would be written: nothing is written anew.
     after = {path: path.read_bytes() for path in output.rglob("*.json") if path.name != "database.json"}
     assert after == before
@@ -122,26 +126,26 @@ def test_the_index_of_three_hundred_cases_says_what_the_files_say(
         ]
     everything = desk.queue(QueueView(show_finished=True))
     shown = [one for one in cases if not _hides(one)]
-    assert everything.facets["severity"] == Counter(one.severity for one in shown)
-    assert everything.facets["source"] == Counter(one.model for one in cases)
+    assert everything.facets["severity"] == Counter(one.sort.severity for one in shown)
+    assert everything.facets["source"] == Counter(one.sort.model for one in cases)
     assert desk.next_case() == min((one for one in cases if not one.is_closed), key=_weight).case_id
     desk.close()
 
 
 def _hides(one: Filled) -> bool:
     """Whether it is asked blind, and not answered yet."""
-    return one.reason in ("audit", "sample") and not one.is_closed
+    return one.sort.reason in ("audit", "sample") and not one.is_closed
 
 
 def _is_in(one: Filled, view: QueueView) -> bool:
     days = (NOW - _moment(one)).total_seconds() / 86400
     told = {
-        "severity": one.severity,
-        "dominant_type": one.kind or "cannot tell",
-        "agent": one.agent,
+        "severity": one.sort.severity,
+        "dominant_type": one.sort.kind or "cannot tell",
+        "agent": one.sort.agent,
         **({} if not _hides(one) else {"severity": "", "dominant_type": "", "agent": ""}),
-        "review_reason": one.reason,
-        "source": one.model,
+        "review_reason": one.sort.reason,
+        "source": one.sort.model,
         "kind": "classification",
         "age": "day" if days <= 1 else "week" if days <= 7 else "older",
     }
@@ -154,7 +158,12 @@ def _is_in(one: Filled, view: QueueView) -> bool:
 
 def _weight(one: Filled) -> tuple[int, int, int, str]:
     """Worst first."""
-    return -(one.severity == "BLOCKER"), -(one.severity == "MAJOR"), -(one.severity == "MINOR"), one.case_id
+    return (
+        -(one.sort.severity == "BLOCKER"),
+        -(one.sort.severity == "MAJOR"),
+        -(one.sort.severity == "MINOR"),
+        one.case_id,
+    )
 
 
 def _place(one: Filled, view: QueueView) -> tuple[object, ...]:
@@ -163,7 +172,7 @@ def _place(one: Filled, view: QueueView) -> tuple[object, ...]:
         "oldest": (_moment(one).timestamp(),),
         "newest": (-_moment(one).timestamp(),),
         "name": (one.pdf_filename.lower(),),
-        "pages": (one.pages,),
+        "pages": (one.sort.pages,),
     }
     return one.is_closed, *own[view.sort], *_weight(one)
 
