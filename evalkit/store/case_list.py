@@ -177,7 +177,7 @@ def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterato
     yield tables.cases.c.standing <= (_FINISHED if is_finished_shown else _FINISHED - 1)
     if reader is not None and is_finished_shown:
         seeded = tables.cases.alias("seeded").c
-        waits = sa.and_(seeded.shows != "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
+        waits = sa.and_(seeded.shows > "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
         answers = sa.select(seeded.shows).where(waits)
         yield sa.or_(tables.cases.c.standing != _FINISHED, tables.cases.c.doc_id.not_in(answers))
     if search:
