@@ -147,6 +147,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 
 
 def test_the_contents_are_synced_before_the_name_is_given(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    files.write("results/a.json", {"schema_version": 1})
+    files.create(REVIEW, {"schema_version": 1})
     order: list[str] = []
     for name in ("fsync", "replace", "link"):
         real: Callable[..., Any] = getattr(os, name)
@@ -155,8 +157,17 @@ def test_the_contents_are_synced_before_the_name_is_given(files: Files, monkeypa
     assert order[:2] == ["fsync", "replace"]
     assert order[2:] == ["fsync"]  # the folder, so that the name survives a power cut too
     order.clear()
-    files.create(REVIEW, {"schema_version": 1})
+    files.create(review_name("doc2_6", 2), {"schema_version": 1})
     assert order == ["fsync", "link", "fsync"]
+
+
+def test_a_new_folder_is_synced_where_it_stands(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda one: (synced.append(os.readlink(f"/proc/self/fd/{one}")), real(one))[1])
+    files.create(REVIEW, {"schema_version": 1})
+    reviews = Path(files.root).resolve() / "reviews"
+    assert {str(reviews), str(reviews / "doc2_6")} <= set(synced)
 
 
 def test_a_value_that_is_no_json_is_refused_before_anything_is_touched(files: Files) -> None:
@@ -460,7 +471,7 @@ def test_cases_of_some_statuses(index: Index) -> None:
         index.put_case(case(status, status=status))
     assert [row["case_id"] for row in index.cases("pending", "deferred")] == ["deferred", "pending"]
     assert len(index.cases()) == 4
-    index.drop_case("pending")
+    index.drop_cases("pending")
     assert index.cases("pending") == []
 
 

@@ -158,7 +158,7 @@ def _extractions(files: Files, doc_id: str) -> Extractions:
 
 def _reviews(files: Files, _index: Index) -> Iterator[Fault]:
     for case_id in files.folders(REVIEWS):
-        with writing(files):
+        with writing(files, case_id):
             yield from list(_told(f"{REVIEWS}/{case_id}", partial(_chain, files, case_id)))
 
 
@@ -201,7 +201,7 @@ def _truths(files: Files, _index: Index) -> Iterator[Fault]:
     given = {PurePath(name).name.removeprefix("gt_").removesuffix(".json") for name in files.names(GROUND_TRUTH)}
     accepted = {PurePath(name).stem for name in files.names(RESULTS)}
     for case_id in sorted({base_of(one) for one in known} | given | accepted):
-        with writing(files):
+        with writing(files, case_id):
             yield from list(_told(ground_truth_name(case_id), partial(_truth, files, case_id)))
 
 
@@ -248,7 +248,7 @@ def _packets(files: Files, _index: Index) -> Iterator[Fault]:
         if PurePath(name).stem not in planted:
             yield Fault(name, "it is no seeded case's", "Move it elsewhere.")
     for case_id in case_ids(files):
-        with writing(files):
+        with writing(files, case_id):
             yield from list(_told(packet_name(case_id), partial(_packet, files, case_id, case_id in planted)))
 
 
@@ -317,7 +317,7 @@ def _newest(files: Files, index: Index) -> Iterator[Fault]:
     """No later review vouches for the newest one; the database noted its digest when it was saved."""
     for head in index.heads.all():
         name = review_name(head.case_id, head.revision)
-        with writing(files):
+        with writing(files, head.case_id):
             try:
                 is_same = review_sha256(files, head.case_id, head.revision) == head.sha256
             except StoreError:

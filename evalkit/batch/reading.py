@@ -90,7 +90,7 @@ class Readers:
         """``workers`` processes."""
         self._workers = workers
         self._how = how
-        self._pool = _pool(workers)
+        self._pool = processes(workers)
 
     @property
     def room(self) -> int:
@@ -112,16 +112,16 @@ class Readers:
             return await _in(pool, function, *arguments)
         except BrokenProcessPool:
             if self._pool is pool:
-                self._pool = _pool(self._workers)
+                self._pool = processes(self._workers)
         except DocumentError as error:
             if error.code != _MEMORY:
                 raise
             # What files before it left in the process is not this one's fault; and the next must not suffer from this one.
             if self._pool is pool:
-                self._pool = _pool(self._workers)
+                self._pool = processes(self._workers)
                 pool.shutdown(wait=False)  # what it is reading it reads to the end
         # All that was under way fails together; done alone, only the guilty one fails again.
-        with _pool(1) as alone:
+        with processes(1) as alone:
             return await _in(alone, function, *arguments)
 
     def __enter__(self) -> Self:
@@ -165,7 +165,8 @@ async def _in(pool: ProcessPoolExecutor, function: Callable[..., T], *arguments:
     return made
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
+def processes(workers: int) -> ProcessPoolExecutor:
+    """So many processes, which end with this one."""
     return ProcessPoolExecutor(max_workers=workers, initializer=_die_with, initargs=(os.getpid(),))
 
 

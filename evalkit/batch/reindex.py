@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, groupby
 from pathlib import Path, PurePath
 from typing import Any
 
+from evalkit.batch.reading import processes
 from evalkit.classification.result import DocumentFailure
 from evalkit.review.claims import show_status
-from evalkit.review.lock import writing
+from evalkit.review.lock import stem, writing
 from evalkit.review.opinions import reproject, settle_seeded
 from evalkit.review.packet import base_of, moment, utc_now
-from evalkit.review.queue import case_ids, rebuild_closings, rebuild_rows
-from evalkit.review.stored import read_bundle, read_result
+from evalkit.review.queue import case_ids, rebuild_closings
+from evalkit.review.stored import read_file_path, read_result
 from evalkit.store import RESULTS, Files, Index, move
+
+_Rows = list[dict[str, Any]]
+
+_SHARE = 500
+"""So many results or cases are read in one go."""
+_WORTH_IT = 8
+"""Shares: a process takes a second to begin, and to read so many takes longer."""
+_WORKERS = 4
+"""More would wait for the database, which one process writes."""
 
 
 def reindex(output: Path | str) -> tuple[int, int]:
@@ -42,28 +56,59 @@ def move_database(output: Path | str, database: str) -> dict[str, int]:
 
 def rebuild(files: Files, index: Index) -> tuple[int, int]:
     """As ``reindex``, for a caller that holds the run's lock."""
-    for case_id in sorted({base_of(case_id) for case_id in case_ids(files)}):
-        reproject(files, case_id)
+    results = files.names(RESULTS)
     with writing(files):  # no review may be saved between reading and rebuilding
-        settle_seeded(files, index, moment(utc_now()))
-        documents = _marked([_row(files, name) for name in files.names(RESULTS)])
-        cases = rebuild_rows(files)
+        documents = _read(
+            partial(_documents, files), [results[at : at + _SHARE] for at in range(0, len(results), _SHARE)]
+        )
+        cases = _read(partial(_settled, files), list(_families(case_ids(files))))
         index.rebuild(documents, cases, rebuild_closings(files))
+        settle_seeded(files, index, moment(utc_now()))  # by the ground truth as it is only now
         for case_id in index.deferrals.all():
             show_status(files, index, case_id, moment(utc_now()))
-    return len(documents), len(cases)
+    return len(results), sum(index.case_list.by_status().values())
+
+
+def _read(read: Callable[[Sequence[str]], _Rows], shares: Sequence[Sequence[str]]) -> Iterator[dict[str, Any]]:
+    """The rows of all shares, one share after the other; read by several processes where it is worth to begin some."""
+    if len(shares) < _WORTH_IT:
+        yield from chain.from_iterable(map(read, shares))
+        return
+    with processes(min(os.cpu_count() or 1, _WORKERS)) as pool:
+        yield from chain.from_iterable(pool.map(read, shares))
+
+
+def _families(case_ids: Iterable[str]) -> Iterator[list[str]]:
+    """The base cases in shares; those that can follow from each other's reviews are in one."""
+    share: list[str] = []
+    bases = sorted({base_of(case_id) for case_id in case_ids}, key=lambda one: (stem(one), one))
+    for _, family in groupby(bases, key=stem):
+        share += family
+        if len(share) >= _SHARE:
+            yield share
+            share = []
+    if share:
+        yield share
+
+
+def _settled(files: Files, case_ids: Sequence[str]) -> _Rows:
+    """The rows of these base cases and of what is about them; what follows from their reviews is made again before."""
+    return [row for case_id in case_ids for row in reproject(files, case_id)]
+
+
+def _documents(files: Files, names: Sequence[str]) -> _Rows:
+    return [_row(files, name) for name in names]
 
 
 def _row(files: Files, name: str) -> dict[str, Any]:
     result = read_result(files, PurePath(name).stem)
     if isinstance(result, DocumentFailure):
         return _columns(result.doc_id, result.sha256, result.fingerprint, error_code=result.error.code)
-    bundle = read_bundle(files, result.doc_id)
     return _columns(
         result.doc_id,
         result.sha256,
         result.fingerprint,
-        file_path=bundle.file_path,
+        file_path=read_file_path(files, result.doc_id),
         processed_at=result.times["finished_at"],
         decision=result.decision.value,
     )
@@ -87,16 +132,5 @@ def _columns(
         "fingerprint": fingerprint,
         "decision": decision,
         "error_code": error_code,
-        "replaced": False,
+        "replaced": False,  # unless there is a newer one from its path
     }
-
-
-def _marked(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of several documents from one path, all but the one processed last are marked replaced."""
-    newest: dict[str, str] = {}
-    for row in rows:
-        if row["file_path"]:
-            newest[row["file_path"]] = max(newest.get(row["file_path"], ""), row["processed_at"])
-    return [
-        row | {"replaced": bool(row["file_path"]) and row["processed_at"] < newest[row["file_path"]]} for row in rows
-    ]

@@ -583,7 +583,7 @@ class _Batch:
         else:
             withdraw_silver(self._files, result.doc_id)
             publish(self._files, self._index, packet(review_reason="escalated", inclusion_probability=1.0))
-        with writing(self._files):
+        with writing(self._files, result.doc_id):
             withdraw_unbacked(self._files, result.doc_id)
 
     def _failed(self, source: Source, error: DocumentError) -> DocumentSummary:

@@ -194,7 +194,7 @@ def _settle(files: Files, index: Index, done: Reviewed, bundle: DocumentBundle) 
     ranks above any review by machines, a passed one too.
     """
     case_id = done.template.template_id + STATEMENT_TEMPLATE
-    with writing(files):
+    with writing(files, case_id):
         is_taken = is_frozen(files, index, case_id, now())
         if not is_taken:
             keep_template(files, done.template)

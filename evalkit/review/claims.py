@@ -52,6 +52,11 @@ def show_status(files: Files, index: Index, case_id: str, now: str) -> None:
     elif status == "pending" and index.deferrals.of(case_id):
         status = "deferred"
     index.set_status(case_id, status)
+    show_in_packet(files, case_id, status)
+
+
+def show_in_packet(files: Files, case_id: str, status: ReviewStatus) -> None:
+    """Write where the case stands into the packet alone; the caller holds the lock."""
     # A mirror that cannot be written must not stop the work: its packet is torn, or the disk full, which saving tells.
     with suppress(StoreError):
         mirror_status(files, case_id, status)
@@ -61,5 +66,5 @@ def reconcile(files: Files, index: Index, now: str) -> None:
     """Let cases whose claim has run out by ``now`` (ISO 8601, UTC) wait again, and show claims that a rebuild hid."""
     for case_id in index.case_list.contradicting_claims(now):
         # A review that cannot be read is told when its case is opened; the others' cases must not wait for that.
-        with suppress(StoreError), writing(files):
+        with suppress(StoreError), writing(files, case_id):
             show_status(files, index, case_id, now)

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from evalkit.errors import ReviewConflict, ReviewRefused, StoreError, UsageError
 from evalkit.review.case import Case, is_blind
-from evalkit.review.claims import CLAIM_TIME, Holder, reconcile, show_status
+from evalkit.review.claims import CLAIM_TIME, Holder, reconcile, show_in_packet, show_status
 from evalkit.review.draft import Draft
 from evalkit.review.field_case import FieldCase
 from evalkit.review.ground_truth import Review, newest_revision
@@ -48,7 +48,7 @@ from evalkit.review.queue import (
 from evalkit.review.roles import Standing
 from evalkit.review.roster import Roster
 from evalkit.review.seeded import feedback, read_seeded
-from evalkit.review.submission import Submission, Submitter
+from evalkit.review.submission import Submission, Submitter, Tab
 from evalkit.review.template_case import TemplateReview
 from evalkit.store import Claim, Deferral, Files, Index, StoredDraft, Viewed, packet_name
 
@@ -197,7 +197,7 @@ class Desk:
         packet = read_packet(self._files, case_id)
         bundle = read_bundle(self._files, packet)  # before the claim: it may fail
         now = self._clock()
-        with writing(self._files):
+        with writing(self._files, case_id):
             packet = read_packet(self._files, case_id)
             opinions = Opinions.read(self._files, case_id)
             opinions.require_not_barred(case_id, self._me.reviewer)
@@ -207,11 +207,15 @@ class Desk:
             is_for_reading = is_completed or standing.only_looks
             if not is_for_reading:
                 standing.require(case_id, opinions.barred(case_id))
-                self._me.take(self._index, case_id, now, take_over=take_over)
-                show_status(self._files, self._index, case_id, moment(now))
+            with self._index.together():
+                if not is_for_reading:
+                    self._me.take(self._index, case_id, now, take_over=take_over)
+                    self._index.set_status(case_id, "in_review")
+                self._index.views.add(Viewed(case_id, self._me.reviewer, moment(now)))
+            if not is_for_reading:
+                show_in_packet(self._files, case_id, "in_review")
                 packet = packet.model_copy(update={"review_status": "in_review"})
             opened = _Opened(newest_revision(self._files, case_id), packet_digest(packet), moment(now), is_for_reading)
-            self._index.views.add(Viewed(case_id, self._me.reviewer, moment(now)))
         self._opened[case_id] = opened
         draft, saved_at = self._draft(packet, opened)
         return _kind(packet)(
@@ -243,7 +247,7 @@ class Desk:
         # The heartbeat comes every few seconds, and each write is a sync of the disk.
         if claim and self._me.has(claim) and claim.expires_at > moment(now + CLAIM_TIME - _RENEWED_EVERY):
             return
-        with writing(self._files):  # else a closed case might be claimed
+        with writing(self._files, case_id):  # else a closed case might be claimed
             self._check(case_id, opened, self._digest(case_id), moment(now))
             self._me.take(self._index, case_id, now)
             show_status(self._files, self._index, case_id, moment(now))
@@ -257,7 +261,7 @@ class Desk:
         opened = self._opened.get(case_id)
         if opened is None or opened.is_for_reading:
             self._standing.require(case_id, ())
-        with writing(self._files):
+        with writing(self._files, case_id):
             return self._keep(case_id, draft)
 
     def _keep(self, case_id: str, draft: Draft) -> str:
@@ -324,7 +328,7 @@ class Desk:
             raise _incomplete("putting a case off needs a reason", "Say what it waits for.")
         opened = self._is_undecided(case_id)
         at = self._clock()
-        with writing(self._files):
+        with writing(self._files, case_id):
             self._check(case_id, opened, self._digest(case_id), moment(at))
             self._standing.require(case_id, Opinions.read(self._files, case_id).barred(case_id))
             self._keep(case_id, draft)  # no claim is given back before the work is on disk
@@ -347,14 +351,11 @@ class Desk:
             base_revision=opened.revision,
             # A claim that has run out is not taken again: nobody can take the case before the review stands.
             may=partial(self._check, case_id, opened),
+            said_in=Tab(self._me.session, opened.at),
         )
         undoable = _Undoable(case_id, opened.revision + 1, opened.packet_sha256, draft)
         self._last = None if packet.is_seeded else undoable  # what was planted is told now
         del self._opened[case_id]
-        try:
-            self._index.drafts.drop(case_id, self._me.reviewer, self._me.session, until=opened.at)
-        except StoreError:  # the review stands: nobody must be told that it does not
-            _log.warning("the draft of a saved review could not be removed")
         production, agents = packet.production_classification, packet.classification
         return Submitted(
             review,
@@ -386,7 +387,7 @@ class Desk:
         last = self._last
         now, text = moment(self._clock()), last.draft.model_dump_json()
         # Before the case is open again: the words must not be lost between the two.
-        with writing(self._files):
+        with writing(self._files, last.case_id):
             self._put(StoredDraft(last.case_id, self._me.reviewer, self._me.session, last.packet_sha256, text, now))
         try:
             self._submitter.reopen(last.case_id, "undone by the reviewer", base_revision=last.revision)
@@ -399,7 +400,7 @@ class Desk:
     def release(self, case_id: str) -> None:
         """Give the case back; its draft stays. Nothing happens where this tab has no claim on it."""
         self._opened.pop(case_id, None)
-        with writing(self._files):
+        with writing(self._files, case_id):
             if self._index.claims.drop(case_id, reviewer=self._me.reviewer, session=self._me.session):
                 show_status(self._files, self._index, case_id, moment(self._clock()))
 

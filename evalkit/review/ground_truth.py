@@ -361,7 +361,7 @@ def _silver(doc_id: str, accepted_at: str, inclusion_probability: float | None) 
 
 def _write_silver(files: Files, case_id: str, truth: GroundTruth | FieldsGroundTruth) -> bool:
     name, record = ground_truth_name(case_id), truth.model_dump(mode="json")
-    with writing(files):
+    with writing(files, case_id):
         if revisions(files, case_id):
             return False
         stored = if_readable(files, name)
@@ -383,7 +383,7 @@ def silver_probability(files: Files, doc_id: str) -> float | None:
 def withdraw_silver(files: Files, case_id: str) -> bool:
     """Remove the silver record of what is no longer accepted; whether there was one. Others stay."""
     name = ground_truth_name(case_id)
-    with writing(files):
+    with writing(files, case_id):
         return _silver_record(files, name) is not None and files.remove(name)
 
 

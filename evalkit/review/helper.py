@@ -68,7 +68,7 @@ class SMEReviewHelper:
 
     def load_packet(self, case_id: str) -> SMEPacket:
         """The packet of a case. NotFound, naming it, if there is none. The view log says who loaded it and when."""
-        with writing(self._files):  # nothing may be purged between looking and noting
+        with writing(self._files, case_id):  # nothing may be purged between looking and noting
             packet = read_packet(self._files, case_id)
             self._index.views.add(Viewed(case_id, self.reviewer, moment(self._clock())))
         self._loaded[case_id] = packet_digest(packet)

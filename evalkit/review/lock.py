@@ -2,20 +2,35 @@
 
 Creating a review file decides who wins (that is the compare-and-swap). What follows from it (ground truth, the
 packet's mirror of the status) is several files, and a run may rewrite a packet just while an expert submits: the lock
-keeps those in step. It is held for milliseconds, and given back by the system, or by PostgreSQL where the output folder
-is in a bucket, if its holder dies.
+keeps those in step. It is of one document, so that experts on different ones never wait for each other's disk, or of the
+whole folder. It is held for milliseconds, and given back by the system, or by PostgreSQL where the output folder is in a
+bucket, if its holder dies.
 """
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
 
 from evalkit.store import Files
 
+#: What tells documents of one stem, and the seeded cases about a document, apart.
+_DIGITS = re.compile(r"(?:-[0-9a-f]{8})+$")
 
-def writing(files: Files) -> AbstractContextManager[None]:
+
+def writing(files: Files, case_id: str | None = None) -> AbstractContextManager[None]:
     """Wait for the turn to change packets, reviews or ground truth; other threads and processes wait meanwhile.
 
+    Of the document, or statement template, that the case is about; all that belongs to any case, where none is named.
     Not reentrant: do not nest. StoreError where the output folder cannot be written.
     """
-    return files.turn()
+    return files.turn(None if case_id is None else stem(case_id))
+
+
+def stem(case_id: str) -> str:
+    """What all cases have in common that can follow from each other's reviews.
+
+    >>> {stem(one) for one in ("scan", "scan.second", "scan.extraction", "scan-0a1b2c3d", "scan-0a1b2c3d-4e5f6a7b")}
+    {'scan'}
+    """
+    return _DIGITS.sub("", case_id.partition(".")[0])

@@ -31,7 +31,6 @@ from evalkit.review.ground_truth import (
     status_after,
     withdraw_unbacked,
 )
-from evalkit.review.lock import writing
 from evalkit.review.packet import (
     ADJUDICATION,
     SECOND,
@@ -211,6 +210,10 @@ class Opinions:
             row["decision_reason"] = "a further opinion is awaited"
         return row
 
+    def rows(self, files: Files, there: frozenset[str]) -> Iterator[dict[str, Any]]:
+        """The rows of the index of those of the cases that are ``there``."""
+        return (self.row(files, one) for one in self.chains if one in there)
+
     def require_writable(
         self, files: Files, index: Index, case_id: str, reviewer: str, now: str, *, is_undo: bool
     ) -> None:
@@ -300,17 +303,15 @@ class Opinions:
         return draft.model_copy(update=said | {"flags": flags})
 
 
-def reproject(files: Files, case_id: str) -> ReviewStatus:
-    """Make all files that follow from a case's reviews again, and give its status; without reviews nothing changes.
+def reproject(files: Files, case_id: str) -> list[dict[str, Any]]:
+    """Make all files that follow from a case's reviews again; the index's rows of the cases about it.
 
     That is: ground truth, the packets of further opinions, the packets' mirrors of the status. Heals a crash after a
-    review was written. NotFound where the case has no packet.
+    review was written; without reviews nothing changes. The caller holds the lock. NotFound where the base case has no
+    packet.
     """
-    with writing(files):
-        read_packet(files, case_id)
-        opinions = Opinions.read(files, case_id)
-        settle(files, opinions)
-        return opinions.status(case_id)
+    opinions = Opinions.read(files, case_id)
+    return list(opinions.rows(files, settle(files, opinions)))
 
 
 def settle(files: Files, opinions: Opinions) -> frozenset[str]:
@@ -322,10 +323,11 @@ def settle(files: Files, opinions: Opinions) -> frozenset[str]:
     _settle_record(files, opinions)
     there = {opinions.base.case_id}  # it was read
     for one, chain in opinions.chains.items():
-        if one not in there and _settle_packet(files, one, opinions.packets.get(one), is_begun=bool(chain)):
+        is_base, status = one == opinions.base.case_id, opinions.status(one)
+        if not is_base and _settle_packet(files, one, opinions.packets.get(one), is_begun=bool(chain)):
             there.add(one)
-        if one in there:
-            mirror_status(files, one, opinions.status(one))
+        if one in there and not (is_base and opinions.base.review_status == status):
+            mirror_status(files, one, status)
     return frozenset(there)
 
 
@@ -334,11 +336,9 @@ def enter(files: Files, index: Index, opinions: Opinions, there: frozenset[str])
 
     ``there``: those that have a packet, as ``settle`` said.
     """
-    for one in opinions.chains:
-        if one in there:
-            index.put_case(opinions.row(files, one))
-        else:
-            index.drop_case(one)
+    for row in opinions.rows(files, there):
+        index.put_case(row)
+    index.drop_cases(*(opinions.chains.keys() - there))
 
 
 def settle_seeded(files: Files, index: Index, now: str, doc_id: str | None = None) -> None:
@@ -362,7 +362,7 @@ def settle_seeded(files: Files, index: Index, now: str, doc_id: str | None = Non
                 row.pop("review_status")  # claims have a say in it
             index.put_case(row)
         else:
-            index.drop_case(case_id)
+            index.drop_cases(case_id)
 
 
 def _settle_record(files: Files, opinions: Opinions) -> None:

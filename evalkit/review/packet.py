@@ -11,6 +11,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
@@ -41,6 +42,7 @@ from evalkit.store import (
     digest,
     extraction_name,
     packet_name,
+    parsed,
     result_name,
     shaped,
 )
@@ -158,7 +160,7 @@ class SMEPacket(_Frozen):
     @property
     def shown_doc_id(self) -> str:
         """The document whose pages it shows; for all but seeded cases the same as ``doc_id``."""
-        return PurePath(self.document_bundle_path).stem
+        return self.document_bundle_path.rpartition("/")[2].removesuffix(".json")
 
     @property
     def is_seeded(self) -> bool:
@@ -473,9 +475,15 @@ def read_packet(files: Files, case_id: str) -> SMEPacket:
         raise missing
     name = packet_name(case_id)
     try:
-        return shaped(SMEPacket, files.read(name, schema_version=SCHEMA_VERSION), name, "Run the document again.")
+        return _shaped(name, files.raw(name))
     except NotFound as error:
         raise missing from error
+
+
+@lru_cache(maxsize=4)
+def _shaped(name: str, raw: bytes) -> SMEPacket:
+    """A packet's file, as a packet. To save a review reads the same bytes several times: to see that they are the same."""
+    return shaped(SMEPacket, parsed(name, raw, schema_version=SCHEMA_VERSION), name, "Run the document again.")
 
 
 def read_bundle(files: Files, packet: SMEPacket) -> DocumentBundle:
@@ -511,7 +519,7 @@ def publish(files: Files, index: Index, packet: SMEPacket, *, clock: Callable[[]
     the index is written again. A case that somebody has put off stays so.
     """
     name = packet_name(packet.case_id)
-    with writing(files):
+    with writing(files, packet.case_id):
         if is_frozen(files, index, packet.case_id, moment(clock())):
             return False
         status: ReviewStatus = "deferred" if index.deferrals.of(packet.case_id) else packet.review_status
@@ -529,11 +537,11 @@ def publish(files: Files, index: Index, packet: SMEPacket, *, clock: Callable[[]
 
 def withdraw(files: Files, index: Index, case_id: str, *, clock: Callable[[], datetime] = utc_now) -> bool:
     """Take a case, which a new run no longer escalates, out of the queue; whether there was one and it could go."""
-    with writing(files):
+    with writing(files, case_id):
         if is_frozen(files, index, case_id, moment(clock())):
             return False
         was_there = files.remove(packet_name(case_id))
-        index.drop_case(case_id)
+        index.drop_cases(case_id)
         return was_there
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
@@ -18,7 +18,7 @@ from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket, moment
 from evalkit.review.roles import Role, Standing
-from evalkit.store import PACKETS, Files, Index, Moments
+from evalkit.store import PACKETS, REVIEWS, Files, Index, Moments, packet_name
 
 #: A case in one of these waits; only ``completed`` ones do not.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
@@ -188,30 +188,28 @@ def review_status(files: Files, case_id: str) -> ReviewStatus:
     return status_after(_newest(files, case_id))
 
 
-def rebuild_rows(files: Files) -> list[dict[str, Any]]:
+def rebuild_rows(files: Files) -> Iterator[dict[str, Any]]:
     """The index's rows of all cases, from packets, results and reviews alone; sorted by case_id."""
-    return [_row(files, case_id) for case_id in case_ids(files)]
+    return (_row(files, case_id) for case_id in case_ids(files))
 
 
-def rebuild_closings(files: Files) -> list[dict[str, Any]]:
+def rebuild_closings(files: Files) -> Iterator[dict[str, Any]]:
     """The index's rows of closed cases (who, when, how long), from packets and reviews alone; sorted by case_id."""
-    newest = ((case_id, _newest(files, case_id)) for case_id in case_ids(files))
-    return [
-        {
-            "case_id": case_id,
-            "reviewer": review.reviewer,
-            "closed_at": review.submitted_at,
-            "seconds_active": review.seconds_active,
-        }
-        for case_id, review in newest
-        if review and status_after(review) == "completed"
-    ]
+    for case_id in files.folders(REVIEWS):
+        review = _newest(files, case_id) if files.exists(packet_name(case_id)) else None
+        if review and status_after(review) == "completed":
+            yield {
+                "case_id": case_id,
+                "reviewer": review.reviewer,
+                "closed_at": review.submitted_at,
+                "seconds_active": review.seconds_active,
+            }
 
 
 def complete_rows(files: Files, index: Index) -> None:
     """Complete the worst rows that an older evalkit wrote, some at a time; `evalkit reindex` does all at once."""
     for case_id in index.case_list.unknown(_COMPLETED_AT_ONCE):
-        with writing(files):
+        with writing(files, case_id):
             try:
                 row = _row(files, case_id)
             except StoreError:  # opening the case says what is wrong with its packet
@@ -230,7 +228,7 @@ def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[l
     wanted = {_column(name): value for name in FILTERS if (value := getattr(view, name)) is not None}
     matching = sum(group["count"] for group in groups if _matches(group, wanted))
     page = min(view.page, max(matching - 1, 0) // view.rows)
-    rows = index.case_list.page(
+    rows = matching and index.case_list.page(
         at,
         is_finished_shown=view.show_finished,
         search=view.search,
@@ -239,8 +237,9 @@ def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[l
         order=view.sort,
         limit=view.rows,
         offset=page * view.rows,
+        matching=matching,
     )
-    return rows, matching, {name: _counts(groups, _column(name), wanted) for name in FILTERS}, page
+    return rows or [], matching, {name: _counts(groups, _column(name), wanted) for name in FILTERS}, page
 
 
 def queue_row(row: Mapping[str, Any], reviewer: str, session: str, standing: Standing) -> QueueRow:

@@ -103,6 +103,16 @@ class Submission:
 
 
 @dataclass(frozen=True)
+class Tab:
+    """The browser tab in which something was said; its draft, and the reviewer's older ones, go with the review."""
+
+    session: str
+    """The tab's id."""
+    opened_at: str
+    """When the case was opened there (ISO 8601, UTC)."""
+
+
+@dataclass(frozen=True)
 class Read:
     """A case as it was read before anything was said about it."""
 
@@ -127,11 +137,17 @@ class Submitter:
         return Read(packet, packet_digest(packet), read_bundle(self.files, packet))
 
     def submit(
-        self, read: Read, said: Submission, *, base_revision: int | None, may: Callable[[str, str], None]
+        self,
+        read: Read,
+        said: Submission,
+        *,
+        base_revision: int | None,
+        may: Callable[[str, str], None],
+        said_in: Tab | None = None,
     ) -> Review:
         """Save a review on ``base_revision`` (None: whatever is the newest) and all that follows from it.
 
-        ``may`` is called while nobody else can write, with the digest of the packet as it is by then and the moment
+        Of a review that was said in a tab, the drafts go. ``may`` is called while nobody else can write, with the digest of the packet as it is by then and the moment
         (ISO 8601, UTC), and raises what forbids saving. ReviewRefused, ReviewConflict; nothing was written then.
         """
         outcome = _outcome(said)
@@ -147,7 +163,7 @@ class Submitter:
             stands_for = _vouched(said.vouched, outcome, said.corrects)
         # Before anybody has to wait: reading a statement takes a while.
         template = _decided_template(outcome, said, read) if kind == "statement_template" else None
-        with writing(self.files):
+        with writing(self.files, read.packet.case_id):
             packet = read_packet(self.files, read.packet.case_id)
             packet_sha256, now = self._digest(packet, read), moment(self.clock())
             may(packet_sha256, now)
@@ -162,6 +178,7 @@ class Submitter:
             return self._save(
                 packet,
                 base_revision,
+                said_in,
                 packet_sha256=packet_sha256,
                 submitted_at=now,
                 seconds_active=said.seconds_active,
@@ -185,13 +202,14 @@ class Submitter:
         """Undo: the case waits again. ReviewRefused, NotFound, ReviewConflict; in each case nothing was written."""
         if not reason.strip():
             raise _refused("reopening needs a reason", "Say why the review cannot stand.")
-        with writing(self.files):
+        with writing(self.files, case_id):
             packet = read_packet(self.files, case_id)
             if review_status(self.files, case_id) != "completed":
                 raise _refused(f"case {case_id!r} is not closed, so there is nothing to undo", "Save a review instead.")
             return self._save(
                 packet,
                 base_revision,
+                None,
                 packet_sha256=packet_digest(packet),
                 submitted_at=moment(self.clock()),
                 seconds_active=None,
@@ -205,7 +223,7 @@ class Submitter:
         is_same = packet.model_copy(update={"review_status": read.packet.review_status}) == read.packet
         return read.packet_sha256 if is_same else packet_digest(packet)
 
-    def _save(self, packet: SMEPacket, base_revision: int | None, **said: Any) -> Review:
+    def _save(self, packet: SMEPacket, base_revision: int | None, said_in: Tab | None, **said: Any) -> Review:
         """Write the review and what follows from it; the lock is held."""
         case_id = packet.case_id
         before = Opinions.read(self.files, case_id)
@@ -229,8 +247,10 @@ class Submitter:
         try:
             with self.index.together():
                 self._enter(case_id, review, opinions, there)
+                if said_in:
+                    self.index.drafts.drop(case_id, self.reviewer, said_in.session, until=said_in.opened_at)
         except StoreError:
-            log.warning("the index did not take a saved review; `evalkit reindex` catches up")
+            log.warning("the index did not take a saved review; its draft stays, and `evalkit reindex` catches up")
         try:
             settle_seeded(self.files, self.index, review.submitted_at, opinions.base.doc_id)
         except StoreError:

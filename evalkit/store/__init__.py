@@ -14,7 +14,7 @@ from evalkit.store.claims import Claim
 from evalkit.store.database import chosen, described, is_there
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
-from evalkit.store.files import Files
+from evalkit.store.files import Files, parsed
 from evalkit.store.heads import Head
 from evalkit.store.index import CASE_COLUMNS, Index
 from evalkit.store.moving import move
@@ -82,6 +82,7 @@ __all__ = [
     "located",
     "move",
     "packet_name",
+    "parsed",
     "purged_name",
     "result_name",
     "review_name",

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -166,9 +166,12 @@ class BucketFiles(Files):
             _let_go(held)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for the turn to change several files; see :func:`evalkit.review.lock.writing`. Not reentrant. StoreError."""
-        held = self._taken(postgresql.turn_of)
+    def turn(self, about: str | None = None) -> Iterator[None]:
+        """Wait for the turn to change several files: those ``about`` one thing, or any, where nothing is named.
+
+        Not reentrant; see :func:`evalkit.review.lock.writing`. StoreError.
+        """
+        held = self._taken(partial(postgresql.turn_of, about=about))
         try:
             yield
         finally:

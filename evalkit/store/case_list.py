@@ -15,13 +15,17 @@ from evalkit.store.database import Database, folded
 _FINISHED = 2  # of ``standing``
 
 WORST_FIRST = (*(tables.cases.c[name].desc() for name in ("blocker", "major", "minor")), tables.cases.c.case_id)
-_ORDERS: dict[str, tuple[sa.ColumnElement[Any], ...]] = {
-    "worst": WORST_FIRST,
-    "oldest": (tables.cases.c.created_at.asc().nulls_last(), *WORST_FIRST),
-    "newest": (tables.cases.c.created_at.desc().nulls_last(), *WORST_FIRST),
-    "name": (tables.cases.c.folded_name, *WORST_FIRST),
-    "pages": (tables.cases.c.pages, *WORST_FIRST),
+Order = tuple[sa.ColumnElement[Any], ...]
+_created, _name, _pages = (tables.cases.c[name] for name in ("created_at", "folded_name", "pages"))
+_BEST_FIRST = (*(tables.cases.c[name] for name in ("blocker", "major", "minor")), tables.cases.c.case_id.desc())
+_ORDERS: dict[str, tuple[Order, Order]] = {
+    "worst": (WORST_FIRST, _BEST_FIRST),
+    "oldest": ((_created.asc().nulls_last(), *WORST_FIRST), (_created.desc().nulls_first(), *_BEST_FIRST)),
+    "newest": ((_created.desc().nulls_last(), *WORST_FIRST), (_created.asc().nulls_first(), *_BEST_FIRST)),
+    "name": ((_name, *WORST_FIRST), (_name.desc(), *_BEST_FIRST)),
+    "pages": ((_pages, *WORST_FIRST), (_pages.desc(), *_BEST_FIRST)),
 }
+"""By name: from the front and from the end."""
 
 
 class _Place(sa.sql.functions.GenericFunction[int]):
@@ -96,13 +100,15 @@ class CaseList:
         order: str,
         limit: int,
         offset: int,
+        matching: int | None = None,
     ) -> list[dict[str, Any]]:
         """Some of the cases, by column name, each with the facets, ``holder``, ``session`` and ``since`` of its claim,
         and with who put it off (``deferred_by``) and why (``deferred_because``).
 
         ``facets`` are values by the names of ``groups``; of ``agents`` it names one. ``order`` is ``worst``,
         ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after those that wait,
-        and completed ones last.
+        and completed ones last. Where it is told how many are ``matching``, pages of the second half are counted off
+        from the end, which takes half as long at most.
         """
         claim = tables.claims.c
         plain = [
@@ -110,6 +116,18 @@ class CaseList:
             for column in tables.cases.columns
             if column.computed is None and column.name not in (*tables.FACETS, "folded_name", "folded_id")
         ]
+        # Whose they are is looked up for those of the page alone.
+        listed = sa.select(tables.cases.c.case_id).where(
+            *_listed(is_finished_shown, search, reader), *(_has(*facet, at) for facet in facets.items())
+        )
+        forwards, backwards = _ORDERS[order]
+        ordered = (tables.cases.c.standing, *forwards)
+        if matching is not None and offset > matching // 2:
+            limit = max(min(limit, matching - offset), 0)
+            listed = listed.order_by(tables.cases.c.standing.desc(), *backwards).offset(matching - offset - limit)
+        else:
+            listed = listed.order_by(*ordered).offset(offset)
+        chosen = listed.limit(limit).subquery("chosen")
         query = (
             sa.select(
                 *plain,
@@ -121,12 +139,10 @@ class CaseList:
                 tables.deferrals.c.reviewer.label("deferred_by"),
                 tables.deferrals.c.reason.label("deferred_because"),
             )
+            .join(chosen, chosen.c.case_id == tables.cases.c.case_id)
             .outerjoin(tables.claims, sa.and_(claim.case_id == tables.cases.c.case_id, claim.expires_at > at.now))
             .outerjoin(tables.deferrals, tables.deferrals.c.case_id == tables.cases.c.case_id)
-            .where(*_listed(is_finished_shown, search, reader), *(_has(*facet, at) for facet in facets.items()))
-            .order_by(tables.cases.c.standing, *_ORDERS[order])
-            .limit(limit)
-            .offset(offset)
+            .order_by(*ordered)
         )
         with self._database.statement() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
@@ -163,9 +179,10 @@ class CaseList:
         status = tables.cases.c.review_status
         live = sa.select(tables.claims.c.case_id).where(tables.claims.c.expires_at > now)
         left = sa.select(tables.cases.c.case_id).where(status == "in_review", tables.cases.c.case_id.not_in(live))
-        hidden = sa.select(tables.cases.c.case_id).where(
-            status.in_(("pending", "deferred")), tables.cases.c.case_id.in_(live)
+        waits = sa.exists().where(
+            tables.cases.c.case_id == tables.claims.c.case_id, status.in_(("pending", "deferred"))
         )
+        hidden = live.where(waits)  # few are claimed, and many wait
         with self._database.statement() as connection:
             return list(connection.execute(left.union(hidden)).scalars())
 
@@ -185,9 +202,9 @@ def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterato
     yield tables.cases.c.standing <= (_FINISHED if is_finished_shown else _FINISHED - 1)
     if reader is not None and is_finished_shown:
         seeded = tables.cases.alias("seeded").c
-        waits = sa.and_(seeded.shows != "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
+        waits = sa.and_(seeded.shows > "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
         answers = sa.select(seeded.shows).where(waits)
-        yield sa.or_(tables.cases.c.review_status != "completed", tables.cases.c.doc_id.not_in(answers))
+        yield sa.or_(tables.cases.c.standing != _FINISHED, tables.cases.c.doc_id.not_in(answers))
     if search:
         wanted = folded(search)
         yield sa.or_(*(_Place(text, wanted) > 0 for text in (tables.cases.c.folded_name, tables.cases.c.folded_id)))

@@ -124,8 +124,10 @@ class Database:
                 return
             connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
             yield connection
-            # Else the first minute's queries would be planned for the rows that were there before.
-            connection.exec_driver_sql(f"ANALYZE {names}")
+        with self.statement() as connection:
+            # Else the first minute's queries would be planned for the rows that were there before, and look at each row
+            # that an index has found, to see whether it is there.
+            connection.exec_driver_sql(f"VACUUM (ANALYZE) {names}")
 
 
 def chosen(root: Path | str, url: str | None = None) -> str | None:

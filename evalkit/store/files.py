@@ -10,8 +10,11 @@ import errno
 import fcntl
 import json
 import os
+import re
 import secrets
 import shutil
+import struct
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +25,10 @@ from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.canonical import canonical
 from evalkit.store.names import LOCK, PART, SCRATCH, TURN
 from evalkit.store.place import located
+
+_NAME = re.compile(f"{PART.pattern}(?:/{PART.pattern})*")
+_TURNS = 256
+"""So many things can be changed at a time; two that fall on one number wait for each other, which harms nobody."""
 
 
 class Files:
@@ -45,11 +52,11 @@ class Files:
 
     @property
     def _folder(self) -> Path:
-        return Path(self.root)
+        return self.root if isinstance(self.root, Path) else Path(self.root)
 
     def path(self, name: str) -> Path:
         """The file of that name, on this machine. StoreError for a name that could leave the folder."""
-        return self._folder.joinpath(*parts_of(name))
+        return self._folder / "/".join(parts_of(name))
 
     def is_there(self, folder: str | None = None) -> bool:
         """Whether there is the output folder, or the folder of that name in it."""
@@ -62,7 +69,8 @@ class Files:
     def names(self, folder: str) -> list[str]:
         """The JSON files of a folder, sorted, as names that ``read`` takes."""
         try:
-            return sorted(f"{folder}/{entry.name}" for entry in self.path(folder).iterdir() if entry.suffix == ".json")
+            inside = os.listdir(self.path(folder))  # noqa: PTH208 - a Path of each would take longer than all else
+            return sorted(f"{folder}/{name}" for name in inside if name.endswith(".json"))
         except FileNotFoundError:
             return []
 
@@ -104,22 +112,7 @@ class Files:
 
         ``each`` is called with every object in the file as soon as it is read, and gives what takes its place.
         """
-        try:
-            with resting():
-                value = json.loads(self.raw(name), object_hook=each)
-            found = value["schema_version"]
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise StoreError(
-                f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
-            ) from error
-        if type(found) is not int or not 0 <= found <= schema_version:
-            told = found if type(found) is int and abs(found) < 2**31 else "that is no number"  # never a file's words
-            raise StoreError(
-                f"{name} has schema version {told}; this evalkit reads up to {schema_version}",
-                code="STORE-NEWER",
-                remedy="Install the evalkit that wrote it.",
-            )
-        return dict(value)
+        return parsed(name, self.raw(name), schema_version=schema_version, each=each)
 
     def contents(self, folder: str) -> Iterator[tuple[str, bytes]]:
         """Every file in a folder and in those inside, by name: its name, whatever that is, and its bytes."""
@@ -215,8 +208,11 @@ class Files:
             os.close(handle)
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for the turn to change several files; see :func:`evalkit.review.lock.writing`. Not reentrant. StoreError."""
+    def turn(self, about: str | None = None) -> Iterator[None]:
+        """Wait for the turn to change several files: those ``about`` one thing, or any, where nothing is named.
+
+        Not reentrant; see :func:`evalkit.review.lock.writing`. StoreError.
+        """
         try:
             handle = self._lock_file(TURN)
         except OSError as error:
@@ -226,7 +222,10 @@ class Files:
                 remedy="Mend its rights, or name another folder.",
             ) from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            # In order, so that two who want them all do not wait for each other; one by one, since who asked for all
+            # at once would wait for a moment in which nobody has any.
+            for place in range(_TURNS) if about is None else [zlib.crc32(about.encode()) % _TURNS]:
+                _lock_byte(handle, place)
             yield
         finally:
             os.close(handle)
@@ -310,9 +309,8 @@ def _opened(root: Path, folders: Sequence[str], *, make: bool = False) -> Iterat
     handle = os.open(root, flags)
     try:
         for name in folders:
-            if make:
-                with suppress(FileExistsError):
-                    os.mkdir(name, 0o700, dir_fd=handle)
+            if make and _made(name, handle):
+                os.fsync(handle)  # else what is written into it on disk might stand nowhere
             inner = os.open(name, flags | os.O_NOFOLLOW, dir_fd=handle)
             os.close(handle)
             handle = inner
@@ -321,16 +319,46 @@ def _opened(root: Path, folders: Sequence[str], *, make: bool = False) -> Iterat
         os.close(handle)
 
 
+def _made(name: str, place: int) -> bool:
+    """Make a folder (0700) in an open one; False where there is one of that name."""
+    try:
+        os.mkdir(name, 0o700, dir_fd=place)
+    except FileExistsError:
+        return False
+    return True
+
+
 def parts_of(name: str) -> list[str]:
     """The parts of a file's name. StoreError for one that could leave the folder."""
-    parts = name.split("/")
-    if not all(PART.fullmatch(part) for part in parts):
+    if not _NAME.fullmatch(name):
         raise StoreError(
             "a file name in the output folder has forbidden characters, or is too long",
             code="STORE-NAME",
             remedy="Names consist of letters, digits, '-', '_' and '.'.",
         )
-    return parts
+    return name.split("/")
+
+
+def parsed(
+    name: str, raw: bytes, *, schema_version: int, each: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    """The JSON object of a file of that name and these bytes; ``each`` and StoreError as in ``Files.read``."""
+    try:
+        with resting():
+            value = json.loads(raw, object_hook=each)
+        found = value["schema_version"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise StoreError(
+            f"{name} is not one of evalkit's JSON files", code="STORE-TORN", remedy="Restore it from a backup."
+        ) from error
+    if type(found) is not int or not 0 <= found <= schema_version:
+        told = found if type(found) is int and abs(found) < 2**31 else "that is no number"  # never a file's words
+        raise StoreError(
+            f"{name} has schema version {told}; this evalkit reads up to {schema_version}",
+            code="STORE-NEWER",
+            remedy="Install the evalkit that wrote it.",
+        )
+    return dict(value)
 
 
 def ended(text: bytes) -> bytes:
@@ -352,6 +380,19 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _lock_byte(handle: int, place: int) -> None:
+    """Wait until nobody else has that byte of the file. It is given back when the handle is closed.
+
+    A lock of the handle, and not, as ``fcntl.lockf``'s, of the process: threads wait for each other, too. Where the system
+    has none of bytes, everybody waits for everybody.
+    """
+    if not hasattr(fcntl, "F_OFD_SETLKW"):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        return
+    wanted = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)  # struct flock
+    fcntl.fcntl(handle, fcntl.F_OFD_SETLKW, wanted)
 
 
 def _readable(value: Any) -> bytes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ CASE_COLUMNS = (
     *("case_id", "doc_id", "kind", "pdf_filename", "pages", "blocker", "major", "minor"),
     *("decision_reason", "review_reason", "review_status"),
 )
+
+_AT_ONCE = 1000
+"""Rows that are given to the database in one go."""
 
 
 class Index:
@@ -83,11 +87,11 @@ class Index:
                 sa.update(tables.cases).where(tables.cases.c.case_id == case_id).values(review_status=status)
             )
 
-    def drop_case(self, case_id: str) -> None:
-        """Forget a case that was withdrawn, and that it was put off."""
+    def drop_cases(self, *case_ids: str) -> None:
+        """Forget cases that were withdrawn, and that they were put off."""
         with self._database.transaction() as connection:
-            connection.execute(sa.delete(tables.cases).where(tables.cases.c.case_id == case_id))
-            connection.execute(sa.delete(tables.deferrals).where(tables.deferrals.c.case_id == case_id))
+            for table in (tables.cases, tables.deferrals):
+                connection.execute(sa.delete(table).where(table.c.case_id.in_(case_ids)))
 
     def put_closing(self, case_id: str, reviewer: str, closed_at: str, seconds_active: float | None = None) -> None:
         """Note who closed a case, when, and how long it took (None: not measured); a case's newest review counts."""
@@ -119,21 +123,35 @@ class Index:
 
     def rebuild(
         self,
-        documents: Sequence[dict[str, Any]],
-        cases: Sequence[dict[str, Any]],
-        closings: Sequence[dict[str, Any]] | None = None,
+        documents: Iterable[dict[str, Any]],
+        cases: Iterable[dict[str, Any]],
+        closings: Iterable[dict[str, Any]] | None = None,
     ) -> None:
-        """Replace all rows at once, those of closed cases only if they are given; other tables are left alone."""
-        given = {
+        """Replace all rows at once, those of closed cases only if they are given; other tables are left alone.
+
+        The rows of a table have the same columns, and are taken as they come: a hundred thousand need not be in memory.
+        Of several documents from one path, all but the one processed last are marked replaced.
+        """
+        given: dict[sa.Table, Iterable[dict[str, Any]]] = {
             tables.documents: documents,
-            tables.cases: [_searchable(row) for row in cases],
+            tables.cases: map(_searchable, cases),
             **({} if closings is None else {tables.closings: closings}),
         }
         with self._database.alone(*given) as connection:
             for table, rows in given.items():
                 connection.execute(sa.delete(table))
-                for row in rows:
-                    connection.execute(sa.insert(table).values(**row))
+                waiting = iter(rows)
+                while some := list(islice(waiting, _AT_ONCE)):
+                    connection.execute(sa.insert(table), some)
+            newer = tables.documents.alias("newer")
+            newest = sa.select(sa.func.max(newer.c.processed_at)).where(
+                newer.c.file_path == tables.documents.c.file_path
+            )
+            connection.execute(
+                sa.update(tables.documents)
+                .where(tables.documents.c.processed_at < newest.scalar_subquery())
+                .values(replaced=True)
+            )
 
     def _rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
         with self._database.statement() as connection:

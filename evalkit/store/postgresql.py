@@ -80,14 +80,18 @@ def reached(url: str) -> str:
         engine.dispose()
 
 
-def turn_of(name: str, url: str) -> sa.Connection:
-    """A connection that has the turn of whoever works with that schema, once it is free. SQLAlchemyError.
+def turn_of(name: str, url: str, *, about: str | None) -> sa.Connection:
+    """A connection that has the turn of whoever works with that schema, or with one thing in it, once it is free.
 
-    It ends with the connection's transaction, or with its process.
+    It ends with the connection's transaction, or with its process. SQLAlchemyError.
     """
     connection = _turns(url).connect()
     try:
-        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_number(name, "turn"))))
+        if about is None:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_number(name, "turn"))))
+        else:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(_number(name, "turn"))))
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_number(name, f"turn {about}"))))
     except BaseException:
         connection.close()
         raise

@@ -273,7 +273,7 @@ def test_a_document_without_forms_has_neither_case_nor_truth(office: Office) -> 
 def test_the_index_is_made_again_from_the_files(office: Office) -> None:
     office.extracted(w2(issue()))
     before = office.index.cases()
-    office.index.drop_case(CASE)
+    office.index.drop_cases(CASE)
     reindex(office.desk.root)
     assert office.index.cases() == before
 

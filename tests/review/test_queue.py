@@ -205,7 +205,7 @@ def test_a_blind_case_tells_nothing_of_the_agents_answer(
     packet = desk.publish(build.single("Genomic Report"), [build.issue("V3-0001")], review_reason=reason)
     withdraw(desk.files, desk.index, "doc2_6")
     publish(desk.files, desk.index, packet.model_copy(update={"case_id": "a"}))
-    desk.index.drop_case("a")  # only its file: what a further opinion is about
+    desk.index.drop_cases("a")  # only its file: what a further opinion is about
     publish(desk.files, desk.index, packet.model_copy(update={"case_id": case_id}))
     lee = tab("dr_lee")
     (row,) = lee.queue().rows

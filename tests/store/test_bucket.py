@@ -243,20 +243,23 @@ def test_one_at_a_time_has_the_turn_and_folders_do_not_wait_for_each_other(bucke
     assert sorted(inside[::2]) == list("abcd")
     with writing(Files(bucket)), writing(Files(f"{bucket}_other")):
         pass
+    with writing(Files(bucket), "scan"), writing(Files(bucket), "fax"):
+        pass
 
 
 def test_who_waits_too_long_for_the_turn_is_told(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket = in_bucket("s3", request, monkeypatch)
-    monkeypatch.setattr(postgresql_store, "_SECONDS", 1)
+    monkeypatch.setattr(postgresql_store, "_SECONDS", 0.3)
     postgresql_store._turns.cache_clear()
     try:
-        with writing(Files(bucket)), pytest.raises(StoreError) as refused, writing(Files(bucket)):
-            pass
+        for held, wanted in ((None, None), (None, "scan"), ("scan", None), ("scan", "scan.second")):
+            with writing(Files(bucket), held), pytest.raises(StoreError) as refused, writing(Files(bucket), wanted):
+                pass
+            assert refused.value.code == "STORE-BUSY"
     finally:
         postgresql_store._turns.cache_clear()
-    assert refused.value.code == "STORE-BUSY"
 
 
 _HOLDING = (

@@ -167,12 +167,18 @@ def test_the_newest_number_is_the_newest_revision() -> None:
 
 
 def differences(engine: sa.Engine) -> list[Any]:
-    """Between the database and ``tables``; what runs downwards in an index of SQLite cannot be read back."""
+    """Between the database and ``tables``; what runs downwards in an index of SQLite cannot be read back.
 
-    def is_compared(_: Any, name: str | None, kind: str, *__: Any) -> bool:
-        return not (
-            kind == "index" and engine.dialect.name == "sqlite" and name in ("ix_cases_worst", "ix_cases_listed")
-        )
+    An index that only the other kind of database has is left out, unless it is there.
+    """
+
+    def is_compared(one: Any, name: str | None, kind: str, is_there: bool, _: Any) -> bool:
+        if kind != "index":
+            return True
+        others = getattr(one, "_ddl_if", None)
+        if others and others.dialect != engine.dialect.name:
+            return is_there
+        return not (engine.dialect.name == "sqlite" and name == "ix_cases_worst")
 
     with engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"include_object": is_compared})
@@ -181,6 +187,7 @@ def differences(engine: sa.Engine) -> list[Any]:
     return list(found)
 
 
+@pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based index")
 def test_sqlite_is_migrated_to_what_the_tables_say(tmp_path: Path) -> None:
     assert differences(opened(tmp_path)) == []
 

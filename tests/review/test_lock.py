@@ -1,0 +1,79 @@
+"""Who waits for whom: writers to one document, and whoever works with the whole folder; nobody else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from evalkit.review.lock import writing
+from evalkit.store import Files
+
+
+@contextmanager
+def waiting(turn: AbstractContextManager[None]) -> Iterator[threading.Event]:
+    """Somebody who wants that turn; the event says that they had it."""
+    had = threading.Event()
+
+    def take() -> None:
+        with turn:
+            had.set()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    yield had
+    thread.join(10)
+    assert had.is_set()
+
+
+@pytest.mark.parametrize(
+    ("held", "wanted"),
+    [
+        ("scan", "scan"),
+        ("scan", "scan.second"),
+        ("scan.extraction", "scan"),
+        ("scan", "scan-0a1b2c3d"),  # a seeded case that shows its pages
+        ("scan-0a1b2c3d", "scan-0a1b2c3d-4e5f6a7b.second"),
+        (None, "scan"),
+        ("scan", None),
+        (None, None),
+    ],
+)
+def test_what_can_follow_from_each_other_waits(tmp_path: Path, held: str | None, wanted: str | None) -> None:
+    turn = partial(writing, Files(tmp_path))
+    with ExitStack() as holding:
+        holding.enter_context(turn(held))
+        with waiting(turn(wanted)) as had:
+            assert not had.wait(0.05)
+            holding.close()
+
+
+@pytest.mark.parametrize("wanted", ["fax", "scan_0a1b2c3d", "scan-0a1b2c3"])
+def test_other_documents_do_not_wait(tmp_path: Path, wanted: str) -> None:
+    with writing(Files(tmp_path), "scan"), waiting(writing(Files(tmp_path), wanted)) as had:
+        assert had.wait(10)
+
+
+def test_who_wants_the_whole_folder_gets_it_while_others_come_and_go(tmp_path: Path) -> None:
+    """Somebody is always writing to some document, and still there is a turn for all of them."""
+    done = threading.Event()
+
+    def come_and_go(number: int) -> None:
+        while not done.wait(0.001):
+            with writing(Files(tmp_path), f"case_{number}"):
+                done.wait(0.01)
+
+    others = [threading.Thread(target=come_and_go, args=(number,)) for number in range(6)]
+    for other in others:
+        other.start()
+    try:
+        with waiting(writing(Files(tmp_path))) as had:
+            assert had.wait(10)
+    finally:
+        done.set()
+        for other in others:
+            other.join()

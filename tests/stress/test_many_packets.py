@@ -1,0 +1,197 @@
+"""A hundred thousand cases: the index is rebuilt from the files in time and in little memory, and the queue stays quick.
+
+Three hundred run with every test, which look at what is found; the hundred thousand of `make stress` look at the clock too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from stress.filling import NOW, Filled, fill
+from stress.test_many_reviewers import in_earnest
+
+from evalkit.batch import reindex as rebuilding
+from evalkit.review import Desk, QueueView
+from evalkit.review.queue import FILTERS
+
+__all__ = ["in_earnest"]
+
+FEW, MANY = 10_000, 100_000
+LONGEST = 60.0
+"""Seconds that the index of so many may take."""
+SLOWEST = 100.0
+"""Milliseconds that a page of the queue may take."""
+MORE_MEMORY = 48.0
+"""Megabytes that ninety thousand more cases may take: their names, and nothing of what is in them."""
+_REBUILD = """
+import json, resource, sys, time
+from evalkit.batch.reindex import reindex
+began = time.perf_counter()
+counts = reindex(sys.argv[1])
+seconds = time.perf_counter() - began
+peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+print(json.dumps({"counts": counts, "seconds": seconds, "megabytes": peak / 1024}))
+"""
+_LOOK = """
+import json, resource, sys
+from stress.test_many_packets import looked
+took = looked(sys.argv[1])
+print(json.dumps({"took": took, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+"""
+VIEWS = {
+    "first page": QueueView(),
+    **{f"by {order}": QueueView(sort=order) for order in ("oldest", "newest", "name", "pages")},
+    "a severity": QueueView(severity="MAJOR"),
+    "a type": QueueView(dominant_type="Genomic Report"),
+    "an agent": QueueView(agent="V3"),
+    "a reason": QueueView(review_reason="audit"),
+    "a source": QueueView(source="embedded"),
+    "a kind": QueueView(kind="classification"),
+    "an age": QueueView(age="week"),
+    "two filters": QueueView(dominant_type="Genomic Report", agent="V3"),
+    "a search": QueueView(search="fax 0012"),
+    "a search for nothing": QueueView(search="no such file"),
+    "finished too": QueueView(show_finished=True),
+    "the twentieth page": QueueView(page=19),
+    "the last page": QueueView(page=2**31),
+    **{f"the last {order}": QueueView(sort=order, page=2**31) for order in ("oldest", "newest", "name", "pages")},
+    "the last but one, finished too": QueueView(show_finished=True, rows=70, page=3),
+    "all at once": QueueView(search="7", severity="MINOR", age="older", sort="name", show_finished=True, page=3),
+}
+"""Each filter and order of the queue, alone and together."""
+
+
+def run(program: str, output: Path) -> dict[str, object]:
+    """What a process of its own says, since memory is measured by process."""
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(output)], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return dict(json.loads(done.stdout))
+
+
+def looked(output: Path) -> dict[str, float]:
+    """Milliseconds that each view takes at one desk: the median of five."""
+    desk = Desk(output, "dr_kim", "tab", clock=lambda: NOW)
+    took = {name: _milliseconds(lambda view=view: desk.queue(view)) for name, view in VIEWS.items()}
+    took["the next case"] = _milliseconds(desk.next_case)
+    desk.close()
+    return took
+
+
+def _milliseconds(work: Callable[[], object]) -> float:
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        work()
+        took.append(1000 * (time.perf_counter() - began))
+    return statistics.median(took)
+
+
+def test_cases_that_can_follow_from_each_other_are_read_by_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuilding, "_SHARE", 2)
+    planted, other = "b-0a1b2c3d", "b_0a1b2c3d"
+    shares = list(rebuilding._families(["d", "c", "b.extraction", planted, other, "b", "b.second", "a"]))
+    assert shares == [["a", "b", planted, "b.extraction"], [other, "c"], ["d"]]
+
+
+@pytest.mark.usefixtures("database")
+def test_the_index_of_three_hundred_cases_says_what_the_files_say(tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    cases = list(fill(output, 300, seed=7))
+    before = {path: path.read_bytes() for path in output.rglob("*.json")}
+    assert rebuilding.reindex(output) == (300, 300)
+    # What is there already is what would be written: nothing is written anew.
+    after = {path: path.read_bytes() for path in output.rglob("*.json") if path.name != "database.json"}
+    assert after == before
+    desk = Desk(output, "dr_kim", "tab", clock=lambda: NOW)
+    for view in VIEWS.values():
+        queue = desk.queue(view)
+        wanted = [one for one in cases if _is_in(one, view)]
+        assert queue.matching == len(wanted)
+        first = queue.view.page * view.rows
+        assert [row.case_id for row in queue.rows] == [
+            one.case_id for one in sorted(wanted, key=lambda one: _place(one, view))[first : first + view.rows]
+        ]
+    everything = desk.queue(QueueView(show_finished=True))
+    shown = [one for one in cases if not _hides(one)]
+    assert everything.facets["severity"] == Counter(one.sort.severity for one in shown)
+    assert everything.facets["source"] == Counter(one.sort.model for one in cases)
+    assert desk.next_case() == min((one for one in cases if not one.is_closed), key=_weight).case_id
+    desk.close()
+
+
+def _hides(one: Filled) -> bool:
+    """Whether it is asked blind, and not answered yet."""
+    return one.sort.reason in ("audit", "sample") and not one.is_closed
+
+
+def _is_in(one: Filled, view: QueueView) -> bool:
+    days = (NOW - _moment(one)).total_seconds() / 86400
+    told = {
+        "severity": one.sort.severity,
+        "dominant_type": one.sort.kind or "cannot tell",
+        "agent": one.sort.agent,
+        **({} if not _hides(one) else {"severity": "", "dominant_type": "", "agent": ""}),
+        "review_reason": one.sort.reason,
+        "source": one.sort.model,
+        "kind": "classification",
+        "age": "day" if days <= 1 else "week" if days <= 7 else "older",
+    }
+    return (
+        (view.show_finished or not one.is_closed)
+        and (view.search in one.pdf_filename.lower() or view.search in one.case_id)
+        and all(getattr(view, name) in (None, told[name]) for name in FILTERS)
+    )
+
+
+def _weight(one: Filled) -> tuple[int, int, int, str]:
+    """Worst first."""
+    return (
+        -(one.sort.severity == "BLOCKER"),
+        -(one.sort.severity == "MAJOR"),
+        -(one.sort.severity == "MINOR"),
+        one.case_id,
+    )
+
+
+def _place(one: Filled, view: QueueView) -> tuple[object, ...]:
+    own = {
+        "worst": (),
+        "oldest": (_moment(one).timestamp(),),
+        "newest": (-_moment(one).timestamp(),),
+        "name": (one.pdf_filename.lower(),),
+        "pages": (one.sort.pages,),
+    }
+    return one.is_closed, *own[view.sort], *_weight(one)
+
+
+def _moment(one: Filled) -> datetime:
+    return datetime.fromisoformat(one.created_at)
+
+
+@pytest.mark.stress
+def test_a_hundred_thousand_cases(in_earnest: str, tmp_path: Path) -> None:
+    rebuilt = {}
+    for count in (FEW, MANY):
+        output = tmp_path / str(count) / "output"
+        assert sum(1 for _ in fill(output, count, seed=7)) == count
+        rebuilt[count] = run(_REBUILD, output)
+        assert rebuilt[count]["counts"] == [count, count]
+    seen = {count: run(_LOOK, tmp_path / str(count) / "output") for count in (FEW, MANY)}
+    print(f"\n{in_earnest}, {MANY} cases: {rebuilt}\n{seen}")
+    assert rebuilt[MANY]["seconds"] <= LONGEST
+    assert max(seen[MANY]["took"].values()) <= SLOWEST
+    for told in (rebuilt, seen):
+        assert told[MANY]["megabytes"] <= told[FEW]["megabytes"] + MORE_MEMORY
