@@ -164,7 +164,9 @@ def test_the_contents_are_synced_before_the_name_is_given(files: Files, monkeypa
 def test_a_new_folder_is_synced_where_it_stands(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[str] = []
     real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda one: (synced.append(os.readlink(f"/proc/self/fd/{one}")), real(one))[1])
+    monkeypatch.setattr(
+        os, "fsync", lambda one: (synced.append(str(Path(f"/proc/self/fd/{one}").readlink())), real(one))[1]
+    )
     files.create(REVIEW, {"schema_version": 1})
     reviews = Path(files.root).resolve() / "reviews"
     assert {str(reviews), str(reviews / "doc2_6")} <= set(synced)
