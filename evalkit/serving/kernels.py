@@ -20,7 +20,8 @@ from tornado.web import HTTPError
 from evalkit.serving.page import HUB, LOG_DESCRIPTOR, MEMORY_MB
 
 if TYPE_CHECKING:
-    from evalkit.serving.sessions import Sessions
+    from evalkit.serving.identity import ReviewerIdentity
+    from evalkit.serving.sessions import Session, Sessions
     from evalkit.settings import Review
 
 log = logging.getLogger("evalkit.serving")
@@ -109,10 +110,18 @@ class ReviewKernels(AsyncMappingKernelManager):
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         """End the kernels of closed pages (as configured), and of logins that ended while the page stayed open."""
-        if self.sessions.find(self._sessions_of.get(kernel_id, "")) is None:
+        session = self.sessions.find(self._sessions_of.get(kernel_id, ""))
+        if session is None or not await self._is_upheld(session):
             await self._end(kernel_id)
         else:
             await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
+
+    async def _is_upheld(self, session: Session) -> bool:
+        identity: ReviewerIdentity = self.parent.identity_provider  # type: ignore[union-attr]  # as above
+        try:
+            return await identity.stands_by(session)
+        except HTTPError:
+            return True  # who cannot be asked has not said no: nobody loses their page by that
 
     def remove_kernel(self, kernel_id: str) -> Any:
         """Forget a kernel that has ended."""
