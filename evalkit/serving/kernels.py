@@ -129,6 +129,7 @@ class ReviewKernels(AsyncMappingKernelManager):
         return super().remove_kernel(kernel_id)
 
     async def _end(self, kernel_id: str) -> None:
+        self._sessions_of.pop(kernel_id, None)  # it makes room once, however many pages are opened meanwhile
         # Not at once: the workbench may have a draft to write.
         await self.shutdown_kernel(kernel_id)  # type: ignore[no-untyped-call]
 

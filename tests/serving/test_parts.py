@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -185,6 +186,35 @@ def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
     del names[0]
     asyncio.run(ReviewKernels._make_room(fake, "s"))
     assert ended == ["k2"]
+
+
+def test_pages_that_are_opened_at_once_do_not_all_count_on_the_same_closed_one() -> None:
+    ended = []
+
+    async def shutdown(kernel_id: str) -> None:
+        await asyncio.sleep(0)
+        ended.append(kernel_id)
+
+    fake = SimpleNamespace(
+        _sessions_of=dict.fromkeys(("k1", "k2", "k3"), "s"),
+        _kernel_connections={"k1": 0, "k2": 0, "k3": 1},
+        shutdown_kernel=shutdown,
+        review=Review(pages=3),
+    )
+    fake._kernels_of = partial(ReviewKernels._kernels_of, fake)
+    fake._end = partial(ReviewKernels._end, fake)
+
+    async def opened(kernel_id: str) -> None:
+        fake._sessions_of[kernel_id] = "s"
+        await ReviewKernels._make_room(fake, "s")
+
+    async def at_once() -> list[BaseException | None]:
+        return await asyncio.gather(*map(opened, ("n1", "n2", "n3")), return_exceptions=True)
+
+    first, second, third = asyncio.run(at_once())
+    assert (ended, first, second) == (["k1", "k2"], None, None)
+    assert isinstance(third, HTTPError)
+    assert third.status_code == 503
 
 
 def test_kernels_end_with_their_login() -> None:
