@@ -949,7 +949,9 @@ def purge(
     ] = None,
     older_than: Annotated[
         int | None,
-        typer.Option(metavar="DAYS", min=0, help="Every document of which nothing waits, finished so many days ago."),
+        typer.Option(
+            metavar="DAYS", min=0, max=36_525, help="Every document of which nothing waits, finished so many days ago."
+        ),
     ] = None,
     is_expired: Annotated[
         bool, typer.Option("--expired", help="The same, after the days of the setting [retention] days.")
@@ -984,6 +986,10 @@ def purge(
         wanted += old.finished
         for doc_id in old.waiting:
             _complain(f"{doc_id} is as old, and stays: a case of it waits")
+        for doc_id in old.unreadable:
+            _complain(
+                f"{doc_id} may be as old, and stays: a review of it cannot be read (`evalkit audit verify` names it)"
+            )
     if again:
         wanted += recorded(folder)
     if not (wanted or again or older_than is not None or dry_run or is_begun(folder)):
