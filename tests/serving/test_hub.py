@@ -162,6 +162,7 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
     [
         ({}, Review(), "a service that JupyterHub starts itself"),
         ({"JUPYTERHUB_SERVICE_URL": "http://10.0.0.1:8866"}, Review(), "a service that JupyterHub starts itself"),
+        ({"JUPYTERHUB_SERVICE_NAME": "", "JUPYTERHUB_USER": "dr_lee"}, Review(), "a service that JupyterHub starts"),
         ({}, Review(user_header="X-User", proxies=("127.0.0.1",)), "both JupyterHub and the header of a proxy"),
     ],
 )
