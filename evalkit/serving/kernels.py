@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 from collections import deque
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any
@@ -69,14 +68,17 @@ class ReviewKernels(AsyncMappingKernelManager):
         """
         for kernel_id, session_id in list(self._sessions_of.items()):
             pid = self._pid(kernel_id)
+            if pid is None:
+                continue
             try:
-                used = Process(pid).memory_info().rss >> 20 if pid else 0
+                process = Process(pid)
+                used = process.memory_info().rss >> 20
+                if used > self.review.page_memory_mb:
+                    process.kill()  # the others are still to be looked at, if it has just ended by itself
+                    self._ran_out.append((kernel_id, session_id))
+                    log.warning("a page used %d MB of memory and was ended: page_memory_mb is less", used)
             except NoProcess:
                 continue
-            if pid and used > self.review.page_memory_mb:
-                self._ran_out.append((kernel_id, session_id))
-                log.warning("a page used %d MB of memory and was ended: page_memory_mb is less", used)
-                os.kill(pid, signal.SIGKILL)
 
     def _pid(self, kernel_id: str) -> int | None:
         """None while the kernel starts."""

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from tornado.httputil import HTTPHeaders
 from tornado.web import HTTPError
@@ -215,6 +216,27 @@ def test_pages_that_are_opened_at_once_do_not_all_count_on_the_same_closed_one()
     assert (ended, first, second) == (["k1", "k2"], None, None)
     assert isinstance(third, HTTPError)
     assert third.status_code == 503
+
+
+def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Large:
+        def __init__(self, pid: int) -> None:
+            self.pid = pid
+
+        def memory_info(self) -> SimpleNamespace:
+            return SimpleNamespace(rss=2 << 30)
+
+        def kill(self) -> None:
+            if self.pid == gone:
+                raise psutil.NoSuchProcess(gone)
+            killed.append(self.pid)
+
+    gone, killed = 1 << 30, []  # no process has this number
+    monkeypatch.setattr(kernels, "Process", Large)
+    pids = {"starts": None, "gone": gone, "large": gone + 1}
+    fake = SimpleNamespace(_sessions_of=dict.fromkeys(pids, "s"), _pid=pids.get, _ran_out=[], review=Review())
+    ReviewKernels.end_too_large(fake)
+    assert (killed, fake._ran_out) == ([gone + 1], [("large", "s")])
 
 
 def test_kernels_end_with_their_login() -> None:
