@@ -173,10 +173,18 @@ class Expired:
     """Those of which a review cannot be read, sorted: they stay until it is restored, or until they are named."""
 
 
-def purge(output: Path | str, doc_ids: Iterable[str], *, purged_at: str) -> list[Purged]:
+def purge(
+    output: Path | str,
+    doc_ids: Iterable[str],
+    *,
+    purged_at: str,
+    old: Iterable[str] = (),
+    before: datetime | None = None,
+) -> list[Purged]:
     """Remove documents and all that was made of them; what was removed, a purge that was killed before first.
 
-    ``purged_at`` is ISO 8601 in UTC. NotFound for a document of which there is nothing; UsageError where a run is
+    ``purged_at`` is ISO 8601 in UTC. ``old`` are documents that were ``expired`` by ``before``: when it is its turn, one
+    that somebody has reopened since stays. NotFound for a document of which there is nothing; UsageError where a run is
     writing; StoreError where something could not be removed, or a reader of the database held it up: the same call goes on
     from there.
     """
@@ -189,6 +197,9 @@ def purge(output: Path | str, doc_ids: Iterable[str], *, purged_at: str) -> list
             for doc_id in wanted:  # a slip of the pen is told before anything is gone
                 _require_there(files, index, doc_id)
             done += [_carried_out(files, index, _begun(files, index, doc_id, purged_at)) for doc_id in wanted]
+            for doc_id in old:
+                if before and _standing(files, index, _Cases.read(files), doc_id, before) == "finished":
+                    done.append(_carried_out(files, index, _begun(files, index, doc_id, purged_at)))
             if files.exists(PURGING) and not index.erasure.scrub():
                 raise StoreError(
                     "the files are gone, but somebody was reading the database: its log may still have their words",

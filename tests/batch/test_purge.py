@@ -336,6 +336,22 @@ def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
     assert "none are set there" in str(say("--expired").exception)
 
 
+def test_what_somebody_comes_back_to_after_it_was_found_to_be_old_stays(output: Path) -> None:
+    before = datetime.now(UTC) + timedelta(days=1)
+    old = expired(output, before=before).finished
+    assert old == ("quest_cbc", OTHER)
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again", base_revision=1)
+    helper.close()
+    (gone,) = purge(output, ["quest_cbc"], purged_at=LATER, old=old, before=before)
+    assert gone.doc_id == "quest_cbc"
+    assert (output / f"reviews/{OTHER}/0002.json").exists()
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.save_review(OTHER, agrees=False, corrected_dominant_type="Clinical Note")
+    helper.close()
+    assert [one.doc_id for one in purge(output, [], purged_at=LATER, old=old, before=before)] == [OTHER]
+
+
 def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> None:
     with Files(output).run_lock(), pytest.raises(UsageError, match="another run"):
         purge(output, [DOC], purged_at=LATER)
