@@ -328,6 +328,7 @@ def test_a_trusted_proxy_says_who_the_reviewer_is(behind_proxy: Server) -> None:
     assert proxy.get(f"/api/kernels/{kernel_id}", headers=kim).status_code == 404
     channel = connect(behind_proxy, kernel_id, None, header=NAMED, address="127.0.0.9")
     assert refused(behind_proxy, kernel_id, None, header=kim, address="127.0.0.9") == 404
+    assert "Uncaught" not in behind_proxy.log, "a page that asks for a kernel that is gone is no fault"
     channel.close()
     answer = proxy.get("/logout", headers=NAMED)
     assert "log out there too" in answer.text
