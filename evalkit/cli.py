@@ -7,7 +7,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -949,7 +949,9 @@ def purge(
     ] = None,
     older_than: Annotated[
         int | None,
-        typer.Option(metavar="DAYS", min=0, help="Every document of which nothing waits, finished so many days ago."),
+        typer.Option(
+            metavar="DAYS", min=0, max=36_525, help="Every document of which nothing waits, finished so many days ago."
+        ),
     ] = None,
     is_expired: Annotated[
         bool, typer.Option("--expired", help="The same, after the days of the setting [retention] days.")
@@ -971,25 +973,24 @@ def purge(
 
     Example: evalkit purge doc2_6 --dry-run
     """
-    from evalkit.batch.purge import expired, is_begun, recorded, removable
+    from evalkit.batch.purge import is_begun, recorded, removable
     from evalkit.batch.purge import purge as purge_documents
     from evalkit.review.packet import moment, utc_now
 
     folder, now = _existing(output), utc_now()
-    wanted = doc_ids or []
+    wanted, before = doc_ids or [], None
+    old: tuple[str, ...] = ()
     if is_expired:
         older_than = _retention(older_than)
     if older_than is not None:
-        old = expired(folder, before=now - timedelta(days=older_than))
-        wanted += old.finished
-        for doc_id in old.waiting:
-            _complain(f"{doc_id} is as old, and stays: a case of it waits")
+        before = now - timedelta(days=older_than)
+        old = _old(folder, before)
     if again:
         wanted += recorded(folder)
-    if not (wanted or again or older_than is not None or dry_run or is_begun(folder)):
+    if not (wanted or again or before or dry_run or is_begun(folder)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
-    if dry_run or (older_than is not None and not yes):
-        would = {doc_id: removable(folder, doc_id) for doc_id in wanted}
+    if dry_run or (before and not yes):
+        would = {doc_id: removable(folder, doc_id) for doc_id in [*wanted, *old]}
         if as_json:
             _print_json(would)
         else:
@@ -998,7 +999,10 @@ def purge(
             how = "" if dry_run else "; say --yes to remove them"
             typer.echo(f"{len(would)} documents would be purged; nothing was removed{how}")
         return
-    _print_purged(purge_documents(folder, wanted, purged_at=moment(now)), as_json=as_json)
+    done = purge_documents(folder, wanted, purged_at=moment(now), old=old, before=before)
+    for doc_id in sorted({*old} - {one.doc_id for one in done}):
+        _complain(f"{doc_id} is as old, and stays: somebody has come back to it meanwhile")
+    _print_purged(done, as_json=as_json)
 
 
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who decided what, and whether it still stands.")
@@ -1061,6 +1065,18 @@ def export_audit(
     for line in problems:
         _complain(line)
     raise typer.Exit(1 if problems else 0)
+
+
+def _old(folder: Path | str, before: datetime) -> tuple[str, ...]:
+    """The documents that have been finished since; of others that are as old it is said why they stay."""
+    from evalkit.batch.purge import expired
+
+    found = expired(folder, before=before)
+    for doc_id in found.waiting:
+        _complain(f"{doc_id} is as old, and stays: a case of it waits")
+    for doc_id in found.unreadable:
+        _complain(f"{doc_id} may be as old, and stays: a review of it cannot be read (`evalkit audit verify` names it)")
+    return found.finished
 
 
 def _retention(older_than: int | None) -> int:

@@ -129,7 +129,7 @@ class Retention(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    days: int = Field(0, ge=0)
+    days: int = Field(0, ge=0, le=36_525)
     """So many days after a document was finished, `evalkit purge --expired --yes` removes it. 0: it removes none."""
 
 

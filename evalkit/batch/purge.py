@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -29,7 +31,7 @@ from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.review.ground_truth import newest_revision, read_review, review_sha256, revisions, status_after
 from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION, base_of
-from evalkit.review.seeded import cases_about
+from evalkit.review.seeded import seeded_cases
 from evalkit.statements.record import STATEMENT_TEMPLATE
 from evalkit.store import (
     DRAWS,
@@ -167,12 +169,22 @@ class Expired:
     """Those of which no case waits, sorted."""
     waiting: tuple[str, ...]
     """Those that somebody is still to decide about, sorted: they stay until then, or until they are named."""
+    unreadable: tuple[str, ...] = ()
+    """Those of which a review cannot be read, sorted: they stay until it is restored, or until they are named."""
 
 
-def purge(output: Path | str, doc_ids: Iterable[str], *, purged_at: str) -> list[Purged]:
+def purge(
+    output: Path | str,
+    doc_ids: Iterable[str],
+    *,
+    purged_at: str,
+    old: Iterable[str] = (),
+    before: datetime | None = None,
+) -> list[Purged]:
     """Remove documents and all that was made of them; what was removed, a purge that was killed before first.
 
-    ``purged_at`` is ISO 8601 in UTC. NotFound for a document of which there is nothing; UsageError where a run is
+    ``purged_at`` is ISO 8601 in UTC. ``old`` are documents that were ``expired`` by ``before``: when it is its turn, one
+    that somebody has reopened since stays. NotFound for a document of which there is nothing; UsageError where a run is
     writing; StoreError where something could not be removed, or a reader of the database held it up: the same call goes on
     from there.
     """
@@ -185,6 +197,9 @@ def purge(output: Path | str, doc_ids: Iterable[str], *, purged_at: str) -> list
             for doc_id in wanted:  # a slip of the pen is told before anything is gone
                 _require_there(files, index, doc_id)
             done += [_carried_out(files, index, _begun(files, index, doc_id, purged_at)) for doc_id in wanted]
+            for doc_id in old:
+                if before and _standing(files, index, _Cases.read(files), doc_id, before) == "finished":
+                    done.append(_carried_out(files, index, _begun(files, index, doc_id, purged_at)))
             if files.exists(PURGING) and not index.erasure.scrub():
                 raise StoreError(
                     "the files are gone, but somebody was reading the database: its log may still have their words",
@@ -222,11 +237,12 @@ def expired(output: Path | str, *, before: datetime) -> Expired:
     try:
         names = [*files.names(RESULTS), *files.names(EXTRACTIONS)]
         doc_ids = sorted({PurePath(name).stem for name in names})
-        found = {doc_id: _standing(files, index, doc_id, before) for doc_id in doc_ids}
+        known = _Cases.read(files)
+        found = {doc_id: _standing(files, index, known, doc_id, before) for doc_id in doc_ids}
     finally:
         index.close()
-    finished, waiting = ([one for one in doc_ids if found[one] == what] for what in ("finished", "waiting"))
-    return Expired(tuple(finished), tuple(waiting))
+    kinds = ("finished", "waiting", "unreadable")
+    return Expired(**{kind: tuple(one for one in doc_ids if found[one] == kind) for kind in kinds})
 
 
 def recorded(output: Path | str) -> list[str]:
@@ -289,22 +305,37 @@ def _was_purged(path: Path, at: str) -> UsageError:
 # ------------------------------------------------------------------------------------------------ what there is
 
 
-def _cases(files: Files, index: Index, doc_id: str) -> tuple[str, ...]:
-    """The case_ids of everything that people were or could be asked about the document."""
-    seeded = {*cases_about(files, doc_id), *index.erasure.seeded_cases(doc_id)}
-    packets = (PurePath(name).name.removeprefix("sme_packet_").removesuffix(".json") for name in files.names(PACKETS))
-    truths = (PurePath(name).name.removeprefix("gt_").removesuffix(".json") for name in files.names(GROUND_TRUTH))
-    own = {one for one in (*packets, *truths, *files.folders(REVIEWS)) if one.partition(".")[0] in {doc_id, *seeded}}
-    return tuple(sorted({doc_id, doc_id + EXTRACTION, *seeded, *own, *_template_cases(files, doc_id)}))
+@dataclass(frozen=True)
+class _Cases:
+    """The names of all that people were or could be asked, read once for however many documents."""
 
+    own: Mapping[str, list[str]]
+    """By the part before the first dot, which is the document's name or a seeded case's."""
+    seeded: Mapping[str, list[str]]
+    """By document."""
+    templates: Mapping[str, list[str]]
+    """By the document that a template was tried on: these cases bear the template's name."""
 
-def _template_cases(files: Files, doc_id: str) -> Iterator[str]:
-    """The cases about templates that were tried on the document: they bear the template's name, not its own."""
-    for folder, prefix in ((PACKETS, "sme_packet_"), (GROUND_TRUTH, "gt_")):
-        for name in files.names(folder):
-            case_id = PurePath(name).stem.removeprefix(prefix)
-            if base_of(case_id).endswith(STATEMENT_TEMPLATE) and _stored(files, name).get("doc_id") == doc_id:
-                yield case_id
+    @classmethod
+    def read(cls, files: Files) -> _Cases:
+        own, seeded, templates = defaultdict(list), defaultdict(list), defaultdict(list)
+        for case_id in files.folders(REVIEWS):
+            own[case_id.partition(".")[0]].append(case_id)
+        for folder, prefix in ((PACKETS, "sme_packet_"), (GROUND_TRUTH, "gt_")):
+            for name in files.names(folder):
+                case_id = PurePath(name).name.removeprefix(prefix).removesuffix(".json")
+                own[case_id.partition(".")[0]].append(case_id)
+                if base_of(case_id).endswith(STATEMENT_TEMPLATE):
+                    templates[str(_stored(files, name).get("doc_id"))].append(case_id)
+        for case_id, doc_id in seeded_cases(files):
+            seeded[doc_id].append(case_id)
+        return cls(own, seeded, templates)
+
+    def about(self, index: Index, doc_id: str) -> tuple[str, ...]:
+        """The case_ids of everything that people were or could be asked about the document."""
+        seeded = {*self.seeded.get(doc_id, ()), *index.erasure.seeded_cases(doc_id)}
+        own = (case_id for name in (doc_id, *seeded) for case_id in self.own.get(name, ()))
+        return tuple(sorted({doc_id, doc_id + EXTRACTION, *seeded, *own, *self.templates.get(doc_id, ())}))
 
 
 def _cycles(files: Files, sha256: str | None) -> Iterator[str]:
@@ -366,7 +397,7 @@ def _require_there(files: Files, index: Index, doc_id: str) -> tuple[str, ...]:
     )
     if not re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
         raise missing
-    cases = _cases(files, index, doc_id)
+    cases = _Cases.read(files).about(index, doc_id)
     is_known = any(row["doc_id"] == doc_id for row in index.documents())
     if not is_known and not any(map(files.exists, _own_files(files, doc_id, None, cases))):
         raise missing
@@ -374,17 +405,17 @@ def _require_there(files: Files, index: Index, doc_id: str) -> tuple[str, ...]:
 
 
 def _standing(
-    files: Files, index: Index, doc_id: str, before: datetime
+    files: Files, index: Index, known: _Cases, doc_id: str, before: datetime
 ) -> Literal["finished", "waiting", "young", "unreadable"]:
-    cases = [one for one in _cases(files, index, doc_id) if files.exists(packet_name(one))]
+    written = map(files.written_at, (result_name(doc_id), extraction_name(doc_id)))
+    if max((at for at in written if at is not None), default=math.inf) >= before.timestamp():
+        return "young"
+    cases = [one for one in known.about(index, doc_id) if files.exists(packet_name(one))]
     try:
         newest = [read_review(files, one, number) if (number := newest_revision(files, one)) else None for one in cases]
     except StoreError:
-        return "unreadable"  # `audit verify` says what is wrong with it; nobody knows when it was closed
-    written = map(files.written_at, (result_name(doc_id), extraction_name(doc_id)))
-    ages = [at for at in written if at is not None]
-    said = [datetime.fromisoformat(one.submitted_at) for one in newest if one]
-    if max(ages) >= before.timestamp() or any(at >= before for at in said):
+        return "unreadable"  # nobody knows when it was closed
+    if any(datetime.fromisoformat(one.submitted_at) >= before for one in newest if one):
         return "young"
     return "finished" if all(status_after(one) == "completed" for one in newest) else "waiting"
 
@@ -426,7 +457,7 @@ def _carried_out(files: Files, index: Index, intent: _Intent) -> Purged:
     doc_id = intent.doc_id or ""
     path = next((row["file_path"] for row in index.documents() if row["doc_id"] == doc_id), None)
     with writing(files):  # nobody may submit, draft or open anything meanwhile
-        cases = tuple(sorted({*intent.cases, *_cases(files, index, doc_id)}))
+        cases = tuple(sorted({*intent.cases, *_Cases.read(files).about(index, doc_id)}))
         live = index.claims.live(intent.purged_at)
         was_open = tuple(f"{live[one].reviewer} had {one} open" for one in cases if one in live)
         # Without their packets nothing more can be said in these cases: what the record has is all that there was.

@@ -237,7 +237,8 @@ class Desk:
         """Keep the claim for another 15 minutes; one that has run out is taken again if nobody else has it.
 
         CaseTaken where somebody else has it; ReviewConflict where the case was reviewed or run anew since it was
-        opened. ReviewRefused where it is not open here. A case that is open for reading has no claim to keep.
+        opened. ReviewRefused where it is not open here, or no longer the reviewer's to decide: the claim runs out then. A
+        case that is open for reading has no claim to keep.
         """
         opened = self._is_open(case_id)
         if opened.is_for_reading:
@@ -249,6 +250,7 @@ class Desk:
             return
         with writing(self._files, case_id):  # else a closed case might be claimed
             self._check(case_id, opened, self._digest(case_id), moment(now))
+            self._standing.require(case_id, Opinions.read(self._files, case_id).barred(case_id))
             self._me.take(self._index, case_id, now)
             show_status(self._files, self._index, case_id, moment(now))
 

@@ -15,7 +15,7 @@ from evalkit.review.packet import ADJUDICATION
 
 Role = Literal["expert", "adjudicator", "analyst"]
 
-ONLY_LOOKS = "You are an analyst here: you can look at everything, and decide nothing."
+ONLY_LOOKS = "You are an analyst here: you can look at cases, and decide none."
 
 
 @dataclass(frozen=True)

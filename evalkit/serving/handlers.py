@@ -139,7 +139,7 @@ class LoginPage(Friendly):
     def next_page(self) -> str:
         """Where to go after the login: the page that was asked for, never another site."""
         wanted = self.get_argument("next", "")
-        return wanted if wanted.startswith(f"{self.base_url}?") else self.base_url
+        return wanted if wanted.startswith(f"{self.base_url}?") and wanted.isprintable() else self.base_url
 
     def show_form(self, notice: str = "", refusal: str = "") -> None:
         """The form, with a sentence above it: of what has happened, or of why it was not accepted."""
@@ -260,7 +260,7 @@ class _OwnKernel(_Request):
             raise web.HTTPError(404)
 
 
-class Channels(_OwnKernel, VoilaKernelWebsocketHandler):  # type: ignore[misc]  # Voilà has no types
+class Channels(_OwnKernel, Friendly, VoilaKernelWebsocketHandler):  # type: ignore[misc]  # Voilà has no types
     """The websocket between page and kernel. Only widget messages pass (Voilà's allowed_message_types)."""
 
 

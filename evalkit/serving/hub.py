@@ -19,14 +19,19 @@ from evalkit.serving.handlers import LoginPage
 from evalkit.serving.identity import NotOnRoster, Reviewer, ReviewerIdentity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from tornado.web import RequestHandler
+
+    from evalkit.serving.sessions import Session
 
 CALLBACK = "oauth_callback"
 """Below the service's prefix, where the hub sends browsers back to."""
 
 
 class HubIdentity(ReviewerIdentity):
-    """Identity by session, while the hub knows the token that the session began with."""
+    """Identity by session, while the hub lets the token in that the session began with."""
 
     @property
     def hub(self) -> HubOAuth:
@@ -35,25 +40,43 @@ class HubIdentity(ReviewerIdentity):
         return hub
 
     async def get_user(self, handler: RequestHandler) -> Reviewer | None:  # type: ignore[override]  # awaited as well
-        """The reviewer of this request, as for codes; nobody, once they have logged out of the hub."""
+        """The reviewer of this request, as for codes; nobody, once they have logged out of the hub or may not use it."""
         user = super().get_user(handler)
-        if user is None:
+        session = self.sessions.find(user.session_id) if user else None
+        if user is None or session is None:
             return None
-        token, hub_session = self.sessions.token(user.session_id), self.hub.get_session_id(handler)
         # With the hub's own cookie, which is another after a logout there: then what is remembered does not count.
-        if token and await self.hub.user_for_token(token, session_id=hub_session, sync=False) is not None:
+        if await self.stands_by(session, self.hub.get_session_id(handler)):
             return user
         self.sessions.end(user.session_id)
         self.forget(handler)
         return None
 
+    async def stands_by(self, session: Session, hub_session: str = "") -> bool:
+        """Whether the hub would still let this login in; ``hub_session`` is the browser's, where one asks. HTTPError
+        where the hub does not answer.
+        """
+        found = await self.hub.user_for_token(session.token, session_id=hub_session, sync=False)
+        return bool(session.token) and self.admits(found)
+
+    def admits(self, found: Mapping[str, Any] | None) -> bool:
+        """Whether whom the hub describes is a person who may use this service now."""
+        return (
+            found is not None and found.get("kind") == "user" and self.hub.check_scopes(self.hub.access_scopes, found)
+        )
+
 
 class _HubPage(LoginPage):
     @property
+    def identity(self) -> HubIdentity:
+        """Who is who."""
+        identity: HubIdentity = self.settings["identity_provider"]
+        return identity
+
+    @property
     def hub(self) -> HubOAuth:
         """The hub."""
-        hub: HubOAuth = self.settings["identity_provider"].hub
-        return hub
+        return self.identity.hub
 
 
 class HubLogin(_HubPage):
@@ -77,16 +100,18 @@ class HubCallback(_HubPage):
     @allow_unauthenticated
     async def get(self) -> None:
         """Log in whom the hub names. NotOnRoster where that is no reviewer; 403 for whoever may not use the service."""
-        state, hub = self.get_argument("state", ""), self.hub
+        state, code, hub = self.get_argument("state", ""), self.get_argument("code", ""), self.hub
         given = self.get_signed_cookie(hub.get_state_cookie_name(state), min_version=2) or b""
         next_page, verifier = hub.get_next_url(state), hub.get_code_verifier(state)
         hub.clear_oauth_state_cookies(self)
         if not state or not hmac.compare_digest(given, state.encode()):  # the login began in another browser
             raise HTTPError(403)
         hub.clear_oauth_state(state)
-        token = await hub.token_for_code(self.get_argument("code", ""), code_verifier=verifier, sync=False)
+        if not code:  # the hub says why in ``error``: it lets this person not in
+            raise HTTPError(403)
+        token = await hub.token_for_code(code, code_verifier=verifier, sync=False)
         user = await hub.user_for_token(token, use_cache=False, sync=False)
-        if user is None or not hub.check_scopes(hub.access_scopes, user) or user.get("kind") != "user":
+        if user is None or not self.identity.admits(user):
             raise HTTPError(403)
         session = self.identity.sessions.vouch_for_token(user["name"], token)
         if session is None:

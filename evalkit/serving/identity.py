@@ -73,6 +73,10 @@ class ReviewerIdentity(IdentityProvider):
         by_other = named is not None or bool(session.token)
         return Reviewer(session.reviewer, session_id=session.session_id, by_other=by_other)
 
+    async def stands_by(self, session: Session) -> bool:  # noqa: ARG002 - who else said so is asked by its own
+        """Whether whoever said who this is would say so still. Of codes and proxies the session knows it."""
+        return True
+
     def log_in(self, handler: RequestHandler, session: Session) -> None:
         """Give the browser its cookie; it forgets it when it is closed."""
         handler.set_signed_cookie(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 from collections import deque
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,8 @@ from tornado.web import HTTPError
 from evalkit.serving.page import HUB, LOG_DESCRIPTOR, MEMORY_MB
 
 if TYPE_CHECKING:
-    from evalkit.serving.sessions import Sessions
+    from evalkit.serving.identity import ReviewerIdentity
+    from evalkit.serving.sessions import Session, Sessions
     from evalkit.settings import Review
 
 log = logging.getLogger("evalkit.serving")
@@ -68,14 +68,17 @@ class ReviewKernels(AsyncMappingKernelManager):
         """
         for kernel_id, session_id in list(self._sessions_of.items()):
             pid = self._pid(kernel_id)
+            if pid is None:
+                continue
             try:
-                used = Process(pid).memory_info().rss >> 20 if pid else 0
+                process = Process(pid)
+                used = process.memory_info().rss >> 20
+                if used > self.review.page_memory_mb:
+                    process.kill()  # the others are still to be looked at, if it has just ended by itself
+                    self._ran_out.append((kernel_id, session_id))
+                    log.warning("a page used %d MB of memory and was ended: page_memory_mb is less", used)
             except NoProcess:
                 continue
-            if pid and used > self.review.page_memory_mb:
-                self._ran_out.append((kernel_id, session_id))
-                log.warning("a page used %d MB of memory and was ended: page_memory_mb is less", used)
-                os.kill(pid, signal.SIGKILL)
 
     def _pid(self, kernel_id: str) -> int | None:
         """None while the kernel starts."""
@@ -109,10 +112,18 @@ class ReviewKernels(AsyncMappingKernelManager):
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         """End the kernels of closed pages (as configured), and of logins that ended while the page stayed open."""
-        if self.sessions.find(self._sessions_of.get(kernel_id, "")) is None:
+        session = self.sessions.find(self._sessions_of.get(kernel_id, ""))
+        if session is None or not await self._is_upheld(session):
             await self._end(kernel_id)
         else:
             await super().cull_kernel_if_idle(kernel_id)  # type: ignore[no-untyped-call]
+
+    async def _is_upheld(self, session: Session) -> bool:
+        identity: ReviewerIdentity = self.parent.identity_provider  # type: ignore[union-attr]  # as above
+        try:
+            return await identity.stands_by(session)
+        except HTTPError:
+            return True  # who cannot be asked has not said no: nobody loses their page by that
 
     def remove_kernel(self, kernel_id: str) -> Any:
         """Forget a kernel that has ended."""
@@ -120,6 +131,7 @@ class ReviewKernels(AsyncMappingKernelManager):
         return super().remove_kernel(kernel_id)
 
     async def _end(self, kernel_id: str) -> None:
+        self._sessions_of.pop(kernel_id, None)  # it makes room once, however many pages are opened meanwhile
         # Not at once: the workbench may have a draft to write.
         await self.shutdown_kernel(kernel_id)  # type: ignore[no-untyped-call]
 

@@ -81,7 +81,9 @@ def _of_hub(given: Mapping[str, str], settings: Review) -> tuple[str, int]:
             "JupyterHub's library is not installed", code="JUPYTERHUB", remedy='Run pip install "evalkit[jupyterhub]".'
         )
     url = urlsplit(given.get("JUPYTERHUB_SERVICE_URL", ""))
-    if not given.get("JUPYTERHUB_API_TOKEN") or url.hostname != _ADDRESS or not url.port:
+    # In a terminal of somebody's own notebook server all the others are set as well.
+    is_service = given.get("JUPYTERHUB_API_TOKEN") and given.get("JUPYTERHUB_SERVICE_NAME")
+    if not is_service or url.hostname != _ADDRESS or not url.port:
         raise UsageError(
             "--jupyterhub is for a service that JupyterHub starts itself, with a url of http://127.0.0.1:PORT",
             code="JUPYTERHUB",

@@ -63,11 +63,6 @@ class Sessions:
             return None
         return self._opened(secrets.token_hex(32), reviewer, token)
 
-    def token(self, session_id: str) -> str:
-        """That of a session that is still good; empty where there is none."""
-        session = self.find(session_id)
-        return session.token if session else ""
-
     def find(self, session_id: str) -> Session | None:
         """The session of that id, if it is still good."""
         session = self._open.get(session_id)

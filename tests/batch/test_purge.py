@@ -295,9 +295,13 @@ def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
     now = datetime.now(UTC)
     assert expired(output, before=now - timedelta(days=1)) == Expired((), ())
     # The patient's seeded case waits, and a drawn document: the others are closed or were never anybody's.
-    found = expired(output, before=now + timedelta(days=1))
+    listed, names = [], Files.names
+    with monkeypatch.context() as counted:
+        counted.setattr(Files, "names", lambda files, folder: listed.append(folder) or names(files, folder))
+        found = expired(output, before=now + timedelta(days=1))
     assert found.finished == ("quest_cbc", OTHER)
     assert DOC in found.waiting
+    assert listed.count("sme_packets") == 1, "once, however many documents there are"
     old = (now - timedelta(days=400)).timestamp()
     os.utime(output / "results/quest_cbc.json", (old, old))
     os.utime(output / "extractions/quest_cbc.json", (old, old))
@@ -315,6 +319,14 @@ def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
     assert "1 documents would be purged; nothing was removed; say --yes to remove them" in told.stdout
     assert (output / "results/quest_cbc.json").exists()
     assert isinstance(say("--expired", "--older-than", "7").exception, UsageError)
+    assert "36525" in say("--older-than", "800000").output, "the year -165 is none"
+    torn = output / f"reviews/{OTHER}/0001.json"
+    kept = torn.read_bytes()
+    torn.write_bytes(kept[:-9])
+    for name in ("results", "extractions"):
+        os.utime(output / f"{name}/{OTHER}.json", (old, old))
+    assert f"{OTHER} may be as old, and stays: a review of it cannot be read" in say("--expired").stderr
+    torn.write_bytes(kept)
     done = say("--expired", "--yes")
     assert "1 documents purged" in done.stdout
     assert not (output / "results/quest_cbc.json").exists()
@@ -325,6 +337,22 @@ def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
     )
     (output.parent / "evalkit.toml").unlink()
     assert "none are set there" in str(say("--expired").exception)
+
+
+def test_what_somebody_comes_back_to_after_it_was_found_to_be_old_stays(output: Path) -> None:
+    before = datetime.now(UTC) + timedelta(days=1)
+    old = expired(output, before=before).finished
+    assert old == ("quest_cbc", OTHER)
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again", base_revision=1)
+    helper.close()
+    (gone,) = purge(output, ["quest_cbc"], purged_at=LATER, old=old, before=before)
+    assert gone.doc_id == "quest_cbc"
+    assert (output / f"reviews/{OTHER}/0002.json").exists()
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.save_review(OTHER, agrees=False, corrected_dominant_type="Clinical Note")
+    helper.close()
+    assert [one.doc_id for one in purge(output, [], purged_at=LATER, old=old, before=before)] == [OTHER]
 
 
 def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> None:

@@ -124,12 +124,21 @@ def test_an_analyst_sees_cases_and_decides_nothing(base: Any, roster: Roster, de
         helper.reopen(BASE, "no")
 
 
-def test_who_becomes_an_analyst_with_a_case_open_is_told(base: Any, roster: Roster, tab: Any) -> None:
+def test_who_becomes_an_analyst_with_a_case_open_is_told_and_holds_nobody_up(
+    base: Any, roster: Roster, tab: Any, clock: Any
+) -> None:
     lee = tab("dr_lee")
     draft = answered(lee.open(BASE), GENOMIC)
     roster.appoint("dr_lee", "analyst")
+    for _ in range(16):
+        clock.wait(minutes=1)
+        with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
+            lee.renew(BASE)
+    lee.save_draft(BASE, draft)  # what they had said by then may be of use
     with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
         lee.submit(BASE, draft)
+    assert tab("dr_kim").next_case() == BASE
+    tab("dr_kim").open(BASE)
 
 
 def test_roles_are_kept_beside_the_codes(roster: Roster, desk: Any) -> None:

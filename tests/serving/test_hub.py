@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
@@ -9,13 +10,21 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+from jupyterhub.services.auth import HubOAuth
 from servers.jupyterhub import API_TOKEN, PREFIX, HubApi
 from serving.nginx import free_port
 from serving.running import Client, Server
+from traitlets.config import LoggingConfigurable
 
 from evalkit.errors import UsageError
+from evalkit.review.roster import Roster
+from evalkit.serving.hub import HubIdentity
+from evalkit.serving.kernels import ReviewKernels
 from evalkit.serving.launch import review
+from evalkit.serving.sessions import Sessions
 from evalkit.settings import Review
+from evalkit.store import Files
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +74,11 @@ def test_whom_the_hub_names_reviews_and_nobody_in_their_place(service: Server, h
     assert lee.get(f"{PREFIX}voila/static/voila.js").status_code == 200
 
     token = next(token for token, user in hub.users.items() if user["name"] == "dr_lee")
-    del hub.users[token]
+    hub.users[token]["scopes"] = ["self"]
+    assert kim.get(f"{PREFIX}nothing").status_code == 404
+    assert lee.get(PREFIX, cookies={"jupyterhub-session-id": "another, after leaving a group"}).status_code == 302
+    lee = logged_in(service, hub, "dr_lee")
+    del hub.users[next(reversed(hub.users))]
     assert lee.get(PREFIX, cookies={"jupyterhub-session-id": "another, after a logout"}).status_code == 302
     assert lee.get(f"{PREFIX}api/kernels/{kernel_id}").status_code == 403
     assert "log out there too" in kim.get(f"{PREFIX}logout").text
@@ -81,7 +94,8 @@ def test_an_answer_of_the_hub_counts_only_where_it_was_asked_for(service: Server
     for wrong in (without_state, f"{without_state}&state=x", f"{PREFIX}oauth_callback"):
         assert lee.get(wrong).status_code == 403
     assert lee.get(f"{PREFIX}nothing").status_code == 302
-    lee = Client(service.base)
+    refused = hub.authorized(asked(lee), "dr_lee").replace("?code=", "?error=access_denied&was=")
+    assert lee.get(refused).status_code == 403
     mine = hub.authorized(asked(lee), "dr_lee")
     assert lee.get(mine).status_code == 302
     again = lee.get(mine)
@@ -104,11 +118,51 @@ def test_who_is_no_reviewer_or_may_not_use_the_service_is_told_so(service: Serve
     assert client.get(f"{PREFIX}login?next=https://elsewhere.example/").status_code == 302
 
 
+def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Roster(Files(tmp_path)).add("dr_lee")
+    sessions, ended = Sessions(Roster(Files(tmp_path))), []
+
+    async def look() -> list[str]:
+        await ReviewKernels.cull_kernel_if_idle(kernels, "k")
+        return ended
+
+    async def end(kernel_id: str) -> None:
+        ended.append(kernel_id)
+
+    monkeypatch.setattr(AsyncMappingKernelManager, "cull_kernel_if_idle", lambda self, kernel_id: asyncio.sleep(0))
+    with HubApi() as hub:
+        for name, value in hub.environ(8866).items():
+            monkeypatch.setenv(name, value)
+
+        class Parent(LoggingConfigurable):
+            hub = HubOAuth()
+
+        server = Parent()
+        server.sessions = sessions
+        server.identity_provider = identity = HubIdentity(parent=server)
+        kernels = ReviewKernels.__new__(ReviewKernels)
+        kernels.parent, kernels._end = server, end
+        kernels._sessions_of = {"k": sessions.vouch_for_token("dr_lee", "t").session_id}
+        lets_in = {"name": "dr_lee", "kind": "user", "scopes": hub.scopes}
+        hub.users["t"] = lets_in
+        assert asyncio.run(look()) == []
+        hub.users["t"] = lets_in | {"scopes": ["self"]}
+        assert asyncio.run(look()) == [], "it is asked once in five minutes"
+        identity.hub.cache.clear()
+        assert asyncio.run(look()) == ["k"]
+        identity.hub.cache.clear()
+        ended.clear()
+    assert asyncio.run(look()) == [], "a hub that does not answer has not said no"
+
+
 @pytest.mark.parametrize(
     ("environ", "settings", "message"),
     [
         ({}, Review(), "a service that JupyterHub starts itself"),
         ({"JUPYTERHUB_SERVICE_URL": "http://10.0.0.1:8866"}, Review(), "a service that JupyterHub starts itself"),
+        ({"JUPYTERHUB_SERVICE_NAME": "", "JUPYTERHUB_USER": "dr_lee"}, Review(), "a service that JupyterHub starts"),
         ({}, Review(user_header="X-User", proxies=("127.0.0.1",)), "both JupyterHub and the header of a proxy"),
     ],
 )

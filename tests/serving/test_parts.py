@@ -5,9 +5,11 @@ import logging
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from tornado.httputil import HTTPHeaders
 from tornado.web import HTTPError
@@ -185,6 +187,56 @@ def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
     del names[0]
     asyncio.run(ReviewKernels._make_room(fake, "s"))
     assert ended == ["k2"]
+
+
+def test_pages_that_are_opened_at_once_do_not_all_count_on_the_same_closed_one() -> None:
+    ended = []
+
+    async def shutdown(kernel_id: str) -> None:
+        await asyncio.sleep(0)
+        ended.append(kernel_id)
+
+    fake = SimpleNamespace(
+        _sessions_of=dict.fromkeys(("k1", "k2", "k3"), "s"),
+        _kernel_connections={"k1": 0, "k2": 0, "k3": 1},
+        shutdown_kernel=shutdown,
+        review=Review(pages=3),
+    )
+    fake._kernels_of = partial(ReviewKernels._kernels_of, fake)
+    fake._end = partial(ReviewKernels._end, fake)
+
+    async def opened(kernel_id: str) -> None:
+        fake._sessions_of[kernel_id] = "s"
+        await ReviewKernels._make_room(fake, "s")
+
+    async def at_once() -> list[BaseException | None]:
+        return await asyncio.gather(*map(opened, ("n1", "n2", "n3")), return_exceptions=True)
+
+    first, second, third = asyncio.run(at_once())
+    assert (ended, first, second) == (["k1", "k2"], None, None)
+    assert isinstance(third, HTTPError)
+    assert third.status_code == 503
+
+
+def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Large:
+        def __init__(self, pid: int) -> None:
+            self.pid = pid
+
+        def memory_info(self) -> SimpleNamespace:
+            return SimpleNamespace(rss=2 << 30)
+
+        def kill(self) -> None:
+            if self.pid == gone:
+                raise psutil.NoSuchProcess(gone)
+            killed.append(self.pid)
+
+    gone, killed = 1 << 30, []  # no process has this number
+    monkeypatch.setattr(kernels, "Process", Large)
+    pids = {"starts": None, "gone": gone, "large": gone + 1}
+    fake = SimpleNamespace(_sessions_of=dict.fromkeys(pids, "s"), _pid=pids.get, _ran_out=[], review=Review())
+    ReviewKernels.end_too_large(fake)
+    assert (killed, fake._ran_out) == ([gone + 1], [("large", "s")])
 
 
 def test_kernels_end_with_their_login() -> None:

@@ -321,11 +321,14 @@ def test_a_trusted_proxy_says_who_the_reviewer_is(behind_proxy: Server) -> None:
     assert [name for name, value in seen["environ"].items() if value in ("dr_lee", "dr_kim")] == ["HTTP_X_REVIEWER"]
     assert not any(one.name.startswith("evalkit-") for one in proxy.session.cookies)
     assert proxy.get("/login?next=/?case=abc", headers=NAMED).headers["Location"] == "/?case=abc"
+    for wrong in ("//elsewhere.example/", "/?case=abc%0d%0aSet-Cookie:x", "https://review.example/?"):
+        assert proxy.get(f"/login?next={wrong}", headers=NAMED).headers["Location"] == "/", wrong
     assert other.get(f"/api/kernels/{kernel_id}", headers=NAMED).json()["id"] == kernel_id
     kim = {"X-Forwarded-User": "dr_kim"}
     assert proxy.get(f"/api/kernels/{kernel_id}", headers=kim).status_code == 404
     channel = connect(behind_proxy, kernel_id, None, header=NAMED, address="127.0.0.9")
     assert refused(behind_proxy, kernel_id, None, header=kim, address="127.0.0.9") == 404
+    assert "Uncaught" not in behind_proxy.log, "a page that asks for a kernel that is gone is no fault"
     channel.close()
     answer = proxy.get("/logout", headers=NAMED)
     assert "log out there too" in answer.text
