@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import resource
 import subprocess
 import sys
 import time
 import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from memory import peak
 
 from evalkit.documents.ingest import find_pdfs, read
 from evalkit.documents.ocr import engine
@@ -88,15 +88,7 @@ def _read_all(recogniser: Recogniser | None) -> Reading:
         started = time.monotonic()
         outcomes[path.name] = outcome(path, recogniser)
         seconds[path.name] = round(time.monotonic() - started, 2)
-    return Reading(outcomes, seconds, _peak())
-
-
-def _peak() -> int:
-    status = Path("/proc/self/status")
-    if status.exists():  # what getrusage tells on Linux is never less than what the parent process had
-        (kilobytes,) = re.findall(r"VmHWM:\s+(\d+) kB", status.read_text())
-        return int(kilobytes) * 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Reading(outcomes, seconds, peak())
 
 
 def _written() -> str:

@@ -35,18 +35,20 @@ MORE_MEMORY = 48.0
 """Megabytes that ninety thousand more cases may take: their names, and nothing of what is in them."""
 _REBUILD = """
 import json, resource, sys, time
+from memory import peak
 from evalkit.batch.reindex import reindex
 began = time.perf_counter()
 counts = reindex(sys.argv[1])
 seconds = time.perf_counter() - began
-peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-print(json.dumps({"counts": counts, "seconds": seconds, "megabytes": peak / 1024}))
+most = max(peak(), 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+print(json.dumps({"counts": counts, "seconds": seconds, "megabytes": most / 2**20}))
 """
 _LOOK = """
-import json, resource, sys
+import json, sys
+from memory import peak
 from stress.test_many_packets import looked
 took = looked(sys.argv[1])
-print(json.dumps({"took": took, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+print(json.dumps({"took": took, "megabytes": peak() / 2**20}))
 """
 VIEWS = {
     "first page": QueueView(),
