@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain, groupby
 from pathlib import Path, PurePath
@@ -58,18 +59,22 @@ def rebuild(files: Files, index: Index) -> tuple[int, int]:
     """As ``reindex``, for a caller that holds the run's lock."""
     results = files.names(RESULTS)
     with writing(files):  # no review may be saved between reading and rebuilding
-        documents = _read(
-            partial(_documents, files), [results[at : at + _SHARE] for at in range(0, len(results), _SHARE)]
-        )
-        cases = _read(partial(_settled, files), list(_families(case_ids(files))))
-        index.rebuild(documents, cases, rebuild_closings(files))
+        shares = [results[at : at + _SHARE] for at in range(0, len(results), _SHARE)]
+        # Ended while nobody else may write: of a rebuild that fails, other processes may be making files just then.
+        with (
+            closing(_read(partial(_documents, files), shares)) as documents,
+            closing(_read(partial(_settled, files), list(_families(case_ids(files))))) as cases,
+        ):
+            index.rebuild(documents, cases, rebuild_closings(files))
         settle_seeded(files, index, moment(utc_now()))  # by the ground truth as it is only now
         for case_id in index.deferrals.all():
             show_status(files, index, case_id, moment(utc_now()))
     return len(results), sum(index.case_list.by_status().values())
 
 
-def _read(read: Callable[[Sequence[str]], _Rows], shares: Sequence[Sequence[str]]) -> Iterator[dict[str, Any]]:
+def _read(
+    read: Callable[[Sequence[str]], _Rows], shares: Sequence[Sequence[str]]
+) -> Generator[dict[str, Any], None, None]:
     """The rows of all shares, one share after the other; read by several processes where it is worth to begin some."""
     if len(shares) < _WORTH_IT:
         yield from chain.from_iterable(map(read, shares))

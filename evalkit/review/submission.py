@@ -251,6 +251,10 @@ class Submitter:
                     self.index.drafts.drop(case_id, self.reviewer, said_in.session, until=said_in.opened_at)
         except StoreError:
             log.warning("the index did not take a saved review; its draft stays, and `evalkit reindex` catches up")
+        if packet.kind != "classification":
+            return (
+                review  # no fault is planted in its answer; and a template's turn is not that of the statement's cases
+            )
         try:
             settle_seeded(self.files, self.index, review.submitted_at, opinions.base.doc_id)
         except StoreError:

@@ -123,8 +123,9 @@ class CaseList:
         forwards, backwards = _ORDERS[order]
         ordered = (tables.cases.c.standing, *forwards)
         if matching is not None and offset > matching // 2:
-            limit = max(min(limit, matching - offset), 0)
-            listed = listed.order_by(tables.cases.c.standing.desc(), *backwards).offset(matching - offset - limit)
+            left = max(matching - offset, 0)
+            limit = min(limit, left)
+            listed = listed.order_by(tables.cases.c.standing.desc(), *backwards).offset(left - limit)
         else:
             listed = listed.order_by(*ordered).offset(offset)
         chosen = listed.limit(limit).subquery("chosen")

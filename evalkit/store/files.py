@@ -14,9 +14,10 @@ import re
 import secrets
 import shutil
 import struct
+import sys
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -213,22 +214,23 @@ class Files:
 
         Not reentrant; see :func:`evalkit.review.lock.writing`. StoreError.
         """
-        try:
-            handle = self._lock_file(TURN)
-        except OSError as error:
-            raise StoreError(
-                f"the output folder {self.root} cannot be written ({error.strerror})",
-                code="STORE-FAILED",
-                remedy="Mend its rights, or name another folder.",
-            ) from error
-        try:
-            # In order, so that two who want them all do not wait for each other; one by one, since who asked for all
-            # at once would wait for a moment in which nobody has any.
-            for place in range(_TURNS) if about is None else [zlib.crc32(about.encode()) % _TURNS]:
-                _lock_byte(handle, place)
+        with ExitStack() as held:
+            try:
+                handle = self._lock_file(TURN)
+                held.callback(os.close, handle)
+                # A process that was forked meanwhile has the handle, too: to close ours alone would give nothing back.
+                held.callback(_unlock, handle)
+                # In order, so that two who want them all do not wait for each other; one by one, since who asked for
+                # all at once would wait for a moment in which nobody has any.
+                for place in range(_TURNS) if about is None else [zlib.crc32(about.encode()) % _TURNS]:
+                    _lock_byte(handle, place)
+            except OSError as error:
+                raise StoreError(
+                    f"the output folder {self.root} cannot be written ({error.strerror})",
+                    code="STORE-FAILED",
+                    remedy="Mend its rights, or name another folder.",
+                ) from error
             yield
-        finally:
-            os.close(handle)
 
     def _lock_file(self, name: str) -> int:
         """A file that is there to be locked, made where there is none. OSError where a link has its name."""
@@ -383,16 +385,28 @@ def sync_folder(folder: Path) -> None:
 
 
 def _lock_byte(handle: int, place: int) -> None:
-    """Wait until nobody else has that byte of the file. It is given back when the handle is closed.
+    """Wait until nobody else has that byte of the file. OSError where its file system has no locks.
 
-    A lock of the handle, and not, as ``fcntl.lockf``'s, of the process: threads wait for each other, too. Where the system
-    has none of bytes, everybody waits for everybody.
+    A lock of the handle, and not, as ``fcntl.lockf``'s, of the process: threads wait for each other, too. Such ones of
+    bytes are Linux's, and so is the shape of what is asked; elsewhere everybody waits for everybody.
     """
-    if not hasattr(fcntl, "F_OFD_SETLKW"):
+    if sys.platform != "linux":
         fcntl.flock(handle, fcntl.LOCK_EX)
         return
-    wanted = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)  # struct flock
-    fcntl.fcntl(handle, fcntl.F_OFD_SETLKW, wanted)
+    fcntl.fcntl(handle, fcntl.F_OFD_SETLKW, _lock_of(fcntl.F_WRLCK, place, 1))
+
+
+def _unlock(handle: int) -> None:
+    """Give back all bytes of the file, whoever else has the handle."""
+    with suppress(OSError):  # what was to be done is done
+        if sys.platform != "linux":
+            fcntl.flock(handle, fcntl.LOCK_UN)
+            return
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, _lock_of(fcntl.F_UNLCK, 0, 0))
+
+
+def _lock_of(kind: int, start: int, length: int) -> bytes:
+    return struct.pack("hhqqi", kind, os.SEEK_SET, start, length, 0)  # struct flock; a length of 0 is up to the end
 
 
 def _readable(value: Any) -> bytes:

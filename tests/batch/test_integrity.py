@@ -95,6 +95,7 @@ TAMPERS: dict[str, tuple[Tamper, str]] = {
     "a result is exchanged": (copied("results/requisition.json", "results/quest_cbc.json"), "results/quest_cbc.json"),
     "a bundle is exchanged": (copied("document_bundles/requisition.json", "document_bundles/quest_cbc.json"), "document_bundles/quest_cbc.json"),
     "a bundle is removed": (removed("document_bundles/quest_cbc.json"), "results/quest_cbc.json"),
+    "a bundle is torn": (torn("document_bundles/quest_cbc.json"), "results/quest_cbc.json"),
     "a result is torn": (torn("results/quest_cbc.json"), "results/quest_cbc.json"),
     "a result of a drawn document is removed": (removed("results/requisition.json"), "results/requisition.json"),
     "a draw is removed": (removed("draws/0001.json"), "draws"),

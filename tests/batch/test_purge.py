@@ -251,6 +251,20 @@ def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) 
         assert tried.times > 10
 
 
+def test_what_is_in_the_record_is_all_that_can_have_been_said(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A review that is saved between a purge that was killed and the next would be erased without a trace."""
+    create, packets = Files.create, []
+
+    def noting(files: Files, name: str, value: Any) -> bool:
+        packets.append([*(output / "sme_packets").glob(f"*{DOC}*")])
+        return create(files, name, value)
+
+    assert list((output / "sme_packets").glob(f"*{DOC}*"))
+    monkeypatch.setattr(Files, "create", noting)
+    purge(output, [DOC], purged_at=LATER)
+    assert packets == [[]]
+
+
 def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, made: Path) -> None:
     assert killed_at(8, output)
     assert (output / "purging.json").exists()

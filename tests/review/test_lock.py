@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
+import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from evalkit.errors import StoreError
 from evalkit.review.lock import writing
 from evalkit.store import Files
 
@@ -77,3 +82,54 @@ def test_who_wants_the_whole_folder_gets_it_while_others_come_and_go(tmp_path: P
         done.set()
         for other in others:
             other.join()
+
+
+@contextmanager
+def forked(doing: Callable[[], None]) -> Iterator[int]:
+    """A process that does that and then does nothing more, ended in the end; its id, once it has done it."""
+    done, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            doing()
+            os.write(told, b".")
+            signal.pause()
+        finally:
+            os._exit(1)
+    try:
+        assert os.read(done, 1) == b"."
+        yield child
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(done)
+        os.close(told)
+
+
+def test_a_process_that_was_forked_meanwhile_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """A run that begins its readers while somebody saves hands them the open file, for as long as they live."""
+    with ExitStack() as holding:
+        holding.enter_context(writing(Files(tmp_path), "scan"))
+        with forked(lambda: None), waiting(writing(Files(tmp_path), "scan")) as had:
+            assert not had.wait(0.05)
+            holding.close()
+            assert had.wait(2)
+
+
+@pytest.mark.parametrize("held", ["scan", None])
+def test_who_is_killed_has_nothing_any_more(tmp_path: Path, held: str | None) -> None:
+    turns = ExitStack()
+    mine = waiting(writing(Files(tmp_path), "scan"))
+    with forked(lambda: turns.enter_context(writing(Files(tmp_path), held))) as holder, mine as had:
+        assert not had.wait(0.05)
+        os.kill(holder, signal.SIGKILL)
+        assert had.wait(2)
+
+
+def test_a_folder_without_locks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "fcntl", refuse)
+    with pytest.raises(StoreError, match="No locks available"), writing(Files(tmp_path), "scan"):
+        pass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from evalkit.review import Queue, QueueView, SMEPacket, publish, rebuild_rows, withdraw
 from evalkit.review.packet import moment
 from evalkit.review.queue import FILTERS, Order, listed
-from evalkit.store import Claim, Index, result_name
+from evalkit.store import Claim, Index, Moments, result_name
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -98,6 +99,41 @@ def test_an_empty_queue_is_its_first_page(desk: Any, tab: Any) -> None:
 def test_rows_are_ordered_as_asked(many: Any, tab: Any, sort: Any, key: Any) -> None:
     rows = tab("dr_lee").queue(QueueView(sort=sort, rows=120)).rows
     assert [key(row) for row in rows] == sorted(key(row) for row in rows)
+
+
+@pytest.fixture
+def alike(desk: Any) -> Any:
+    """13 cases, of which several are equal in all but their names, and some of an age that is not known."""
+    for number in range(13):
+        put(
+            desk,
+            f"case_{number:02d}",
+            pdf_filename=f"fax_{number % 3}.pdf",
+            pages=number % 2,
+            blocker=number % 2,
+            review_status=("pending", "completed", "deferred", "in_review")[number % 4],
+            created_at=None if number % 3 == 0 else f"2025-02-0{number % 3}T10:00:00+00:00",
+        )
+    return desk
+
+
+@pytest.mark.parametrize("sort", get_args(Order))
+def test_a_page_that_is_counted_from_the_end_is_the_one_from_the_front(alike: Any, clock: Any, sort: Any) -> None:
+    now = moment(clock())
+    for finished, facets in ((True, {}), (False, {"severity": "none"})):
+        asked = partial(
+            alike.index.case_list.page,
+            Moments(now, now, now),
+            is_finished_shown=finished,
+            search="",
+            facets=facets,
+            order=sort,
+        )
+        everything = asked(limit=99, offset=0)
+        count = len(everything)
+        for offset in range(count + 2):
+            for limit in (1, 3):
+                assert asked(limit=limit, offset=offset, matching=count) == everything[offset : offset + limit]
 
 
 # --- search and filters --------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ from evalkit.statements.convergence import Reason
 from evalkit.statements.record import TemplateCase, ToldIssue
 from evalkit.statements.report import TemplateIssue
 from evalkit.statements.template import StatementTemplate, Status, read_template, write_template
-from evalkit.store import Files, packet_name
+from evalkit.store import Files, packet_name, seeded_name
 
 AT = "2026-11-20T10:00:00+00:00"
 
@@ -447,6 +447,19 @@ def test_another_case_takes_no_template(build: Any, desk: Any, drawn: Spoilt) ->
 def test_templates_are_no_labels(bank: Bank) -> None:
     bank.desk.helper().save_review(bank.case_id, corrected_template=bank.mended)
     assert load_ground_truth(bank.desk.root).empty
+
+
+def test_a_review_of_a_template_leaves_the_cases_of_its_statement_alone(
+    bank: Bank, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They have a turn of their own, which whoever reviews the template has not."""
+    statement = read_packet(bank.files, bank.case_id).doc_id
+    name = f"{statement}-0a1b2c3d"
+    bank.files.write(seeded_name(name), {"schema_version": 1, "would": "be refused if it were looked at"})
+    bank.files.write(packet_name(name), {"schema_version": 1})
+    bank.desk.helper().save_review(bank.case_id, corrected_template=bank.mended)
+    assert bank.files.exists(packet_name(name))
+    assert caplog.messages == []
 
 
 def test_signs_are_put_right_by_two_choices(tmp_path: Path, desk: Any, tab: Any) -> None:

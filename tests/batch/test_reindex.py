@@ -1,0 +1,99 @@
+"""The index is what the files say, however it was read and whatever became of a file."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from review.conftest import Build, Desk
+
+from evalkit.batch import reindex as rebuilding
+from evalkit.errors import StoreError
+from evalkit.review.stored import read_file_path
+from evalkit.store import Files, Index, bundle_name, packet_name, result_name
+
+CASES = [f"case_{number}" for number in range(5)]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """Five cases, one of which is decided, and two results; several processes read the cases."""
+    monkeypatch.setattr(rebuilding, "_SHARE", 2)
+    monkeypatch.setattr(rebuilding, "_WORTH_IT", 2)
+    desk = Desk(tmp_path / "output")
+    for doc_id in CASES:
+        desk.publish(Build.single("Genomic Report"), [Build.issue()], doc_id=doc_id)
+    for doc_id in CASES[-2:]:
+        result = Build.result(Build.single("Genomic Report"), [Build.issue()], doc_id)
+        at = {"times": {"finished_at": "2025-02-01T10:00:00+00:00"}}
+        desk.files.write(result_name(doc_id), result.model_copy(update=at).model_dump(mode="json"))
+    desk.helper().save_review(CASES[0], corrected_dominant_type="Other")
+    return desk
+
+
+def test_several_processes_read_what_one_does(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = desk.truth(CASES[0])
+    desk.files.remove(f"ground_truth/gt_{CASES[0]}.json")
+    assert rebuilding.reindex(desk.root) == (2, 5)
+    read = desk.index.cases(), desk.index.documents(), desk.index.closed()
+    assert [row["case_id"] for row in read[0] if row["review_status"] == "completed"] == CASES[:1]
+    assert desk.truth(CASES[0]) == truth
+    monkeypatch.undo()
+    assert rebuilding.reindex(desk.root) == (2, 5)
+    assert (desk.index.cases(), desk.index.documents(), desk.index.closed()) == read
+
+
+@pytest.mark.parametrize("name", [packet_name(CASES[3]), f"reviews/{CASES[0]}/0001.json", result_name(CASES[4])])
+def test_a_torn_file_is_named_and_no_row_is_lost(desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    before = desk.index.cases()
+    path = desk.root / name
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(StoreError, match=name) as refused:
+        rebuilding.reindex(desk.root)
+    assert refused.value.code == "STORE-TORN"
+    assert desk.index.cases() == before
+
+
+def test_who_reads_has_ended_when_others_may_write_again(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A database that fails in the middle leaves no process behind that still makes files from old reviews."""
+
+    def full(_: Index, documents: Iterable[Any], cases: Iterable[Any], closings: Iterable[Any]) -> None:
+        assert list(islice(cases, 1))
+        assert multiprocessing.active_children()
+        raise StoreError("the disk is full", code="STORE-INDEX", remedy="Free some space.")
+
+    monkeypatch.setattr(Index, "rebuild", full)
+    with pytest.raises(StoreError) as refused:
+        rebuilding.reindex(desk.root)
+    assert multiprocessing.active_children() == []
+    assert refused.value.code == "STORE-INDEX"
+
+
+@pytest.mark.parametrize(
+    "path", ["/in/a.pdf", "/in/" + "\x01" * 4000, *("/in/" + "x" * more + "ü" * 4100 for more in (0, 1))]
+)
+def test_where_a_document_was_read_from_stands_at_its_beginning(tmp_path: Path, path: str) -> None:
+    """Or behind what is looked at first, which may end within a sign of it."""
+    files, name = Files(tmp_path), bundle_name("a")
+    files.write(name, Build.bundle().model_copy(update={"file_path": path}).model_dump(mode="json"))
+    assert read_file_path(files, "a") == path
+    files.path(name).write_bytes(files.raw(name).partition(b'"pages"')[0])
+    if len(path) < 100:
+        assert read_file_path(files, "a") == path
+    else:
+        with pytest.raises(StoreError, match=name):
+            read_file_path(files, "a")
+
+
+@pytest.mark.parametrize("head", [b"", b"[]", b'{"file_path": 3}', b'{"doc_id": "a", "file_path": "/in/a.p'])
+def test_a_bundle_that_does_not_say_it_is_named(tmp_path: Path, head: bytes) -> None:
+    files, name = Files(tmp_path), bundle_name("a")
+    files.write(name, {})
+    files.path(name).write_bytes(head)
+    with pytest.raises(StoreError, match=name):
+        read_file_path(files, "a")
