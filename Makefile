@@ -67,9 +67,14 @@ browser:
 postgresql:
 	$(call debian,pg_ctlcluster,postgresql,what is about PostgreSQL will be skipped)
 
-# Its program alone is used here too, for a TLS proxy on loopback.
+# Its program alone is used here too, for a TLS proxy on loopback. Where systemd runs, Debian would start a server that is open
+# to the network: there it is left to you.
 nginx:
+ifeq ($(wildcard /run/systemd/system),)
 	$(call debian,/usr/sbin/nginx,nginx-light,the test of the TLS proxy will be skipped)
+else
+	@command -v /usr/sbin/nginx > /dev/null || echo "nginx is not installed: the test of the TLS proxy will be skipped" >&2
+endif
 
 # JupyterHub's proxy, which is no Python package.
 jupyterhub:
