@@ -139,9 +139,9 @@ function render({ model, el: root }) {
       el("td", { title: REASONS[row.review_reason], text: row.review_reason }),
       el("td", { class: "ek-case-age", title: row.created_at ? new Date(row.created_at).toLocaleString() : null, text: age(row.created_at) }),
       el("td", { class: "ek-case-source ek-muted", title: row.source, text: row.source.split(":").pop() }),
-      el("td", { class: "ek-case-do" },
+      el("td", {}, el("div", { class: "ek-case-do" },
         el("span", { class: "ek-case-state", text: state(row) }),
-        does ? el("button", { "aria-label": `${does} ${row.pdf_filename}`, text: does, onclick: () => open(row) }) : null));
+        does ? el("button", { "aria-label": `${does} ${row.pdf_filename}`, text: does, onclick: () => open(row) }) : null)));
   };
 
   // ---- what there is
