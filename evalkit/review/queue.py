@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
@@ -291,8 +290,9 @@ def _matches(group: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
 def _counts(groups: Iterable[Mapping[str, Any]], column: str, wanted: Mapping[str, str]) -> dict[str, int]:
     """By value; the value that is filtered by is among them even where nothing has it, so that it can be let go."""
     others = {name: value for name, value in wanted.items() if name != column}
-    counts: Counter[str] = Counter({wanted[column]: 0} if column in wanted else {})
+    counts: dict[str, int] = {wanted[column]: 0} if column in wanted else {}
     for group in groups:
-        if _matches(group, others):
-            counts.update(dict.fromkeys(filter(None, _values(group, column)), group["count"]))
+        if not others or _matches(group, others):
+            for value in filter(None, _values(group, column)):
+                counts[value] = counts.get(value, 0) + group["count"]
     return dict(sorted(counts.items()))
