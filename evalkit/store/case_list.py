@@ -26,6 +26,16 @@ _ORDERS: dict[str, tuple[Order, Order]] = {
     "pages": ((_pages, *WORST_FIRST), (_pages.desc(), *_BEST_FIRST)),
 }
 """By name: from the front and from the end."""
+_SHOWN = (
+    *(
+        column
+        for column in tables.cases.columns
+        if column.computed is None and column.name not in (*tables.FACETS, "folded_name", "folded_id")
+    ),
+    *(tables.cases.c[column].label(name) for name, column in tables.FACETS.items()),
+    tables.cases.c.is_hidden,
+)
+"""What is told of a case itself."""
 
 
 class _Place(sa.sql.functions.GenericFunction[int]):
@@ -111,11 +121,6 @@ class CaseList:
         from the end, which takes half as long at most.
         """
         claim = tables.claims.c
-        plain = [
-            column
-            for column in tables.cases.columns
-            if column.computed is None and column.name not in (*tables.FACETS, "folded_name", "folded_id")
-        ]
         # Whose they are is looked up for those of the page alone.
         listed = sa.select(tables.cases.c.case_id).where(
             *_listed(is_finished_shown, search, reader), *(_has(*facet, at) for facet in facets.items())
@@ -131,9 +136,7 @@ class CaseList:
         chosen = listed.limit(limit).subquery("chosen")
         query = (
             sa.select(
-                *plain,
-                *(tables.cases.c[column].label(name) for name, column in tables.FACETS.items()),
-                tables.cases.c.is_hidden,
+                *_SHOWN,
                 claim.reviewer.label("holder"),
                 claim.session,
                 claim.since,
