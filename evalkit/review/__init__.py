@@ -38,7 +38,6 @@ from evalkit.review.queue import (
     QueueView,
     pending,
     rebuild_closings,
-    rebuild_rows,
     review_status,
 )
 from evalkit.review.template_case import TemplateReview
@@ -84,7 +83,6 @@ __all__ = [
     "pending",
     "publish",
     "rebuild_closings",
-    "rebuild_rows",
     "reproject",
     "review_status",
     "view",

@@ -187,11 +187,6 @@ def review_status(files: Files, case_id: str) -> ReviewStatus:
     return status_after(_newest(files, case_id))
 
 
-def rebuild_rows(files: Files) -> Iterator[dict[str, Any]]:
-    """The index's rows of all cases, from packets, results and reviews alone; sorted by case_id."""
-    return (_row(files, case_id) for case_id in case_ids(files))
-
-
 def rebuild_closings(files: Files) -> Iterator[dict[str, Any]]:
     """The index's rows of closed cases (who, when, how long), from packets and reviews alone; sorted by case_id."""
     for case_id in files.folders(REVIEWS):

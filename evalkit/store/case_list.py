@@ -127,6 +127,8 @@ class CaseList:
         )
         forwards, backwards = _ORDERS[order]
         ordered = (tables.cases.c.standing, *forwards)
+        if order == "worst" and not (search or facets or is_finished_shown):
+            listed = listed.where(tables.UNFINISHED)
         if matching is not None and offset > matching // 2:
             left = max(matching - offset, 0)
             limit = min(limit, left)

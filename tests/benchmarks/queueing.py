@@ -21,12 +21,13 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.batch import evaluate
+from evalkit.batch.reindex import reindex
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.ingest import read
-from evalkit.review import Desk, QueueView, SMEPacketGenerator, rebuild_rows
+from evalkit.review import Desk, QueueView, SMEPacketGenerator
 from evalkit.samples import draw
-from evalkit.store import Files, Index, bundle_name, canonical, packet_name
+from evalkit.store import Files, bundle_name, canonical, packet_name
 
 CASES, SIZE = 10_000, 60_000
 """Packets, and bytes of each."""
@@ -66,9 +67,7 @@ def packets(output: Path, count: int, size: int) -> None:
         # Not through Files.write: ten thousand synced files would take minutes, and how they came there is not timed.
         files.path(packet_name(name)).write_bytes(canonical(row))
         files.path(bundle_name(name)).write_bytes(body.replace(b"DOC-ID", name.encode()))
-    index = Index(output)
-    index.rebuild([], rebuild_rows(files))
-    index.close()
+    reindex(output)
 
 
 def _packet(result: DocumentResult, bundle: object) -> dict:

@@ -21,7 +21,7 @@ def older(build: Any, desk: Any) -> Iterator[Path]:
     desk.index.close()
     path = desk.root / "evalkit.sqlite"
     database = sqlite3.connect(path)
-    for name in ("worst", "asked", "unknown", "shows"):
+    for name in ("worst", "listed", "asked", "unknown", "shows"):
         database.execute(f"DROP INDEX ix_cases_{name}")
     for table, column in (
         *(("cases", name) for name in ("standing", "is_hidden", "told_severity", "told_type", "told_agents")),

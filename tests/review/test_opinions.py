@@ -29,7 +29,6 @@ from evalkit.review import (
     packet_digest,
     pending,
     publish,
-    rebuild_rows,
     reproject,
     withdraw,
     withdraw_silver,
@@ -535,7 +534,7 @@ class Place:
 
     def facts(self) -> Any:
         """Everything that must be the same, whether or not the power was cut."""
-        rows = sorted(rebuild_rows(self.desk.files), key=lambda row: row["case_id"])
+        rows = sorted(reproject(self.desk.files, BASE), key=lambda row: row["case_id"])
         return tree(self.desk.root), rows, cases(self.desk), barred(self.desk), self.desk.index.closed()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalkit.errors import NotFound, StoreError
-from evalkit.review import SMEPacket, issue_text, packet_digest, publish, rebuild_rows, withdraw
+from evalkit.review import SMEPacket, issue_text, packet_digest, publish, reproject, withdraw
 from evalkit.review.packet import is_frozen, read_packet
 from evalkit.store import CASE_COLUMNS, digest
 
@@ -160,7 +160,9 @@ def test_the_row_counts_open_issues_and_can_be_rebuilt(build: Any, desk: Any) ->
     rows = desk.index.cases()
     assert tuple(rows[0]) == CASE_COLUMNS
     assert (rows[0]["blocker"], rows[0]["major"], rows[0]["minor"]) == (1, 1, 1)
-    rebuilt = [{name: row[name] for name in CASE_COLUMNS} for row in rebuild_rows(desk.files)]
+    rebuilt = [
+        {name: row[name] for name in CASE_COLUMNS} for one in ("doc2_6", "doc2_7") for row in reproject(desk.files, one)
+    ]
     assert rebuilt == sorted(rows, key=lambda row: row["case_id"])
 
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.review import Queue, QueueView, SMEPacket, publish, rebuild_rows, withdraw
+from evalkit.review import Queue, QueueView, SMEPacket, publish, reproject, withdraw
 from evalkit.review.packet import moment
 from evalkit.review.queue import FILTERS, Order, listed
 from evalkit.store import Claim, Index, Moments, result_name
@@ -222,7 +222,9 @@ def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, desk: Any, t
         "classification",
         "2025-02-01T10:00:00+00:00",
     )
-    assert [row["source"] for row in rebuild_rows(desk.files)] == [rows[case_id].source for case_id in "abcde"]
+    assert [row["source"] for one in rows for row in reproject(desk.files, one)] == [
+        row.source for row in rows.values()
+    ]
 
 
 @pytest.mark.parametrize(

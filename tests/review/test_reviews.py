@@ -22,7 +22,6 @@ from evalkit.review import (
     ground_truth_records,
     packet_digest,
     publish,
-    rebuild_rows,
     reproject,
     withdraw_silver,
 )
@@ -278,7 +277,6 @@ def test_a_crash_after_the_review_is_healed(genomic: Any, desk: Any, monkeypatch
             helper.save_review("doc2_6", corrected_dominant_type="Other")
     assert newest_revision(desk.files, "doc2_6") == 1
     assert desk.truth() is None
-    assert [row["review_status"] for row in rebuild_rows(desk.files)] == ["completed"]
     assert [row["review_status"] for row in reproject(desk.files, "doc2_6")] == ["completed"]
     truth = desk.truth()
     assert truth["revision"] == 1
