@@ -36,7 +36,7 @@ def upgrade(engine: sa.Engine, alone: Callable[[sa.Connection], object]) -> None
                 remedy="Install the evalkit that made it.",
             )
         if found < NEWEST:
-            _migrate(connection)
+            migrate(connection, NEWEST)
 
 
 def _number(connection: sa.Connection) -> int:
@@ -46,7 +46,8 @@ def _number(connection: sa.Connection) -> int:
     return int(connection.execute(sa.select(_VERSIONS.c.version_num)).scalar_one())
 
 
-def _migrate(connection: sa.Connection) -> None:
+def migrate(connection: sa.Connection, number: int) -> None:
+    """Bring the database to the schema of that number, which is newer than what it has. SQLAlchemyError."""
     from alembic import command
     from alembic.config import Config
 
@@ -55,4 +56,4 @@ def _migrate(connection: sa.Connection) -> None:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
     with _ONE_AT_A_TIME:
-        command.upgrade(config, "head")
+        command.upgrade(config, str(number))

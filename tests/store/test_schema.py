@@ -57,30 +57,75 @@ AT = Moments("2025-01-03", "2025-01-02", "2025-01-01")
 PROCESSES = 4
 
 
-@pytest.fixture(params=OLDER)
+NUMBERED = range(1, schema.NEWEST)
+_TOLD = {str: "Ünal {}".format, int: lambda _: 7, bool: lambda _: False, float: lambda _: 1.5}
+"""By a column's kind what it is given."""
+
+
+def held(connection: sa.Connection) -> dict[str, list[dict[str, Any]]]:
+    """By table its rows."""
+    return {
+        table.name: [dict(row) for row in connection.execute(table.select()).mappings()] for table in of(connection)
+    }
+
+
+def of(connection: sa.Connection) -> list[sa.Table]:
+    """The tables that hold something of somebody."""
+    found = sa.MetaData()
+    found.reflect(connection)
+    return [table for table in found.sorted_tables if table.name != "alembic_version"]
+
+
+def fill(connection: sa.Connection) -> None:
+    """Put a row into each table."""
+    for table in of(connection):
+        given = [column for column in table.columns if column.computed is None]
+        row = {column.name: _TOLD[column.type.python_type](column.name) for column in given}
+        folds = {"folded_name": "ünal pdf_filename", "folded_id": "ünal case_id"}
+        connection.execute(table.insert(), row | {name: text for name, text in folds.items() if name in row})
+
+
+def is_kept(before: dict[str, list[dict[str, Any]]], after: dict[str, list[dict[str, Any]]]) -> bool:
+    """Whether everything is still there that was; what nobody knew then may be there too."""
+    return all(
+        [{name: row[name] for name in kept[0]} for row in after[table]] == kept for table, kept in before.items()
+    )
+
+
+@pytest.fixture(params=[*(("unnumbered", one) for one in OLDER), *(("numbered", one) for one in NUMBERED)], ids=str)
 def older(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A folder with the database of an old evalkit, and a row in each table."""
-    with made_by_an_older(tmp_path, request.param) as connection:
-        there = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        for table in (table for table in there if not table.startswith("sqlite_")):
-            given = {
-                name: {"VARCHAR": f"Ünal {name}", "INTEGER": 7, "BOOLEAN": 0, "FLOAT": 1.5}[kind]
-                for _, name, kind, _, _, _, hidden in connection.execute(f"PRAGMA table_xinfo({table})")
-                if not hidden
-            }
-            marks = ", ".join(f":{name}" for name in given)
-            connection.execute(f"INSERT INTO {table} ({', '.join(given)}) VALUES ({marks})", given)
-    connection.close()
+    kind, number = request.param
+    if kind == "unnumbered":
+        made_by_an_older(tmp_path, number).close()
+    engine = plain(tmp_path)
+    with engine.begin() as connection:
+        if kind == "numbered":
+            schema.migrate(connection, number)
+        fill(connection)
+    engine.dispose()
     return tmp_path
 
 
-def rows(folder: Path) -> dict[str, list[Any]]:
-    with sqlite3.connect(folder / "evalkit.sqlite") as connection:
-        connection.row_factory = sqlite3.Row
-        names = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        found = {name: [dict(row) for row in connection.execute(f"SELECT * FROM {name}")] for name in names}
-    connection.close()
+def plain(folder: Path) -> sa.Engine:
+    """The file as it is: nothing is brought to anything."""
+    return sa.create_engine(f"sqlite:///{folder / 'evalkit.sqlite'}")
+
+
+def rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    engine = plain(folder)
+    with engine.connect() as connection:
+        found = held(connection)
+    engine.dispose()
     return found
+
+
+def number_of(folder: Path) -> int:
+    engine = plain(folder)
+    with engine.connect() as connection:
+        found = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one()
+    engine.dispose()
+    return int(found)
 
 
 def shape(engine: sa.Engine) -> dict[str, Any]:
@@ -103,9 +148,26 @@ def shape(engine: sa.Engine) -> dict[str, Any]:
 def test_what_an_older_file_held_is_still_there(older: Path) -> None:
     before = rows(older)
     Index(older).close()
-    after = rows(older)
-    for table, kept in before.items():
-        assert [{name: row[name] for name in kept[0]} for row in after[table]] == kept if kept else not after[table]
+    assert all(before.values())
+    assert is_kept(before, rows(older))
+
+
+@pytest.mark.parametrize("number", NUMBERED)
+def test_what_an_older_schema_of_postgresql_held_is_still_there(number: int, postgresql: PostgreSQLServer) -> None:
+    name = f"evalkit_{number:016x}"
+    url = sa.make_url(postgresql.url).set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(url, connect_args={"options": f"-csearch_path={name}"})
+    with engine.begin() as connection:
+        connection.execute(sa.schema.CreateSchema(name))
+        schema.migrate(connection, number)
+        fill(connection)
+        before = held(connection)
+    of_schema(name, postgresql.url).dispose()
+    with engine.connect() as connection:
+        after = held(connection)
+    assert all(before.values())
+    assert is_kept(before, after)
+    assert differences(engine) == []
 
 
 def test_an_older_file_becomes_what_a_new_one_is(older: Path, tmp_path: Path) -> None:
@@ -138,7 +200,7 @@ def test_processes_that_open_at_once_upgrade_once(is_older: bool, tmp_path: Path
 
 def opened_after(folder: Path) -> int:
     Index(folder).close()
-    return int(rows(folder)["alembic_version"][0]["version_num"])
+    return number_of(folder)
 
 
 def test_threads_that_open_an_older_file_at_once_upgrade_once(older: Path) -> None:
@@ -156,7 +218,7 @@ def test_the_file_of_a_newer_evalkit_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="schema 999") as refused:
         Index(tmp_path)
     assert refused.value.code == "STORE-NEWER"
-    assert rows(tmp_path)["alembic_version"] == [{"version_num": "999"}]
+    assert number_of(tmp_path) == 999
 
 
 def test_the_newest_number_is_the_newest_revision() -> None:
