@@ -610,6 +610,24 @@ def appoint(
     typer.echo(f"{name} is an {role.value} now")
 
 
+@reviewers.command()
+def remove(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A reviewer.")],
+    output: OutputOption = None,
+) -> None:
+    """Take a reviewer off the roster: their code and logins end, an open page within half a minute.
+
+    What they have reviewed stays, with their name; `evalkit reviewers add` lets them in again.
+
+    Example: evalkit reviewers remove dr_lee
+    """
+    from evalkit.review.roster import Roster
+    from evalkit.store import Files
+
+    Roster(Files(_existing(output))).remove(name)
+    typer.echo(f"{name} is no longer a reviewer here")
+
+
 @reviewers.command("list")
 def list_reviewers(output: OutputOption = None, as_json: JsonOption = False) -> None:
     """The reviewers and their roles.

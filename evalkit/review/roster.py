@@ -12,7 +12,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard, get_args
+from typing import Any, TypeGuard, TypeVar, get_args
 
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.review.lock import writing
@@ -30,6 +30,7 @@ _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 """Without 0 and o, 1, i and l: codes are read from paper and over the telephone."""
 _GROUPS, _GROUP = 4, 4
 
+_Said = TypeVar("_Said")
 Pick = Callable[[Sequence[str]], str]
 
 
@@ -67,14 +68,16 @@ class Roster:
     def appoint(self, name: str, role: Role) -> None:
         """Give a reviewer another role, at once; the code stays good. UsageError where there is no such reviewer."""
         with writing(self._files):
-            found = self._read()
-            if name not in found.digests:
-                raise UsageError(
-                    f"{name[:60]!r} is not a reviewer here",
-                    code="REVIEWER-UNKNOWN",
-                    remedy="Run `evalkit reviewers list`, or add them: `evalkit reviewers add NAME`.",
-                )
+            found = self._with(name)
             self._write(found.digests, {**found.roles, name: role})
+
+    def remove(self, name: str) -> None:
+        """Take a reviewer off the roster: their code and logins end. What they have reviewed stays theirs, and so does
+        the name: who is added under it again is taken for them. UsageError where there is no such reviewer.
+        """
+        with writing(self._files):
+            found = self._with(name)
+            self._write(_without(found.digests, name), _without(found.roles, name))
 
     def add(self, name: str, pick: Pick = secrets.choice, *, role: Role | None = None) -> str:
         """A new code for a reviewer, who may be new; the code given before is no longer good. ``role``, if it is given,
@@ -106,6 +109,16 @@ class Roster:
         """The SHA-256 of the reviewer's present code: it changes when the code is replaced."""
         return self._read().digests.get(name)
 
+    def _with(self, name: str) -> _Stored:
+        found = self._read()
+        if name not in found.digests:
+            raise UsageError(
+                f"{name[:60]!r} is not a reviewer here",
+                code="REVIEWER-UNKNOWN",
+                remedy="Run `evalkit reviewers list`, or add them: `evalkit reviewers add NAME`.",
+            )
+        return found
+
     def _read(self) -> _Stored:
         try:
             stored = self._files.read(ROSTER, schema_version=SCHEMA_VERSION)
@@ -120,6 +133,10 @@ class Roster:
         named = {name: role for name, role in roles.items() if role != "expert"}
         said = {"schema_version": SCHEMA_VERSION, "roles": named} if named else {"schema_version": 1}
         self._files.write(ROSTER, {**said, "reviewers": dict(digests)})
+
+
+def _without(found: Mapping[str, _Said], name: str) -> dict[str, _Said]:
+    return {one: said for one, said in found.items() if one != name}
 
 
 def _is_of(value: object, is_good: Callable[[str], bool]) -> TypeGuard[dict[str, Any]]:

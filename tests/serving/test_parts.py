@@ -101,8 +101,11 @@ def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
     sessions.end(second.session_id)
     assert sessions.find(second.session_id) is None
     assert sessions.find(third.session_id) == third
-    roster.add("dr_lee")
+    fourth = sessions.begin(roster.add("dr_lee"))
     assert sessions.find(third.session_id) is None
+    assert sessions.find(fourth.session_id) == fourth
+    roster.remove("dr_lee")
+    assert sessions.find(fourth.session_id) is None
 
 
 def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) -> None:

@@ -51,6 +51,17 @@ def test_adding_again_replaces_the_code(roster: Roster) -> None:
     assert roster.digest("nobody") is None
 
 
+def test_who_is_removed_has_no_code_and_no_role_any_more(roster: Roster) -> None:
+    code, kept = roster.add("dr_lee", role="adjudicator"), roster.add("dr_kim", role="analyst")
+    roster.remove("dr_lee")
+    assert roster.roles() == {"dr_kim": "analyst"}
+    assert (roster.check(code), roster.check(kept), roster.digest("dr_lee")) == (None, "dr_kim", None)
+    with pytest.raises(UsageError, match="is not a reviewer here"):
+        roster.remove("dr_lee")
+    assert roster.check(roster.add("dr_lee")) == "dr_lee"
+    assert roster.roles() == {"dr_kim": "analyst", "dr_lee": "expert"}
+
+
 @pytest.mark.parametrize("name", ["", "a" * 41, "dr lee", "dr/lee", "dr_lée", "dr_lee\n", "dr,lee", "<b>"])
 def test_names_that_cannot_be(roster: Roster, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be a reviewer's name"):

@@ -716,6 +716,7 @@ def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path, command: Callable
     code = re.search(r"dr_lee's code: ((?:\w{4}-){3}\w{4})$", added.stdout, re.MULTILINE).group(1)
     assert Roster(Files(tmp_path / "output")).check(code) == "dr_lee"
     assert command("reviewers", "add", "dr lee").returncode == 2
+    assert command("reviewers", "remove", "dr_kim").returncode == 2
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
