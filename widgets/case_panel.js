@@ -16,7 +16,7 @@ function render({ model, el: root }) {
     el("div", { class: "ek-quote ek-window" }, shown.paragraphs.map(paragraph)),
     shown.reasoning ? el("p", { class: "ek-muted", text: `The agent's reasoning: ${shown.reasoning}` }) : null);
 
-  const verdicts = ({ issue_id: id }) => verdictButtons(id, (model.get("verdicts")[id] || {}).verdict, send);
+  const verdicts = ({ issue_id: id }) => verdictButtons(id, (model.get("verdicts")[id] || {}).verdict, send, model.get("is_locked"));
 
   const card = (issue) => {
     const selected = model.get("selected") === issue.issue_id;
@@ -67,7 +67,7 @@ function render({ model, el: root }) {
   const repairs = (shown) => el("section", { class: "ek-repairs", "aria-label": "offered repair" },
     el("b", { text: model.get("is_repair_applied") ? "Applied when you validate:" : "Validating will repair:" }),
     el("ul", {}, shown.repairs.map(repair)),
-    el("button", { "data-key": "p", "aria-pressed": model.get("is_repair_applied"), onclick: () => send("repair") },
+    el("button", { "data-key": "p", "aria-pressed": model.get("is_repair_applied"), disabled: model.get("is_locked"), onclick: () => send("repair") },
       model.get("is_repair_applied") ? "Applied" : "Apply", kbd("p")));
 
   const definitions = () => el("details", { class: "ek-claims ek-types-meant" }, el("summary", { "data-focus": "types", text: "What the five types mean" }),

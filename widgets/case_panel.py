@@ -60,6 +60,8 @@ class CasePanel(anywidget.AnyWidget):
     """issue_id → the expert's note."""
     is_repair_applied = traitlets.Bool(default_value=False).tag(sync=True)
     """Whether the expert has accepted what validating will repair."""
+    is_locked = traitlets.Bool(default_value=False).tag(sync=True)
+    """Whether nothing can be said of the case."""
     types = traitlets.List(trait=traitlets.Dict(), default_value=_types()).tag(sync=True)
     """What the five types mean: ``{type, definition, includes, excludes}``."""
 

@@ -92,7 +92,7 @@ function render({ model, el: root }) {
       issue.verdict ? el("p", { class: `ek-verdict ek-verdict-${issue.verdict}`, text: issue.verdict_words }) : null,
       issue.fix ? el("p", { class: "ek-muted", text: `Suggested: ${issue.fix}` }) : null,
       note ? el("p", { class: "ek-muted", text: `Your note: ${note}` }) : null,
-      isOpen ? verdictButtons(issue.issue_id, (model.get("verdicts")[issue.issue_id] || {}).verdict, send) : null);
+      isOpen ? verdictButtons(issue.issue_id, (model.get("verdicts")[issue.issue_id] || {}).verdict, send, model.get("is_locked")) : null);
   };
 
   const choices = (item, now) => {

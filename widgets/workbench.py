@@ -202,6 +202,8 @@ class Workbench:
             return  # the page has not said yet which tab it is
         if "token" in message and (self._case is None or message["token"] != self._page.version):
             return  # pressed or painted on a case that is not open any more
+        if action in _UNDOABLE and self._case is not None and self._case.is_for_reading:
+            return  # its buttons are off
         if action in _CHANGES:
             self._editor.problem = ""
         before = self._draft if action in _UNDOABLE else None
@@ -791,6 +793,7 @@ class Workbench:
             self._panel.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
             self._panel.notes = draft.issue_notes
             self._panel.is_repair_applied = self._is_repair_applied()
+            self._panel.is_locked = self._editor.is_locked
 
     def _open_issue(self) -> str:
         """The issue that a note would be about; empty for none."""

@@ -65,8 +65,8 @@ class Screen:
     def row(self, case_id: str) -> Locator:
         return self.page.locator(f'.ek-case[data-case="{case_id}"]')
 
-    def open(self, case_id: str) -> None:
-        self.row(case_id).get_by_role("button", name="Open").click()
+    def open(self, case_id: str, by: str = "Open") -> None:
+        self.row(case_id).get_by_role("button", name=by).click()
         self.wait_for_case()
 
     def wait_for_case(self) -> None:

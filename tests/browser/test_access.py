@@ -8,6 +8,9 @@ from browser.screen import Screen
 from browser.server import Served
 from playwright.sync_api import Browser, Page
 
+from evalkit.review.roster import Roster
+from evalkit.store import Files, Index
+
 Login = Callable[..., Screen]
 
 GRAVE = ("serious", "critical")
@@ -70,6 +73,28 @@ def test_a_case(served: Served, login: Login) -> None:
     screen.page.wait_for_selector(".ek-issue .ek-seen")
     assert grave(screen.page) == []
     assert missed_by_tab(screen.page) == []
+
+
+def test_an_analyst_looks_and_decides_nothing(served: Served, login: Login, shots: Path | None) -> None:
+    served.codes["dr_ana"] = Roster(Files(served.output)).add("dr_ana", role="analyst")
+    screen = login("dr_ana", width=1280, height=720)
+    assert "you can look at cases" in screen.page.locator(".ek-queue").inner_text()
+    assert screen.page.locator(".ek-case").get_by_role("button", name="Open").count() == 0
+    assert grave(screen.page) == []
+    screen.open("fabricated_quote", by="Read")
+    screen.page.wait_for_timeout(1000)  # long enough for an expert's look to count
+    for key in ("v", "5", "s", "c", "q", "d", "Control+Enter"):
+        screen.page.keyboard.press(key)
+    screen.page.wait_for_timeout(300)
+    assert "you can look at cases" in screen.page.locator(".ek-editor").inner_text()
+    enabled = screen.page.locator(".ek-editor button:enabled:visible, .ek-verdicts button:enabled").all_inner_texts()
+    assert not set(enabled) - {"↑", "↓"}, "they turn pages"
+    assert grave(screen.page) == []
+    screen.shot(shots, "analyst-1280")
+    assert not (served.output / "reviews" / "fabricated_quote").exists()
+    index = Index(served.output)
+    assert index.claims.live("2000") == {}
+    index.close()
 
 
 def test_a_page_that_refuses(served: Served, login: Login, shots: Path | None) -> None:
