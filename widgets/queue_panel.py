@@ -44,5 +44,5 @@ class QueuePanel(anywidget.AnyWidget):
                 name: shown[name] for name in ("pending", "in_review", "deferred", "done_today", "done_by_me")
             }
             self.facets, self.view, self.matching = shown["facets"], shown["view"], queue.matching
-            self.only_looks = ONLY_LOOKS if queue.role == "analyst" else ""
+            self.only_looks = ONLY_LOOKS if queue.only_looks else ""
             self.notice = notice

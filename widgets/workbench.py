@@ -35,6 +35,7 @@ from evalkit.review.fields import checked, field_of, parted
 from evalkit.review.ground_truth import Outcome
 from evalkit.review.packet import base_of
 from evalkit.review.queue import QueueView
+from evalkit.review.roles import Role
 from evalkit.review.template_case import TemplateReview
 from evalkit.statements.template import StatementTemplate
 from widgets.assets import css, esm
@@ -226,6 +227,7 @@ class Workbench:
             self._desk.close()
         try:
             self._desk = Desk(self._output, self._reviewer, self._tab)
+            self._show_role(self._desk.role)
         except EvalkitError as error:
             self._show_fault(error, message)
             return
@@ -234,7 +236,7 @@ class Workbench:
         if isinstance(case_id, str) and case_id:
             self._open(case_id)
         is_broken = self._stage.children == (self._broken,)
-        if not is_broken and (self._case is None or self._case.is_for_reading):
+        if not is_broken and (self._case is None or self._case.is_completed):
             self._show_queue(self._queue.notice)
         self._bar.is_ready = True
         threading.Thread(target=_load, daemon=True).start()
@@ -274,7 +276,7 @@ class Workbench:
         self._queue.show(queue, notice)
         with self._bar.hold_sync():
             self._bar.title = self._bar.subtitle = self._bar.case_id = ""
-            self._bar.role = "" if queue.role == "expert" else queue.role
+            self._show_role(queue.role)
             self._show_progress()
         self._stage.children = [self._queue]
 
@@ -294,6 +296,9 @@ class Workbench:
         again, self._again = self._again, {}
         if again:
             self._heard(again)
+
+    def _show_role(self, role: Role) -> None:
+        self._bar.role = "" if role == "expert" else role
 
     def _show_progress(self) -> None:
         progress = self.desk.progress()

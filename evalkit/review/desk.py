@@ -45,7 +45,7 @@ from evalkit.review.queue import (
     listed,
     queue_row,
 )
-from evalkit.review.roles import Standing
+from evalkit.review.roles import Role, Standing
 from evalkit.review.roster import Roster
 from evalkit.review.seeded import feedback, read_seeded
 from evalkit.review.submission import Submission, Submitter, Tab
@@ -134,6 +134,11 @@ class Desk:
         """Give the database back. Claims stay: a reload of the tab may have renewed them already; they run out."""
         self._index.close()
 
+    @property
+    def role(self) -> Role:
+        """The reviewer's, as it is now."""
+        return self._standing.role
+
     def queue(self, view: QueueView = _FIRST_PAGE) -> Queue:
         """The part of the queue that the view asks for, and how much was done today."""
         now, standing = self._clock(), self._standing
@@ -153,6 +158,7 @@ class Desk:
             facets=facets,
             view=replace(view, page=page),
             role=standing.role,
+            only_looks=standing.only_looks,
         )
 
     def progress(self) -> Progress:
@@ -262,7 +268,7 @@ class Desk:
         """
         opened = self._opened.get(case_id)
         if opened is None or opened.is_for_reading:
-            self._standing.require(case_id, ())
+            self._standing.require_decides(case_id)
         with writing(self._files, case_id):
             return self._keep(case_id, draft)
 
@@ -438,7 +444,7 @@ class Desk:
     def _is_undecided(self, case_id: str) -> _Opened:
         opened = self._is_open(case_id)
         if opened.is_for_reading:
-            self._standing.require(case_id, ())
+            self._standing.require_decides(case_id)
             raise ReviewRefused(
                 f"case {case_id!r} is closed", code="REVIEW-CLOSED", remedy="Reopen it with a reason first."
             )

@@ -193,7 +193,7 @@ class Opinions:
         may_be_tested = self.status(case_id) == "completed" and self._may_be_seeded_for(reviewer)
         if (case_id == self.base.case_id and may_be_asked) or may_be_tested:
             raise ReviewRefused(
-                f"a further opinion on case {case_id!r} is awaited, and you may be asked for it",
+                f"a further opinion on case {case_id!r} is awaited: until then nobody reads it who has not answered it",
                 code="REVIEW-AWAITED",
                 remedy="Open it when all opinions are given.",
             )

@@ -155,6 +155,8 @@ class Queue:
     """What was asked for, with the page that is shown."""
     role: Role = "expert"
     """Of the reviewer who looks."""
+    only_looks: bool = False
+    """Whether they decide no case."""
 
 
 @dataclass(frozen=True)
@@ -222,18 +224,22 @@ def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[l
     wanted = {_column(name): value for name in FILTERS if (value := getattr(view, name)) is not None}
     matching = sum(group["count"] for group in groups if _matches(group, wanted))
     page = min(view.page, max(matching - 1, 0) // view.rows)
-    rows = matching and index.case_list.page(
-        at,
-        is_finished_shown=view.show_finished,
-        search=view.search,
-        reader=reader,
-        facets=wanted,
-        order=view.sort,
-        limit=view.rows,
-        offset=page * view.rows,
-        matching=matching,
+    shown = (
+        index.case_list.page(
+            at,
+            is_finished_shown=view.show_finished,
+            search=view.search,
+            reader=reader,
+            facets=wanted,
+            order=view.sort,
+            limit=view.rows,
+            offset=page * view.rows,
+            matching=matching,
+        )
+        if matching
+        else []
     )
-    return rows or [], matching, {name: _counts(groups, _column(name), wanted) for name in FILTERS}, page
+    return shown, matching, {name: _counts(groups, _column(name), wanted) for name in FILTERS}, page
 
 
 def queue_row(row: Mapping[str, Any], reviewer: str, session: str, standing: Standing) -> QueueRow:

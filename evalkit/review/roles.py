@@ -43,12 +43,16 @@ class Standing:
         """
         return case_id.endswith(ADJUDICATION) and any(name not in barred for name in self.leaves_to)
 
-    def require(self, case_id: str, barred: Container[str]) -> None:
-        """ReviewRefused where this reviewer's role does not let them decide the case; ``barred`` as above."""
+    def require_decides(self, case_id: str) -> None:
+        """ReviewRefused where this reviewer's role lets them decide no case; this is the one that they meant."""
         if self.only_looks:
             raise ReviewRefused(
                 f"case {case_id!r} is not an analyst's to decide", code="REVIEW-ROLE", remedy="Leave it to an expert."
             )
+
+    def require(self, case_id: str, barred: Container[str]) -> None:
+        """ReviewRefused where this reviewer's role does not let them decide the case; ``barred`` as above."""
+        self.require_decides(case_id)
         if self.needs_adjudicator(case_id, barred):
             raise ReviewRefused(
                 f"in case {case_id!r} an adjudicator decides between two answers",

@@ -12,7 +12,7 @@ import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard, TypeVar, get_args
+from typing import Any, TypeGuard, get_args
 
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.review.lock import writing
@@ -30,7 +30,6 @@ _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 """Without 0 and o, 1, i and l: codes are read from paper and over the telephone."""
 _GROUPS, _GROUP = 4, 4
 
-_Said = TypeVar("_Said")
 Pick = Callable[[Sequence[str]], str]
 
 
@@ -38,7 +37,7 @@ Pick = Callable[[Sequence[str]], str]
 class _Stored:
     digests: dict[str, str]
     roles: dict[str, Role]
-    """Of those who are no experts."""
+    """Of those who are no experts; of those who were removed, too."""
 
 
 class Roster:
@@ -61,9 +60,10 @@ class Roster:
         return {name: found.roles.get(name, "expert") for name in sorted(found.digests)}
 
     def standing(self, name: str) -> Standing:
-        """What that reviewer may do; one who is not on the roster, as in a notebook, is an expert."""
-        roles = self.roles()
-        return Standing(roles.get(name, "expert"), tuple(one for one, role in roles.items() if role == "adjudicator"))
+        """What that reviewer may do; one who never was on the roster, as in a notebook, is an expert."""
+        found = self._read()
+        adjudicators = (one for one in sorted(found.digests) if found.roles.get(one) == "adjudicator")
+        return Standing(found.roles.get(name, "expert"), tuple(adjudicators))
 
     def appoint(self, name: str, role: Role) -> None:
         """Give a reviewer another role, at once; the code stays good. UsageError where there is no such reviewer."""
@@ -72,12 +72,13 @@ class Roster:
             self._write(found.digests, {**found.roles, name: role})
 
     def remove(self, name: str) -> None:
-        """Take a reviewer off the roster: their code and logins end. What they have reviewed stays theirs, and so does
-        the name: who is added under it again is taken for them. UsageError where there is no such reviewer.
+        """Take a reviewer off the roster: their code and logins end. What they have reviewed stays theirs, and so do the
+        name and the role: who is added under it again is taken for them. UsageError where there is no such reviewer.
         """
         with writing(self._files):
             found = self._with(name)
-            self._write(_without(found.digests, name), _without(found.roles, name))
+            # An analyst whose page is still open must not become an expert for its last seconds.
+            self._write({one: digest for one, digest in found.digests.items() if one != name}, found.roles)
 
     def add(self, name: str, pick: Pick = secrets.choice, *, role: Role | None = None) -> str:
         """A new code for a reviewer, who may be new; the code given before is no longer good. ``role``, if it is given,
@@ -94,12 +95,12 @@ class Roster:
         with writing(self._files):
             found = self._read()
             roles = found.roles if role is None else {**found.roles, name: role}
-            self._write({**found.digests, name: _digest(code)}, roles)
+            self._write({**found.digests, name: code_digest(code)}, roles)
         return code
 
     def check(self, code: str) -> str | None:
         """Whose code this is. Capitals, blanks and hyphens do not matter. Takes equally long for right and wrong."""
-        given, found = _digest(code), None
+        given, found = code_digest(code), None
         for name, digest in self._read().digests.items():
             if hmac.compare_digest(given, digest):
                 found = name
@@ -135,13 +136,10 @@ class Roster:
         self._files.write(ROSTER, {**said, "reviewers": dict(digests)})
 
 
-def _without(found: Mapping[str, _Said], name: str) -> dict[str, _Said]:
-    return {one: said for one, said in found.items() if one != name}
-
-
 def _is_of(value: object, is_good: Callable[[str], bool]) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and all(isinstance(one, str) and is_good(one) for one in value.values())
 
 
-def _digest(code: str) -> str:
+def code_digest(code: str) -> str:
+    """The SHA-256 of a code as it is typed. Capitals, blanks and hyphens do not matter."""
     return hashlib.sha256("".join(filter(str.isalnum, code.lower())).encode()).hexdigest()

@@ -147,8 +147,8 @@ class Submitter:
     ) -> Review:
         """Save a review on ``base_revision`` (None: whatever is the newest) and all that follows from it.
 
-        Of a review that was said in a tab, the drafts go. ``may`` is called while nobody else can write, with the digest of the packet as it is by then and the moment
-        (ISO 8601, UTC), and raises what forbids saving. ReviewRefused, ReviewConflict; nothing was written then.
+        The drafts of the tab ``said_in`` go. ``may`` is called while nobody else can write, with the digest of the packet
+        as it is by then and the moment (ISO 8601, UTC), and raises what forbids saving. ReviewRefused, ReviewConflict; nothing was written then.
         """
         outcome = _outcome(said)
         _require_of_its_kind(read.packet, said)
@@ -251,10 +251,9 @@ class Submitter:
                     self.index.drafts.drop(case_id, self.reviewer, said_in.session, until=said_in.opened_at)
         except StoreError:
             log.warning("the index did not take a saved review; its draft stays, and `evalkit reindex` catches up")
+        # In no other answer faults are planted; and a template's turn is not that of the statement's cases.
         if packet.kind != "classification":
-            return (
-                review  # no fault is planted in its answer; and a template's turn is not that of the statement's cases
-            )
+            return review
         try:
             settle_seeded(self.files, self.index, review.submitted_at, opinions.base.doc_id)
         except StoreError:

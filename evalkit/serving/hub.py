@@ -45,19 +45,19 @@ class HubIdentity(ReviewerIdentity):
         session = self.sessions.find(user.session_id) if user else None
         if user is None or session is None:
             return None
-        # With the hub's own cookie, which is another after a logout there: then what is remembered does not count.
-        if await self.stands_by(session, self.hub.get_session_id(handler)):
+        # With the hub's own cookie, which is another after a logout there, or none: then what is remembered does not count,
+        # nor what was asked for no browser.
+        if await self.stands_by(session, f"browser {self.hub.get_session_id(handler)}"):
             return user
         self.sessions.end(user.session_id)
         self.forget(handler)
         return None
 
     async def stands_by(self, session: Session, hub_session: str = "") -> bool:
-        """Whether the hub would still let this login in; ``hub_session`` is the browser's, where one asks. HTTPError
-        where the hub does not answer.
+        """Whether the hub would still let this login in; ``hub_session`` tells apart what is remembered for
+        whom. HTTPError where the hub does not answer.
         """
-        found = await self.hub.user_for_token(session.token, session_id=hub_session, sync=False)
-        return bool(session.token) and self.admits(found)
+        return self.admits(await self.hub.user_for_token(session.token, session_id=hub_session, sync=False))
 
     def admits(self, found: Mapping[str, Any] | None) -> bool:
         """Whether whom the hub describes is a person who may use this service now."""

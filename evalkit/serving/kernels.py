@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections import deque
@@ -30,6 +31,8 @@ MOST = 6
 _LOOKED_EVERY = 1000
 """Milliseconds between two looks at what the pages use."""
 _REMEMBERED = 1000
+_ANSWERED = 5
+"""Seconds for whoever let somebody in to say whether they still would: the kernels are looked at one after the other."""
 
 
 class ReviewKernels(AsyncMappingKernelManager):
@@ -121,8 +124,8 @@ class ReviewKernels(AsyncMappingKernelManager):
     async def _is_upheld(self, session: Session) -> bool:
         identity: ReviewerIdentity = self.parent.identity_provider  # type: ignore[union-attr]  # as above
         try:
-            return await identity.stands_by(session)
-        except HTTPError:
+            return await asyncio.wait_for(identity.stands_by(session), _ANSWERED)
+        except (HTTPError, TimeoutError):
             return True  # who cannot be asked has not said no: nobody loses their page by that
 
     def remove_kernel(self, kernel_id: str) -> Any:

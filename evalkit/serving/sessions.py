@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evalkit.review.roster import Roster
+from evalkit.review.roster import Roster, code_digest
 
 HOURS = 12
 """A login lasts a working day."""
@@ -20,8 +20,8 @@ class Session:
     session_id: str
     """Random; the browser holds it in a signed cookie, nobody else."""
     reviewer: str
-    code_digest: str | None
-    """Of the code that was typed: another code in the roster ends the session."""
+    code_digest: str
+    """Of the code that was typed, or that there was: another code in the roster ends the session, and none does."""
     ends: float
     token: str = field(default="", repr=False)
     """By which JupyterHub is asked whether it still stands by it; empty for a login of any other kind."""
@@ -44,24 +44,24 @@ class Sessions:
         reviewer = self._roster.check(code)
         if reviewer is None:
             return None
-        return self._opened(secrets.token_hex(32), reviewer)
+        return self._opened(secrets.token_hex(32), reviewer, code_digest(code))
 
     def vouch(self, reviewer: str) -> Session | None:
         """The login of a reviewer for whom another program answers: one for all browsers, renewed whenever it is asked
         for. None for a name that is not on the roster.
         """
-        if self._roster.digest(reviewer) is None:
+        digest = self._roster.digest(reviewer)
+        if digest is None:
             return None
         known = self.find(self._vouched.get(reviewer, ""))
-        session = self._opened(known.session_id if known else secrets.token_hex(32), reviewer)
+        session = self._opened(known.session_id if known else secrets.token_hex(32), reviewer, digest)
         self._vouched[reviewer] = session.session_id
         return session
 
     def vouch_for_token(self, reviewer: str, token: str) -> Session | None:
         """The login of a reviewer whom JupyterHub has named, in one browser. None for a name that is not on the roster."""
-        if self._roster.digest(reviewer) is None:
-            return None
-        return self._opened(secrets.token_hex(32), reviewer, token)
+        digest = self._roster.digest(reviewer)
+        return None if digest is None else self._opened(secrets.token_hex(32), reviewer, digest, token)
 
     def find(self, session_id: str) -> Session | None:
         """The session of that id, if it is still good."""
@@ -82,9 +82,9 @@ class Sessions:
             self._codes[reviewer] = now, digest
         return digest
 
-    def _opened(self, session_id: str, reviewer: str, token: str = "") -> Session:
+    def _opened(self, session_id: str, reviewer: str, digest: str, token: str = "") -> Session:
         now = self._clock()
         self._open = {one.session_id: one for one in self._open.values() if one.ends > now}
-        session = Session(session_id, reviewer, self._roster.digest(reviewer), now + HOURS * 3600, token)
+        session = Session(session_id, reviewer, digest, now + HOURS * 3600, token)
         self._open[session_id] = session
         return session

@@ -58,7 +58,7 @@ class Database:
     def statement(self) -> Iterator[sa.Connection]:
         """As ``transaction``, for one statement: a server is asked once, not also to begin and to commit.
 
-        Cases are worked on under one lock, and each question to a server is a way there and back.
+        Each document is worked on under its lock, and each question to a server is a way there and back.
         """
         with self._connected(self._autocommit) as connection:
             yield connection

@@ -224,7 +224,7 @@ def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, desk: Any, ta
     assert case.packet.decision_rule == read_packet(desk.files, BASE).decision_rule
     assert case.is_blind
     assert desk.helper("dr_kim").reviews(BASE) == []
-    with pytest.raises(ReviewRefused, match="you may be asked for it"):
+    with pytest.raises(ReviewRefused, match="until then nobody reads it"):
         kim.open(BASE)
     (row,) = [one for one in kim.queue(QueueView(show_finished=True)).rows if one.case_id == BASE]
     assert (row.dominant_type, row.agents, row.blocker) == ("cannot tell", (), 0)

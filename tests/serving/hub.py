@@ -62,7 +62,7 @@ def hub(folder: Path, output: Path, **environ: str) -> Iterator[Hub]:
     folder.mkdir()
     port, inner, api, service = (free_port() for _ in range(4))
     filled = {
-        '"evalkit",\n            "review"': f'{sys.executable!r}, "-m", "evalkit",\n            "review"',
+        '"/srv/evalkit/.venv/bin/evalkit",  # CHANGE\n            "review"': f'{sys.executable!r}, "-m", "evalkit",\n            "review"',
         "/srv/evalkit/output": str(output),
         "http://127.0.0.1:8866": f"http://127.0.0.1:{service}",
     }

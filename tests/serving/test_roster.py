@@ -58,8 +58,11 @@ def test_who_is_removed_has_no_code_and_no_role_any_more(roster: Roster) -> None
     assert (roster.check(code), roster.check(kept), roster.digest("dr_lee")) == (None, "dr_kim", None)
     with pytest.raises(UsageError, match="is not a reviewer here"):
         roster.remove("dr_lee")
+    roster.remove("dr_kim")
+    assert (roster.roles(), roster.standing("dr_kim").role) == ({}, "analyst"), "its page may be open for some seconds"
+    assert roster.standing("dr_kim").adjudicators == ()
     assert roster.check(roster.add("dr_lee")) == "dr_lee"
-    assert roster.roles() == {"dr_kim": "analyst", "dr_lee": "expert"}
+    assert roster.roles() == {"dr_lee": "adjudicator"}
 
 
 @pytest.mark.parametrize("name", ["", "a" * 41, "dr lee", "dr/lee", "dr_lée", "dr_lee\n", "dr,lee", "<b>"])
