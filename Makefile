@@ -83,7 +83,7 @@ jupyterhub:
 bench: .venv/.test
 	PYTHONPATH=tests $(BIN)/python tests/benchmarks/bench.py
 
-stress: .venv/.test browser postgresql jupyterhub
+stress: .venv/.test tesseract browser postgresql nginx jupyterhub
 	$(BIN)/python -m pytest -m stress --timeout 3600 tests -v
 
 # Pin the newest versions that fit pyproject.toml; names and versions only.

@@ -494,7 +494,7 @@ def test_new_bytes_at_an_old_path_replace_the_old_document(index: Index) -> None
 def test_a_rebuilt_index_holds_exactly_what_it_was_given(index: Index) -> None:
     index.put_document(row_of("gone", "in/a.pdf"))
     index.put_case(case("gone"))
-    index.rebuild([row_of("kept", "in/b.pdf")], [case("kept")])
+    index.rebuild([row_of("kept", "in/b.pdf")], [case("kept")], [])
     assert [row["doc_id"] for row in index.documents()] == ["kept"]
     assert [row["case_id"] for row in index.cases()] == ["kept"]
 

@@ -284,7 +284,14 @@ class Cluster:
                     remedy="Start one on each machine: dask worker with the scheduler's address.",
                 )
             await asyncio.sleep(0.2)
-        await self._client.run_on_scheduler(_keep_nothing)
+        try:
+            await self._client.run_on_scheduler(_keep_nothing)
+        except Exception as error:  # noqa: BLE001 - whatever its Python says of code that it does not have
+            raise UsageError(
+                f"the Dask scheduler at {self._executor} does not run this evalkit ({type(error).__name__})",
+                code="EXECUTOR-DIFFERS",
+                remedy="Start it, like the workers, from the same lock file as this machine.",
+            ) from None
         self._ours = ours = _described(self._how.ocr)
         told = await self._client.run(_described, self._how.ocr, on_error="return")
         for worker, theirs in sorted(told.items()):

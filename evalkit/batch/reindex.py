@@ -10,8 +10,11 @@ from itertools import chain, groupby
 from pathlib import Path, PurePath
 from typing import Any
 
+from loky.process_executor import BrokenProcessPool
+
 from evalkit.batch.reading import processes
 from evalkit.classification.result import DocumentFailure
+from evalkit.errors import StoreError
 from evalkit.review.claims import show_status
 from evalkit.review.lock import stem, writing
 from evalkit.review.opinions import reproject, settle_seeded
@@ -79,8 +82,15 @@ def _read(
     if len(shares) < _WORTH_IT:
         yield from chain.from_iterable(map(read, shares))
         return
-    with processes(min(os.cpu_count() or 1, _WORKERS)) as pool:
-        yield from chain.from_iterable(pool.map(read, shares))
+    try:
+        with processes(min(os.cpu_count() or 1, _WORKERS)) as pool:
+            yield from chain.from_iterable(pool.map(read, shares))
+    except BrokenProcessPool as error:
+        raise StoreError(
+            "a process that read the folder for the index was ended from outside; the index is as it was",
+            code="REINDEX-ENDED",
+            remedy="See that there is memory left, and run `evalkit reindex` again.",
+        ) from error
 
 
 def _families(case_ids: Iterable[str]) -> Iterator[list[str]]:

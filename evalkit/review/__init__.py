@@ -17,7 +17,6 @@ from evalkit.review.ground_truth import (
     Shown,
     TemplateGroundTruth,
     accept_silver,
-    ground_truth_records,
     withdraw_silver,
 )
 from evalkit.review.helper import SMEReviewHelper
@@ -76,7 +75,6 @@ __all__ = [
     "TemplateGroundTruth",
     "TemplateReview",
     "accept_silver",
-    "ground_truth_records",
     "issue_context",
     "issue_text",
     "packet_digest",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
@@ -28,7 +28,7 @@ from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION, ReviewStatus, SMEPacket, is_for_a_person
 from evalkit.review.roles import Role
 from evalkit.statements.template import StatementTemplate
-from evalkit.store import GROUND_TRUTH, REVIEWS, Files, ground_truth_name, review_name, shaped
+from evalkit.store import REVIEWS, Files, ground_truth_name, review_name, shaped
 
 SCHEMA_VERSION = 1
 
@@ -430,14 +430,6 @@ def withdraw_unbacked(files: Files, doc_id: str) -> None:
         forms = ()
     if not forms or not is_backed(files, doc_id, forms):
         files.remove(name)
-
-
-def ground_truth_records(files: Files, *, silver: bool = False) -> Iterator[dict[str, Any]]:
-    """The ground truth of all cases as JSON values, by file name; silver records only if they are asked for."""
-    for name in files.names(GROUND_TRUTH):
-        record = files.read(name, schema_version=SCHEMA_VERSION)
-        if silver or record.get("ground_truth_source") != "AUTO_ACCEPTED":
-            yield record
 
 
 def if_readable(files: Files, name: str) -> dict[str, Any] | None:

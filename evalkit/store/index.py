@@ -125,9 +125,9 @@ class Index:
         self,
         documents: Iterable[dict[str, Any]],
         cases: Iterable[dict[str, Any]],
-        closings: Iterable[dict[str, Any]] | None = None,
+        closings: Iterable[dict[str, Any]],
     ) -> None:
-        """Replace all rows at once, those of closed cases only if they are given; other tables are left alone.
+        """Replace all rows of documents, cases and closed cases at once; other tables are left alone.
 
         The rows of a table have the same columns, and are taken as they come: a hundred thousand need not be in memory.
         Of several documents from one path, all but the one processed last are marked replaced.
@@ -135,7 +135,7 @@ class Index:
         given: dict[sa.Table, Iterable[dict[str, Any]]] = {
             tables.documents: documents,
             tables.cases: map(_searchable, cases),
-            **({} if closings is None else {tables.closings: closings}),
+            tables.closings: closings,
         }
         with self._database.alone(*given) as connection:
             for table, rows in given.items():

@@ -34,12 +34,12 @@ class Killed:
 
 
 @contextmanager
-def killing(started: Started, seconds: float, seed: int, most: int | None) -> Iterator[Killed]:
-    """Kill one of the workers, drawn at random, every so many seconds, ``most`` of them in all."""
+def killing(started: Started, seconds: float, seed: int) -> Iterator[Killed]:
+    """Kill one of the workers, drawn at random, every so many seconds."""
     killed, ended, drawn = Killed(), threading.Event(), random.Random(seed)
 
     def kill() -> None:
-        while not ended.wait(seconds) and (most is None or killed.times < most):
+        while not ended.wait(seconds):
             killed.times += started.kill_one(drawn.randrange(len(started.workers)))
 
     thread = threading.Thread(target=kill)
@@ -51,7 +51,7 @@ def killing(started: Started, seconds: float, seed: int, most: int | None) -> It
         thread.join()
 
 
-def survive(folder: Path, count: int, *, pages: int, seconds: float, seed: int, most: int | None = None) -> int:
+def survive(folder: Path, count: int, *, pages: int, seconds: float, seed: int) -> int:
     """Run over scans while workers are killed; how often one was.
 
     Nobody is lost and nobody twice: every file as that of a run here that nobody disturbed, every question answered
@@ -64,7 +64,7 @@ def survive(folder: Path, count: int, *, pages: int, seconds: float, seed: int, 
         asked = len(server.calls)
     with served(there) as server, cluster(folder / "cluster", (1, 1)) as started:
         command = gemini_run(notes, there, "--executor", started.executor)
-        with killing(started, seconds, seed, most) as killed:
+        with killing(started, seconds, seed) as killed:
             assert resumed(command, there, server.environment) == whole == contents(there)
         assert len(server.calls) == asked
         assert paid_twice(server, there) == 0

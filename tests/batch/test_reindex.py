@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
@@ -72,6 +73,21 @@ def test_who_reads_has_ended_when_others_may_write_again(desk: Desk, monkeypatch
         rebuilding.reindex(desk.root)
     assert multiprocessing.active_children() == []
     assert refused.value.code == "STORE-INDEX"
+
+
+def ended(*_: Any) -> list[Any]:
+    os._exit(1)
+
+
+def test_a_process_that_is_ended_from_outside_is_told_and_no_row_is_lost(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = desk.index.cases()
+    monkeypatch.setattr(rebuilding, "_settled", ended)
+    with pytest.raises(StoreError, match="the index is as it was") as refused:
+        rebuilding.reindex(desk.root)
+    assert refused.value.code == "REINDEX-ENDED"
+    assert desk.index.cases() == before
 
 
 @pytest.mark.parametrize(

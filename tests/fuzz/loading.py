@@ -25,7 +25,7 @@ from evalkit.errors import EvalkitError
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.study import read_study
 from evalkit.extraction.template import read_template as read_form
-from evalkit.review import Desk, ground_truth_records, packet_digest, withdraw_silver
+from evalkit.review import Desk, packet_digest, withdraw_silver
 from evalkit.review.ground_truth import read_review, silver_probability, withdraw_unbacked
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import read_packet
@@ -97,7 +97,7 @@ KINDS: dict[str, Kind] = {
     "packet": Kind(f"output/sme_packets/sme_packet_{DOC}.json", _f(lambda f: packet_digest(read_packet(f, DOC)))),
     "review": Kind(f"output/reviews/{DOC}/0001.json", _f(lambda f: read_review(f, DOC, 1))),
     "opinions": Kind(f"output/reviews/{DOC}.second/0001.json", _f(lambda f: Opinions.read(f, DOC).record())),
-    "ground truth": Kind(f"output/ground_truth/gt_{DOC}.json", _f(lambda f: list(ground_truth_records(f)))),
+    "ground truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: verify(folder / "output")),
     "silver truth": Kind(
         f"output/ground_truth/gt_{OTHER}.json",
         _f(lambda f: (silver_probability(f, OTHER), withdraw_unbacked(f, OTHER), withdraw_silver(f, OTHER))),

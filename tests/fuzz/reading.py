@@ -104,9 +104,7 @@ def read_damaged(samples: Path, folder: Path, *, each: int, seed: int, bombs: in
     for name, kind in kinds.items():
         one = done.get(name)
         if one is None:
-            _note(
-                table, kind, "valid" if any(name in line for line in run.copies) or name in copies else "losses", name
-            )
+            _note(table, kind, "valid" if name in copies else "losses", name)
         elif one.error is None:
             _note(table, kind, "valid", name)
         elif "failed unexpectedly" in one.error or one.pdf_filename not in one.error:

@@ -18,6 +18,7 @@ from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused
 from evalkit.evaluation.export import export_ground_truth
+from evalkit.evaluation.ground_truth import read_truths
 from evalkit.review import (
     Case,
     Desk,
@@ -25,7 +26,6 @@ from evalkit.review import (
     SMEPacket,
     SMEReviewHelper,
     accept_silver,
-    ground_truth_records,
     packet_digest,
     pending,
     publish,
@@ -507,12 +507,12 @@ def test_export_and_lists_know_one_document(base: Any, build: Any, desk: Any, ta
     desk.publish(build.single("Other"), doc_id="z")
     ask(tab("dr_lee"), GENOMIC)
     answer(tab("dr_kim"), SECOND, NOTE)
-    assert list(ground_truth_records(desk.files, silver=True)) == []
+    assert not read_truths(desk.root, silver=True).truths
     listed = desk.helper().list_pending_reviews()
     assert list(listed["case_id"]) == [ADJUDICATION, "z"]
     assert "dr_" not in listed.to_csv()
     answer(tab("dr_may"), ADJUDICATION, NOTE)
-    assert [one["reviewer"] for one in ground_truth_records(desk.files)] == ["dr_may"]
+    assert [one.record.reviewer for one in read_truths(desk.root).truths] == ["dr_may"]
     assert export_ground_truth(desk.root, tmp_path / "truth.csv", file_format="csv") == 1
 
 

@@ -16,10 +16,10 @@ import pytest
 from review.racing import race_for_reviews, together
 
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
+from evalkit.evaluation.ground_truth import read_truths
 from evalkit.review import (
     SMEReviewHelper,
     accept_silver,
-    ground_truth_records,
     packet_digest,
     publish,
     reproject,
@@ -257,8 +257,8 @@ def test_silver_is_withdrawn_and_never_mixed_in_unasked(build: Any, desk: Any) -
     accept_silver(desk.files, build.result(build.single("Other"), doc_id="a"), accepted_at="2025")
     desk.publish(build.single("Other"), doc_id="b")
     desk.helper().save_review("b", agrees=True)
-    assert [record["doc_id"] for record in ground_truth_records(desk.files)] == ["b"]
-    assert [record["doc_id"] for record in ground_truth_records(desk.files, silver=True)] == ["a", "b"]
+    assert [truth.record.doc_id for truth in read_truths(desk.root).truths] == ["b"]
+    assert [truth.record.doc_id for truth in read_truths(desk.root, silver=True).truths] == ["a", "b"]
     assert withdraw_silver(desk.files, "a") is True
     assert withdraw_silver(desk.files, "a") is False
     assert withdraw_silver(desk.files, "b") is False

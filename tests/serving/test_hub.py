@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,6 +22,7 @@ from traitlets.config import LoggingConfigurable
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
 from evalkit.serving.hub import HubIdentity
+from evalkit.serving.identity import REVIEWER_HEADER, Reviewer, ReviewerIdentity
 from evalkit.serving.kernels import ReviewKernels
 from evalkit.serving.launch import review
 from evalkit.serving.sessions import Sessions
@@ -150,11 +153,27 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
         assert asyncio.run(look()) == []
         hub.users["t"] = lets_in | {"scopes": ["self"]}
         assert asyncio.run(look()) == [], "it is asked once in five minutes"
+        sent_away = SimpleNamespace(
+            request=SimpleNamespace(headers={REVIEWER_HEADER: "dr_lee"}), get_cookie=lambda name, default: default
+        )
+        who = Reviewer("dr_lee", session_id=kernels._sessions_of["k"])
+        with monkeypatch.context() as patched:
+            patched.setattr(ReviewerIdentity, "get_user", lambda self, handler: who)
+            patched.setattr(sessions, "end", ended.append)
+            assert asyncio.run(identity.get_user(sent_away)) is None, "a logout at the hub leaves no cookie there"
+        assert ended == [who.session_id]
+        assert sent_away.request.headers == {}
+        ended.clear()
         identity.hub.cache.clear()
         assert asyncio.run(look()) == ["k"]
         identity.hub.cache.clear()
         ended.clear()
     assert asyncio.run(look()) == [], "a hub that does not answer has not said no"
+    monkeypatch.setattr(identity, "stands_by", lambda session: asyncio.sleep(60))
+    monkeypatch.setattr("evalkit.serving.kernels._ANSWERED", 0.01)
+    began = time.monotonic()
+    assert asyncio.run(look()) == []
+    assert time.monotonic() - began < 30, "nor is it waited for"
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,20 @@ def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
     assert sessions.find(fourth.session_id) is None
 
 
+@pytest.mark.parametrize("meanwhile", ["remove", "add"])
+def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, meanwhile: str) -> None:
+    class Slow(Roster):
+        def check(self, code: str) -> str | None:
+            found = super().check(code)
+            getattr(super(), meanwhile)("dr_lee")
+            return found
+
+    sessions = Sessions(Slow(Files(tmp_path)))
+    session = sessions.begin(Roster(Files(tmp_path)).add("dr_lee"))
+    assert session is not None
+    assert sessions.find(session.session_id) is None
+
+
 def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) -> None:
     roster, clock = Roster(Files(tmp_path)), Clock()
     sessions = Sessions(roster, clock, remembered=1)

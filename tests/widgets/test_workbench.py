@@ -265,6 +265,9 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
     analyst._heard({"action": "open", "case_id": "quest_genomic", "take_over": True})
     assert analyst._editor.is_locked
     assert analyst._editor.why_not == ONLY_LOOKS
+    analyst = Workbench(tmp_path / "output", "ms_wu")
+    analyst._heard({"action": "hello", "tab": "tab-2", "case": "quest_genomic"})
+    assert (analyst._bar.role, analyst.case.packet.case_id) == ("analyst", "quest_genomic"), "after a reload"
     page = {"token": analyst._page.version, "page": 1}
     issue = analyst.case.packet.issues[0].issue_id
     for press in (
