@@ -97,7 +97,6 @@ KINDS: dict[str, Kind] = {
     "packet": Kind(f"output/sme_packets/sme_packet_{DOC}.json", _f(lambda f: packet_digest(read_packet(f, DOC)))),
     "review": Kind(f"output/reviews/{DOC}/0001.json", _f(lambda f: read_review(f, DOC, 1))),
     "opinions": Kind(f"output/reviews/{DOC}.second/0001.json", _f(lambda f: Opinions.read(f, DOC).record())),
-    "ground truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: verify(folder / "output")),
     "silver truth": Kind(
         f"output/ground_truth/gt_{OTHER}.json",
         _f(lambda f: (silver_probability(f, OTHER), withdraw_unbacked(f, OTHER), withdraw_silver(f, OTHER))),
