@@ -1008,7 +1008,7 @@ def purge(
     if not (wanted or again or before or dry_run or is_begun(folder)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
     if dry_run or (before and not yes):
-        would = {doc_id: removable(folder, doc_id) for doc_id in [*wanted, *old]}
+        would = removable(folder, [*wanted, *old])
         if as_json:
             _print_json(would)
         else:
