@@ -612,13 +612,13 @@ def _stays(files: Files, doc_id: str, path: str | None, sharing: Mapping[str, li
 def _mentions(files: Files, filenames: Mapping[str, str | None]) -> Mapping[str, list[str]]:
     """By document what somebody names it in, a sentence each; all is read once. ``filenames`` has each one's PDF."""
     sought = {one: json.dumps(name, ensure_ascii=False)[1:-1].encode() for one, name in filenames.items() if name}
+    names = {one.encode(): one for one in filenames}
     found: dict[str, list[str]] = {one: [] for one in filenames}
     for folder in _SAID:
         for name, content in files.contents(folder):
-            words = _words(content)
-            for doc_id in filenames:
-                if doc_id.encode() in words or (doc_id in sought and sought[doc_id] in content):
-                    found[doc_id].append(f"{name}, in which somebody names the document: look at it")
+            named = {names[one] for one in _words(content) & names.keys()}
+            for doc_id in named | {one for one, filename in sought.items() if filename in content}:
+                found[doc_id].append(f"{name}, in which somebody names the document: look at it")
     return found
 
 
