@@ -988,7 +988,8 @@ def purge(
     Killed midway, the same command finishes it; without a name it finishes what was begun. It cannot be undone, and PDFs,
     exports, reports and backups outside of the output folder are not touched.
 
-    Documents that are not named but old (--older-than, --expired) are only listed, unless --yes is said.
+    Documents that are not named but old (--older-than, --expired) are only listed, unless --yes is said. Names do not go
+    together with these two.
 
     Example: evalkit purge doc2_6 --dry-run
     """
@@ -996,6 +997,12 @@ def purge(
     from evalkit.batch.purge import purge as purge_documents
     from evalkit.review.packet import moment, utc_now
 
+    if doc_ids and (is_expired or older_than is not None):
+        raise UsageError(
+            "documents are named beside --older-than or --expired, which name others",
+            code="PURGE-NAMED",
+            remedy="Purge the named ones first, and the old ones by a second call.",
+        )
     folder, now = _existing(output), utc_now()
     wanted, before = doc_ids or [], None
     old: tuple[str, ...] = ()
@@ -1009,7 +1016,7 @@ def purge(
     if not (wanted or again or before or dry_run or is_begun(folder)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
     if dry_run or (before and not yes):
-        would = {doc_id: removable(folder, doc_id) for doc_id in [*wanted, *old]}
+        would = removable(folder, [*wanted, *old])
         if as_json:
             _print_json(would)
         else:

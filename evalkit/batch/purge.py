@@ -16,9 +16,10 @@ import math
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
@@ -30,7 +31,7 @@ from evalkit.batch.labels import stored_production
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.review.ground_truth import newest_revision, read_review, review_sha256, revisions, status_after
 from evalkit.review.lock import writing
-from evalkit.review.packet import EXTRACTION, base_of
+from evalkit.review.packet import ADJUDICATION, EXTRACTION, SECOND, base_of
 from evalkit.review.seeded import seeded_cases
 from evalkit.statements.record import STATEMENT_TEMPLATE
 from evalkit.store import (
@@ -192,14 +193,25 @@ def purge(
     with files.run_lock():
         index = Index(output)
         try:
-            done = [*_finished(files, index)]
+            folder = _Folder.read(files, index)
+            done = [*_finished(folder)]
             wanted = [one for one in dict.fromkeys(doc_ids) if one not in {had.doc_id for had in done}]
             for doc_id in wanted:  # a slip of the pen is told before anything is gone
-                _require_there(files, index, doc_id)
-            done += [_carried_out(files, index, _begun(files, index, doc_id, purged_at)) for doc_id in wanted]
-            for doc_id in old:
-                if before and _standing(files, index, _Cases.read(files), doc_id, before) == "finished":
-                    done.append(_carried_out(files, index, _begun(files, index, doc_id, purged_at)))
+                folder.require_there(doc_id)
+            limits: dict[str, datetime | None] = dict.fromkeys(wanted)
+            limits |= {one: before for one in old if before and one not in limits}
+            if limits:
+                _require_readable(files)
+            for doc_id, limit in limits.items():
+                # Nobody may submit, draft, open or reopen anything from the question whether it may go until it is gone.
+                with writing(files):
+                    cases = folder.about_now(doc_id)
+                    if limit is None or _standing(files, doc_id, cases, limit) == "finished":
+                        done.append(_carried_out(folder, _begun(folder, doc_id, cases, purged_at)))
+            if done:
+                done = _with_stays(folder, done)
+                # Only now: killed before, the last of them is purged again, and what stays of it is told.
+                files.write(PURGING, _Intent(doc_id=None).model_dump(mode="json"))
             if files.exists(PURGING) and not index.erasure.scrub():
                 raise StoreError(
                     "the files are gone, but somebody was reading the database: its log may still have their words",
@@ -217,17 +229,20 @@ def is_begun(output: Path | str) -> bool:
     return Files(output).exists(PURGING)
 
 
-def removable(output: Path | str, doc_id: str) -> list[str]:
-    """The files that ``purge`` would remove. NotFound as there."""
+def removable(output: Path | str, doc_ids: Iterable[str]) -> dict[str, list[str]]:
+    """The files that ``purge`` would remove, sorted, by document. NotFound as there."""
     files = Files(output)
     index = Index(output)
     try:
-        cases = _require_there(files, index, doc_id)
-        return sorted(
-            name for name in _own_files(files, doc_id, _identity(files, index, doc_id), cases) if files.exists(name)
-        )
+        folder = _Folder.read(files, index)
+        return {doc_id: sorted(_present(folder, doc_id)) for doc_id in doc_ids}
     finally:
         index.close()
+
+
+def _present(folder: _Folder, doc_id: str) -> Iterator[str]:
+    cases = folder.require_there(doc_id)
+    return filter(folder.files.exists, folder.own_files(doc_id, folder.identity(doc_id), cases))
 
 
 def expired(output: Path | str, *, before: datetime) -> Expired:
@@ -237,8 +252,8 @@ def expired(output: Path | str, *, before: datetime) -> Expired:
     try:
         names = [*files.names(RESULTS), *files.names(EXTRACTIONS)]
         doc_ids = sorted({PurePath(name).stem for name in names})
-        known = _Cases.read(files)
-        found = {doc_id: _standing(files, index, known, doc_id, before) for doc_id in doc_ids}
+        folder = _Folder.read(files, index)
+        found = {doc_id: _standing(files, doc_id, folder.about(doc_id), before) for doc_id in doc_ids}
     finally:
         index.close()
     kinds = ("finished", "waiting", "unreadable")
@@ -306,18 +321,26 @@ def _was_purged(path: Path, at: str) -> UsageError:
 
 
 @dataclass(frozen=True)
-class _Cases:
-    """The names of all that people were or could be asked, read once for however many documents."""
+class _Folder:
+    """An output folder, with what is in it of all documents read once for however many are asked about.
 
+    Under the run lock that holds until its end: runs, draws, planted faults and templates, which add documents and cases,
+    take it too. All that experts begin beside it are further opinions: ``about_now`` looks for those.
+    """
+
+    files: Files
+    index: Index
+    documents: Mapping[str, Mapping[str, Any]]
+    """The rows of the index, by document, as they were at first: what is purged stays in here."""
     own: Mapping[str, list[str]]
-    """By the part before the first dot, which is the document's name or a seeded case's."""
+    """The case_ids by the part before the first dot, which is the document's name or a seeded case's."""
     seeded: Mapping[str, list[str]]
     """By document."""
     templates: Mapping[str, list[str]]
     """By the document that a template was tried on: these cases bear the template's name."""
 
     @classmethod
-    def read(cls, files: Files) -> _Cases:
+    def read(cls, files: Files, index: Index) -> _Folder:
         own, seeded, templates = defaultdict(list), defaultdict(list), defaultdict(list)
         for case_id in files.folders(REVIEWS):
             own[case_id.partition(".")[0]].append(case_id)
@@ -326,24 +349,72 @@ class _Cases:
                 case_id = PurePath(name).name.removeprefix(prefix).removesuffix(".json")
                 own[case_id.partition(".")[0]].append(case_id)
                 if base_of(case_id).endswith(STATEMENT_TEMPLATE):
-                    templates[str(_stored(files, name).get("doc_id"))].append(case_id)
+                    doc_id = _stored(files, name).get("doc_id")
+                    if isinstance(doc_id, str):
+                        templates[doc_id].append(case_id)
         for case_id, doc_id in seeded_cases(files):
             seeded[doc_id].append(case_id)
-        return cls(own, seeded, templates)
+        return cls(files, index, {row["doc_id"]: row for row in index.documents()}, own, seeded, templates)
 
-    def about(self, index: Index, doc_id: str) -> tuple[str, ...]:
-        """The case_ids of everything that people were or could be asked about the document."""
-        seeded = {*self.seeded.get(doc_id, ()), *index.erasure.seeded_cases(doc_id)}
+    @cached_property
+    def cycles(self) -> Mapping[str, list[str]]:
+        """The reviews of templates, by the SHA-256 of the statement that the template was tried on."""
+        found = defaultdict(list)
+        for template_id in self.files.folders(TEMPLATE_REVIEWS):
+            for name in self.files.names(f"{TEMPLATE_REVIEWS}/{template_id}"):
+                sha256 = _stored(self.files, name).get("statement_sha256")
+                if isinstance(sha256, str):
+                    found[sha256].append(name)
+        return found
+
+    def about(self, doc_id: str) -> tuple[str, ...]:
+        """The case_ids of everything that people were or could be asked about the document when the folder was read."""
+        seeded = {*self.seeded.get(doc_id, ()), *self.index.erasure.seeded_cases(doc_id)}
         own = (case_id for name in (doc_id, *seeded) for case_id in self.own.get(name, ()))
         return tuple(sorted({doc_id, doc_id + EXTRACTION, *seeded, *own, *self.templates.get(doc_id, ())}))
 
+    def about_now(self, doc_id: str) -> tuple[str, ...]:
+        """The same, with the further opinions that were asked for since; for whoever has the writers' turn."""
+        known = self.about(doc_id)
+        further = {base_of(one) + ending for one in known for ending in (SECOND, ADJUDICATION)}
+        return tuple(sorted({*known, *(one for one in further if self.files.exists(packet_name(one)))}))
 
-def _cycles(files: Files, sha256: str | None) -> Iterator[str]:
-    """The reviews of templates that were tried on the document."""
-    for template_id in files.folders(TEMPLATE_REVIEWS):
-        for name in files.names(f"{TEMPLATE_REVIEWS}/{template_id}"):
-            if sha256 is not None and _stored(files, name).get("statement_sha256") == sha256:
-                yield name
+    def require_there(self, doc_id: str) -> tuple[str, ...]:
+        """The document's cases. NotFound where there is nothing of it."""
+        if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
+            cases = self.about(doc_id)
+            if doc_id in self.documents or any(map(self.files.exists, self.own_files(doc_id, None, cases))):
+                return cases
+        raise NotFound(
+            f"there is no document {doc_id!r}",
+            code="PURGE-NOT-FOUND",
+            remedy="Name it as `evalkit run` does: the file's name without its ending. All its cases go with it.",
+        )
+
+    def own_files(self, doc_id: str, sha256: str | None, cases: Iterable[str]) -> Iterator[str]:
+        """The names of all files that are about the document; some may not be there.
+
+        In the order in which they may go: a seeded case's packet would be made again from its record, and results are
+        looked up in bundles.
+        """
+        every = tuple(cases)
+        yield from map(seeded_name, every)
+        yield from map(packet_name, every)
+        yield from (review_name(one, revision) for one in every for revision in revisions(self.files, one))
+        yield from map(ground_truth_name, every)
+        yield from (extraction_name(doc_id), result_name(doc_id), bundle_name(doc_id))
+        if sha256 is not None:
+            yield from self.cycles.get(sha256, ())
+
+    def identity(self, doc_id: str) -> str | None:
+        """The document's SHA-256, from whatever still knows it."""
+        if (row := self.documents.get(doc_id)) and row["sha256"]:
+            return str(row["sha256"])
+        for name in (result_name(doc_id), extraction_name(doc_id), bundle_name(doc_id)):
+            found = _stored(self.files, name).get("sha256")
+            if isinstance(found, str):
+                return found
+        return None
 
 
 def _stored(files: Files, name: str) -> Mapping[str, Any]:
@@ -354,63 +425,17 @@ def _stored(files: Files, name: str) -> Mapping[str, Any]:
         return {}
 
 
-def _own_files(files: Files, doc_id: str, sha256: str | None, cases: Iterable[str]) -> Iterator[str]:
-    """The names of all files that are about the document; some may not be there.
-
-    In the order in which they may go: a seeded case's packet would be made again from its record, and results are
-    looked up in bundles.
-    """
-    every = tuple(cases)
-    yield from map(seeded_name, every)
-    yield from map(packet_name, every)
-    yield from (review_name(one, revision) for one in every for revision in revisions(files, one))
-    yield from map(ground_truth_name, every)
-    yield from (extraction_name(doc_id), result_name(doc_id), bundle_name(doc_id))
-    yield from _cycles(files, sha256)
-
-
-def _identity(files: Files, index: Index, doc_id: str) -> str | None:
-    """The document's SHA-256, from whatever still knows it."""
-    for row in index.documents():
-        if row["doc_id"] == doc_id and row["sha256"]:
-            return str(row["sha256"])
-    for name in (result_name(doc_id), extraction_name(doc_id), bundle_name(doc_id)):
-        try:
-            found = files.read(name, schema_version=_ANY_VERSION).get("sha256")
-        except StoreError:
-            continue
-        if isinstance(found, str):
-            return found
-    return None
-
-
 _ANY_VERSION = 1 << 31
 """What a newer evalkit wrote is purged too."""
 
 
-def _require_there(files: Files, index: Index, doc_id: str) -> tuple[str, ...]:
-    """The document's cases. NotFound where there is nothing of it."""
-    missing = NotFound(
-        f"there is no document {doc_id!r}",
-        code="PURGE-NOT-FOUND",
-        remedy="Name it as `evalkit run` does: the file's name without its ending. All its cases go with it.",
-    )
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
-        raise missing
-    cases = _Cases.read(files).about(index, doc_id)
-    is_known = any(row["doc_id"] == doc_id for row in index.documents())
-    if not is_known and not any(map(files.exists, _own_files(files, doc_id, None, cases))):
-        raise missing
-    return cases
-
-
 def _standing(
-    files: Files, index: Index, known: _Cases, doc_id: str, before: datetime
+    files: Files, doc_id: str, every: Iterable[str], before: datetime
 ) -> Literal["finished", "waiting", "young", "unreadable"]:
     written = map(files.written_at, (result_name(doc_id), extraction_name(doc_id)))
     if max((at for at in written if at is not None), default=math.inf) >= before.timestamp():
         return "young"
-    cases = [one for one in known.about(index, doc_id) if files.exists(packet_name(one))]
+    cases = [one for one in every if files.exists(packet_name(one))]
     try:
         newest = [read_review(files, one, number) if (number := newest_revision(files, one)) else None for one in cases]
     except StoreError:
@@ -423,19 +448,23 @@ def _standing(
 # ---------------------------------------------------------------------------------------------- what is done
 
 
-def _begun(files: Files, index: Index, doc_id: str, purged_at: str) -> _Intent:
-    """Write down what is going to be purged, after a look at all that could keep it from being finished."""
-    cases = _require_there(files, index, doc_id)
+def _require_readable(files: Files) -> None:
+    """A look at all that could keep a purge from being finished; only runs and purges write it. StoreError."""
     draws(files)
     stored_production(files)
+    records(files)
+
+
+def _begun(folder: _Folder, doc_id: str, cases: tuple[str, ...], purged_at: str) -> _Intent:
+    """Write down what is going to be purged."""
     intent = _Intent(
         doc_id=doc_id,
-        sha256=_identity(files, index, doc_id),
+        sha256=folder.identity(doc_id),
         cases=cases,
-        number=len(records(files)) + 1,
+        number=len(folder.files.numbered(PURGED, purged_name)) + 1,
         purged_at=purged_at,
     )
-    files.write(PURGING, intent.model_dump(mode="json"))
+    folder.files.write(PURGING, intent.model_dump(mode="json"))
     return intent
 
 
@@ -445,37 +474,43 @@ def _read_intent(files: Files) -> _Intent:
     )
 
 
-def _finished(files: Files, index: Index) -> Iterator[Purged]:
+def _finished(folder: _Folder) -> Iterator[Purged]:
     """What a purge that was killed had begun with, done to the end."""
-    if files.exists(PURGING):
-        intent = _read_intent(files)
-        if intent.doc_id is not None:
-            yield _carried_out(files, index, intent)
+    files = folder.files
+    if not files.exists(PURGING):
+        return
+    intent = _read_intent(files)
+    if intent.doc_id is None:
+        return
+    with writing(files):
+        # A case that came since is written down too: its packet, by which it is found, is the first to go.
+        cases = tuple(sorted({*intent.cases, *folder.about_now(intent.doc_id)}))
+        intent = intent.model_copy(update={"cases": cases})
+        files.write(PURGING, intent.model_dump(mode="json"))
+        done = _carried_out(folder, intent)
+    yield done
 
 
-def _carried_out(files: Files, index: Index, intent: _Intent) -> Purged:
-    doc_id = intent.doc_id or ""
-    path = next((row["file_path"] for row in index.documents() if row["doc_id"] == doc_id), None)
-    with writing(files):  # nobody may submit, draft or open anything meanwhile
-        cases = tuple(sorted({*intent.cases, *_Cases.read(files).about(index, doc_id)}))
-        live = index.claims.live(intent.purged_at)
-        was_open = tuple(f"{live[one].reviewer} had {one} open" for one in cases if one in live)
-        # Without their packets nothing more can be said in these cases: what the record has is all that there was.
-        removed = [name for name in (*map(seeded_name, cases), *map(packet_name, cases)) if files.remove(name)]
-        if not files.exists(purged_name(intent.number)):
-            files.create(purged_name(intent.number), _record(files, intent, cases).model_dump(mode="json"))
-        for case_id in cases:
-            removed += files.remove_folder(f"{REVIEWS}/{case_id}")
-        removed += [name for name in _own_files(files, doc_id, intent.sha256, cases) if files.remove(name)]
-        rows = _out_of_lists(files, doc_id)
-        names = {one: f"{intent.sha256 or f'purge-{intent.number}'}{one.removeprefix(doc_id)}" for one in cases}
-        rows |= index.erasure.erase(doc_id, cases, intent.sha256, names)
-        files.sweep(time.time() - _SETTLED)
+def _carried_out(folder: _Folder, intent: _Intent) -> Purged:
+    """What the intent says, done; for whoever has the writers' turn. What stays is not looked for yet."""
+    files, index = folder.files, folder.index
+    doc_id, cases = intent.doc_id or "", intent.cases
+    live = index.claims.live(intent.purged_at)
+    was_open = tuple(f"{live[one].reviewer} had {one} open" for one in cases if one in live)
+    # Without their packets nothing more can be said in these cases: what the record has is all that there was.
+    removed = [name for name in (*map(seeded_name, cases), *map(packet_name, cases)) if files.remove(name)]
+    if not files.exists(purged_name(intent.number)):
+        files.create(purged_name(intent.number), _record(files, intent, cases).model_dump(mode="json"))
+    for case_id in cases:
+        removed += files.remove_folder(f"{REVIEWS}/{case_id}")
+    removed += [name for name in folder.own_files(doc_id, intent.sha256, cases) if files.remove(name)]
+    rows = _out_of_lists(files, doc_id)
+    names = {one: f"{intent.sha256 or f'purge-{intent.number}'}{one.removeprefix(doc_id)}" for one in cases}
+    rows |= index.erasure.erase(doc_id, cases, intent.sha256, names)
+    files.sweep(time.time() - _SETTLED)
     record = shaped(PurgeRecord, files.read(purged_name(intent.number)), purged_name(intent.number), "Restore it.")
-    stays = tuple(_stays(files, index, doc_id, path))
-    files.write(PURGING, _Intent(doc_id=None).model_dump(mode="json"))
     kept = sum(len(chain.reviews) for chain in record.chains)
-    return Purged(doc_id, intent.sha256, tuple(sorted(removed)), rows, kept, was_open, stays)
+    return Purged(doc_id, intent.sha256, tuple(sorted(removed)), rows, kept, was_open, stays=())
 
 
 def _record(files: Files, intent: _Intent, cases: Iterable[str]) -> PurgeRecord:
@@ -548,29 +583,55 @@ def _without(draw: Draw, doc_id: str) -> Draw:
 # ------------------------------------------------------------------------------------------------ what stays
 
 
-def _stays(files: Files, index: Index, doc_id: str, path: str | None) -> Iterator[str]:
-    """What is left and may be about the document, a sentence each."""
+def _with_stays(folder: _Folder, done: Sequence[Purged]) -> list[Purged]:
+    """What was purged, each with a sentence for everything that is left and may be about it."""
+    files, gone = folder.files, {one.doc_id for one in done}
+    paths = {one: str(row["file_path"]) for one, row in folder.documents.items() if row["file_path"] is not None}
+    sharing = defaultdict(list)
+    for doc_id, path in paths.items():
+        if doc_id not in gone:
+            sharing[path].append(doc_id)
+    mentions = _mentions(files, {one: PurePath(paths[one]).name if one in paths else None for one in gone})
+    return [
+        replace(one, stays=(*_stays(files, one.doc_id, paths.get(one.doc_id), sharing), *mentions[one.doc_id]))
+        for one in done
+    ]
+
+
+def _stays(files: Files, doc_id: str, path: str | None, sharing: Mapping[str, list[str]]) -> Iterator[str]:
     if path is not None:
         yield f"the PDF itself, {path}: only what is below the output folder was removed"
-        for row in index.documents():
-            if row["file_path"] == path:
-                yield f"document {row['doc_id']}, which was read from the same path: purge it too if it is the same patient's"
+        for other in sharing.get(path, ()):
+            yield f"document {other}, which was read from the same path: purge it too if it is the same patient's"
     if isinstance(files.root, str):
         yield "what the bucket keeps of objects that were removed (versions, soft delete, replicas): remove it there"
     if files.exists(template_name(doc_id)):
         yield f"{template_name(doc_id)}, a bank's wording under the document's name: remove it if nobody needs it"
-    mention = _mentions(doc_id, PurePath(path).name if path else None)
+
+
+def _mentions(files: Files, filenames: Mapping[str, str | None]) -> Mapping[str, list[str]]:
+    """By document what somebody names it in, a sentence each; all is read once. ``filenames`` has each one's PDF."""
+    sought = {one: json.dumps(name, ensure_ascii=False)[1:-1].encode() for one, name in filenames.items() if name}
+    names = {one.encode(): one for one in filenames}
+    found: dict[str, list[str]] = {one: [] for one in filenames}
     for folder in _SAID:
         for name, content in files.contents(folder):
-            if mention.search(content):
-                yield f"{name}, in which somebody names the document: look at it"
+            named = {names[one] for one in _words(content) & names.keys()}
+            for doc_id in named | {one for one, filename in sought.items() if filename in content}:
+                found[doc_id].append(f"{name}, in which somebody names the document: look at it")
+    return found
 
 
-def _mentions(doc_id: str, filename: str | None) -> re.Pattern[bytes]:
-    """The document's name where it is no part of another, as it stands in JSON. A plain word is looked for in quotes only."""
-    name = re.escape(doc_id)
-    is_word = re.fullmatch(r"[a-z]+", doc_id) is not None
-    own = [f'"{name}"' if is_word else rf"(?<![A-Za-z0-9_-]){name}(?![A-Za-z0-9_-])"]
-    if filename:
-        own.append(re.escape(json.dumps(filename, ensure_ascii=False)[1:-1]))
-    return re.compile("|".join(own).encode())
+def _words(content: bytes) -> set[bytes]:
+    r"""What a JSON file has that may be a document's name: no part of another, and a plain word in quotes only.
+
+    >>> sorted(_words(b'{"notes": "see:\\nscan_2 or my scan-3", "of": "scan"}'))
+    [b'notes', b'of', b'scan', b'scan-3', b'scan_2']
+    """
+    names = {one for one in _NAMES.findall(content) if one and not _PLAIN.fullmatch(one)}
+    return names | {*_QUOTED.findall(content)}
+
+
+#: The letter of an escape is no part of the name that follows it.
+_NAMES = re.compile(rb"\\[\\bfnrt]|([A-Za-z0-9_-]+)")
+_PLAIN, _QUOTED = re.compile(rb"[a-z]+"), re.compile(rb'(?<=")[a-z]+(?=")')

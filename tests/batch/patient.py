@@ -54,11 +54,11 @@ def _review(output: Path) -> None:
     desk = Desk(output, "dr_first", "tab")
     case = desk.open(DOC)
     draft = case.draft.with_notes(words)
-    desk.ask_second(DOC, _seen(case, draft), "what is Zebulon's?")
+    desk.ask_second(DOC, seen(case, draft), "what is Zebulon's?")
     desk.close()
     second = Desk(output, "dr_second", "tab")
     case = second.open(f"{DOC}.second")
-    second.submit(f"{DOC}.second", _seen(case, case.draft.with_notes(words)), undeterminable=words)
+    second.submit(f"{DOC}.second", seen(case, case.draft.with_notes(words)), undeterminable=words)
     second.close()
     third = Desk(output, "dr_third", "tab")
     case = third.open(f"{DOC}.adjudication")
@@ -70,7 +70,7 @@ def _review(output: Path) -> None:
     decided.close()
 
 
-def _seen(case, draft):
+def seen(case, draft):
     for page in case.must_see.pages:
         draft = draft.seen_page(page)
     for issue_id in case.must_see.issues:

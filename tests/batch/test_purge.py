@@ -10,14 +10,17 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
-from batch.patient import DOC, FILE, NOW, OTHER
+from batch.patient import DOC, FILE, NOW, OTHER, seen
 from click.testing import Result
 from demo.outputs import contents, without_clocks
 from places import in_bucket
@@ -35,6 +38,7 @@ from evalkit.cli import app
 from evalkit.errors import NotFound, UsageError
 from evalkit.evaluation.study import read_study
 from evalkit.review import Desk, SMEReviewHelper
+from evalkit.review.lock import writing
 from evalkit.store import Files, Index, StoredDraft, cycle_name
 
 if TYPE_CHECKING:
@@ -139,10 +143,10 @@ def test_records_are_chained(output: Path) -> None:
 
 def test_a_dry_run_names_what_goes_and_removes_nothing(output: Path) -> None:
     before = contents(output)
-    would = removable(output, DOC)
+    would = removable(output, [DOC])
     assert contents(output) == before
     (done,) = purge(output, [DOC], purged_at=LATER)
-    assert tuple(would) == done.files
+    assert would == {DOC: list(done.files)}
 
 
 @pytest.mark.parametrize("doc_id", ["nobody", "../reviews", "", f"{DOC}.second", "quest"])
@@ -162,12 +166,14 @@ def test_another_document_whose_name_begins_alike_stays(output: Path) -> None:
     assert files.exists(f"results/{DOC}-1a2b3c4d.json")
 
 
-def test_a_colleague_who_named_the_document_is_pointed_to(output: Path) -> None:
+@pytest.mark.parametrize("notes", [f"see {FILE}", f"not as in:\n{DOC}"])
+def test_a_colleague_who_named_the_document_is_pointed_to(output: Path, notes: str) -> None:
     helper = SMEReviewHelper(output, "dr_nine")
-    helper.save_review("requisition", agrees=True, correction_notes=f"see {FILE}")
+    helper.save_review("requisition", agrees=True, correction_notes=notes)
     helper.close()
-    (done,) = purge(output, [DOC], purged_at=LATER)
-    assert any("reviews/requisition/0001.json" in line for line in done.stays)
+    named, other = purge(output, [DOC, OTHER], purged_at=LATER)
+    assert any("reviews/requisition/0001.json" in line for line in named.stays)
+    assert not any("names the document" in line for line in other.stays)
 
 
 # ------------------------------------------------------------------------------------------------ people at work
@@ -236,7 +242,7 @@ def test_killed_at_any_step_the_next_purge_finishes(made: Path, tmp_path: Path) 
     shutil.copytree(made, whole)
     purge(whole, [DOC], purged_at=LATER)
     with trying("a purge, killed") as tried:
-        for number in range(0, 200, 2):
+        for number in range(200):
             output = tmp_path / f"killed{number}"
             shutil.copytree(made, output)
             if not killed_at(number, output):
@@ -333,6 +339,11 @@ def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
     assert "1 documents would be purged; nothing was removed; say --yes to remove them" in told.stdout
     assert (output / "results/quest_cbc.json").exists()
     assert isinstance(say("--expired", "--older-than", "7").exception, UsageError)
+    for beside in (("--older-than", "0"), ("--expired", "--yes"), ("--expired", "--dry-run")):
+        refused = say("requisition", *beside).exception
+        assert isinstance(refused, UsageError)
+        assert refused.code == "PURGE-NAMED"
+    assert (output / "results/requisition.json").exists()
     assert "36525" in say("--older-than", "800000").output, "the year -165 is none"
     torn = output / f"reviews/{OTHER}/0001.json"
     kept = torn.read_bytes()
@@ -367,6 +378,90 @@ def test_what_somebody_comes_back_to_after_it_was_found_to_be_old_stays(output: 
     helper.save_review(OTHER, agrees=False, corrected_dominant_type="Clinical Note")
     helper.close()
     assert [one.doc_id for one in purge(output, [], purged_at=LATER, old=old, before=before)] == [OTHER]
+
+
+def test_what_is_reopened_while_its_purge_waits_for_its_turn_stays(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = datetime.now(UTC) + timedelta(days=1)
+    has_turn, is_asked_for = threading.Event(), threading.Event()
+
+    def clock() -> str:  # the helper looks at it while it has the document's turn, and has written nothing yet
+        has_turn.set()
+        assert is_asked_for.wait(20)
+        return datetime.now(UTC).isoformat()
+
+    def asking(files: Files) -> AbstractContextManager[None]:
+        is_asked_for.set()
+        return writing(files)
+
+    def come_back() -> None:
+        helper = SMEReviewHelper(output, "dr_first", clock=clock)
+        helper.reopen(OTHER, "I must look again", base_revision=1)
+        helper.close()
+
+    monkeypatch.setattr("evalkit.batch.purge.writing", asking)
+    with ThreadPoolExecutor(1) as thread:
+        expert = thread.submit(come_back)
+        assert has_turn.wait(20)
+        assert purge(output, [], purged_at=LATER, old=[OTHER], before=before) == []
+        expert.result()
+    assert (output / f"reviews/{OTHER}/0002.json").exists()
+    assert not (output / "purging.json").exists()
+
+
+def test_an_opinion_that_was_asked_for_after_the_folder_was_read_goes_too(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def asking(files: Files) -> AbstractContextManager[None]:
+        monkeypatch.setattr("evalkit.batch.purge.writing", writing)
+        desk = Desk(output, "dr_first", "tab")
+        case = desk.open(OTHER)
+        desk.ask_second(OTHER, seen(case, case.draft), "is it unpurgeable?")
+        desk.close()
+        return writing(files)
+
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again")
+    helper.close()
+    monkeypatch.setattr("evalkit.batch.purge.writing", asking)
+    (done,) = purge(output, [OTHER], purged_at=LATER)
+    assert f"sme_packets/sme_packet_{OTHER}.second.json" in done.files
+    assert remembering(output, {b"unpurgeable"}) == {}
+    assert {one.case for one in records(Files(output))[0].chains} == {""}
+
+
+def test_what_names_no_document_is_not_about_one_that_is_called_none(output: Path) -> None:
+    files = Files(output)
+    for folder in ("results", "document_bundles"):
+        files.write(
+            f"{folder}/None.json", files.read(f"{folder}/quest_cbc.json") | {"doc_id": "None", "sha256": "ab" * 32}
+        )
+    torn = output / "sme_packets/sme_packet_some_bank.statement_template.json"
+    torn.write_text('{"schema_version": 1, "doc_')
+    (done,) = purge(output, ["None"], purged_at=LATER)
+    assert torn.exists()
+    assert done.files == ("document_bundles/None.json", "results/None.json")
+
+
+def test_the_folder_is_read_once_however_many_go(output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    doc_ids = [DOC, OTHER, "quest_cbc", "requisition"]
+    listed, names, contents_of = [], Files.names, Files.contents
+
+    def listing(files: Files, folder: str) -> list[str]:
+        listed.append(folder)
+        return names(files, folder)
+
+    def reading(files: Files, folder: str) -> Iterator[tuple[str, bytes]]:
+        listed.append(f"all of {folder}")
+        return contents_of(files, folder)
+
+    monkeypatch.setattr(Files, "names", listing)
+    monkeypatch.setattr(Files, "contents", reading)
+    assert list(removable(output, doc_ids)) == doc_ids
+    assert listed.count("sme_packets") == 1
+    purge(output, doc_ids, purged_at=LATER)
+    assert (listed.count("sme_packets"), listed.count("ground_truth"), listed.count("all of reviews")) == (2, 2, 1)
 
 
 def test_a_run_that_is_writing_is_not_purged_under_its_hands(output: Path) -> None:
