@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,6 +27,11 @@ from evalkit.samples import draw
 
 if TYPE_CHECKING:
     from servers.buckets import GcsServer, S3Server
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # in the background; what the tests start would not heed it either
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "evalkit",

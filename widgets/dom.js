@@ -84,7 +84,11 @@ const drawnOnChange = (model, root, draw) => {
   const redraw = () => {
     const held = root.contains(document.activeElement) ? document.activeElement : null;
     draw();
-    if (!held || held.isConnected) return;
+    if (!held) return;
+    if (held.isConnected) { // drawn around, or taken out and put back, which takes the focus away: keys would no longer be words
+      if (document.activeElement === document.body) held.focus({ preventScroll: true });
+      return;
+    }
     const [name, value] = held.dataset.focus ? ["focus", held.dataset.focus] : ["key", held.dataset.key];
     if (value) root.querySelector(`[data-${name}="${CSS.escape(value)}"]`)?.focus({ preventScroll: true });
   };

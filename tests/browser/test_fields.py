@@ -15,7 +15,7 @@ from browser.screen import Screen, lit
 from browser.server import Served, serving
 from browser.small_cases import Waiting, until
 from browser.test_access import grave, missed_by_tab
-from playwright.sync_api import Dialog, Locator
+from playwright.sync_api import Dialog, Locator, expect
 
 from evalkit.batch.extract import extract
 from evalkit.settings import Settings
@@ -232,6 +232,17 @@ def test_a_held_enter_keeps_nothing(form: Callable[[str], Form]) -> None:
     assert one.draft()["fields"][TAX]["status"] == "ambiguous", "nobody has said that the value is right"
     one.press("Enter")
     until(one.screen, lambda: one.draft()["fields"] == {}, "kept as found")
+
+
+def test_what_is_drawn_around_the_line_leaves_it_the_keys(login: Login, waiting: Waiting) -> None:
+    one = Form(login(), waiting, "h_gone")
+    one.screen.open(one.case_id)
+    one.type("")
+    assert one.row(TAX).locator(".ek-seen").count() == 0
+    one.page.wait_for_selector(f'.ek-field[data-field="{TAX}"] .ek-seen')
+    one.page.keyboard.type("1y2")
+    expect(one.page.locator(".ek-value-input")).to_have_value("1y2")
+    one.press("Escape")
 
 
 def test_the_browser_asks_before_what_was_typed_is_gone(form: Callable[[str], Form]) -> None:
