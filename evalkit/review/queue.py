@@ -220,7 +220,8 @@ def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[l
     ``reader`` is the reviewer who looks: finished cases that they must not read yet are left out.
     """
     at = Moments(moment(now), moment(now - timedelta(days=1)), moment(now - timedelta(days=7)))
-    groups = index.case_list.groups(at, is_finished_shown=view.show_finished, search=view.search, reader=reader)
+    kept_from = reader if view.show_finished and index.case_list.withholds(reader) else None
+    groups = index.case_list.groups(at, is_finished_shown=view.show_finished, search=view.search, reader=kept_from)
     wanted = {_column(name): value for name in FILTERS if (value := getattr(view, name)) is not None}
     matching = sum(group["count"] for group in groups if _matches(group, wanted))
     page = min(view.page, max(matching - 1, 0) // view.rows)
@@ -229,7 +230,7 @@ def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[l
             at,
             is_finished_shown=view.show_finished,
             search=view.search,
-            reader=reader,
+            reader=kept_from,
             facets=wanted,
             order=view.sort,
             limit=view.rows,

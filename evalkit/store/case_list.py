@@ -73,6 +73,14 @@ class CaseList:
             found = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
         return {row[0]: row[1] for row in found}
 
+    def withholds(self, reader: str) -> bool:
+        """Whether ``reader`` must not read some case yet, because a seeded case about its document may come to them.
+
+        Mostly there is none; to look for each finished case whether it is one takes longer than the rest of a page.
+        """
+        with self._database.statement() as connection:
+            return connection.execute(_withheld(reader).limit(1)).first() is not None
+
     def groups(
         self, at: Moments, *, is_finished_shown: bool, search: str = "", reader: str | None = None
     ) -> list[dict[str, Any]]:
@@ -82,20 +90,19 @@ class CaseList:
         where some of its cases wait and others do not.
 
         ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
-        ``reader`` must not read yet, because a seeded case about the same document may come to them, is left out.
+        ``reader``, if one is named, must not read yet is left out: see ``withholds``.
         """
-        facets = [tables.cases.c[column].label(name) for name, column in tables.FACETS.items()]
         ages = _ages(at)
         query = (
-            sa.select(*facets, *(sa.func.count().filter(age) for age in ages.values()))
+            sa.select(tables.cases.c.told, *(sa.func.count().filter(age) for age in ages.values()))
             .where(*_listed(is_finished_shown, search, reader))
-            .group_by(tables.cases.c.standing, *(tables.cases.c[column] for column in tables.FACETS.values()))
+            .group_by(tables.cases.c.standing, tables.cases.c.told)
         )
-        with self._database.statement() as connection:
+        with self._database.reading_most() as connection:
             return [
-                {**dict(zip(tables.FACETS, row, strict=False)), "age": age, "count": count}
-                for row in connection.execute(query)
-                for age, count in zip(ages, row[len(tables.FACETS) :], strict=True)
+                {**dict(zip(tables.FACETS, told.split(tables.BETWEEN), strict=True)), "age": age, "count": count}
+                for told, *counts in connection.execute(query)
+                for age, count in zip(ages, counts, strict=True)
                 if count
             ]
 
@@ -207,13 +214,18 @@ class CaseList:
 def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterator[sa.ColumnElement[bool]]:
     yield tables.cases.c.standing <= (_FINISHED if is_finished_shown else _FINISHED - 1)
     if reader is not None and is_finished_shown:
-        seeded = tables.cases.alias("seeded").c
-        waits = sa.and_(seeded.shows > "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader)))
-        answers = sa.select(seeded.shows).where(waits)
-        yield sa.or_(tables.cases.c.standing != _FINISHED, tables.cases.c.doc_id.not_in(answers))
+        yield sa.or_(tables.cases.c.standing != _FINISHED, tables.cases.c.doc_id.not_in(_withheld(reader)))
     if search:
         wanted = folded(search)
         yield sa.or_(*(_Place(text, wanted) > 0 for text in (tables.cases.c.folded_name, tables.cases.c.folded_id)))
+
+
+def _withheld(reader: str) -> sa.Select[tuple[str]]:
+    """The documents about which a seeded case may come to that reviewer."""
+    seeded = tables.cases.alias("seeded").c
+    return sa.select(seeded.shows).where(
+        seeded.shows > "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader))
+    )
 
 
 def _ages(at: Moments) -> dict[str, sa.ColumnElement[bool]]:

@@ -29,6 +29,8 @@ CASE_COLUMNS = (
 
 _AT_ONCE = 1000
 """Rows that are given to the database in one go."""
+_LONGEST = {"created_at": 40, "dominant_type": 400, "source": 400, "folded_name": 400, "folded_id": 400}
+"""Bytes of what is searched and counted by: an index of PostgreSQL holds 2,700 of a row. No file has such a name."""
 
 
 class Index:
@@ -159,6 +161,15 @@ class Index:
 
 
 def _searchable(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a case, with what a search compares."""
+    """The row of a case, with what a search compares, and of facets and that no more than an index holds."""
     name = {"folded_name": folded(row["pdf_filename"])} if "pdf_filename" in row else {}
-    return {**row, **name, "folded_id": folded(row["case_id"])}
+    row = {**row, **name, "folded_id": folded(row["case_id"])}
+    for facet in ("dominant_type", "source"):
+        if facet in row:
+            row[facet] = row[facet].replace(tables.BETWEEN, " ")
+    return row | {name: _short(row[name], size) for name, size in _LONGEST.items() if row.get(name)}
+
+
+def _short(text: str, size: int) -> str:
+    """As much of the text as is of that size in UTF-8."""
+    return text.encode(errors="ignore")[:size].decode(errors="ignore")

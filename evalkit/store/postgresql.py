@@ -55,7 +55,11 @@ def joined(root: Path | str, url: str) -> str:
 
 def of_schema(name: str, url: str) -> sa.Engine:
     """The schema of that name; made, or brought to the newest version, where need be. StoreError, SQLAlchemyError."""
-    engine = _engine(url, f"-csearch_path={name} -clock_timeout={_SECONDS}s -csynchronous_commit=on")
+    settings = f"-csearch_path={name} -clock_timeout={_SECONDS}s -csynchronous_commit=on"
+    # To start processes of its own for a look at the queue takes longer than they save; and a plan for any values at all
+    # expects a third of the rows where a search finds most of them.
+    planning = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
+    engine = _engine(url, f"{settings} {planning}")
     upgrade(engine, lambda connection: _make(connection, name))
     return engine
 

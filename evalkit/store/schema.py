@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from evalkit.errors import StoreError
 
 #: The newest of ``migrations/versions``.
-NEWEST = 5
+NEWEST = 6
 _ONE_AT_A_TIME = threading.Lock()
 """Alembic keeps what it is about in its modules, for all threads."""
 _VERSIONS = sa.table("alembic_version", sa.column("version_num"))

@@ -50,6 +50,21 @@ FACETS = {
 }
 #: Before a reviewer has answered a blind case, nothing may tell what the agent said about it.
 _IS_HIDDEN = "is_blind AND review_status != 'completed'"
+_SEVERITY = (
+    f"CASE WHEN {_IS_HIDDEN} THEN '' WHEN blocker > 0 THEN 'BLOCKER' WHEN major > 0 THEN 'MAJOR' "
+    "WHEN minor > 0 THEN 'MINOR' ELSE 'none' END"
+)
+_TYPE = (
+    f"CASE WHEN ({_IS_HIDDEN}) OR created_at IS NULL THEN '' "
+    "WHEN dominant_type = '' THEN 'cannot tell' ELSE dominant_type END"
+)
+_AGENTS = f"CASE WHEN {_IS_HIDDEN} THEN '' ELSE agents END"
+
+#: Stands between the facets of ``told``, and in none of them.
+BETWEEN = "\x1f"
+_TOLD = f" || '{BETWEEN}' || ".join(
+    (_SEVERITY, _TYPE, _AGENTS, *(f"coalesce({name}, '')" for name in ("review_reason", "source", "kind")))
+)
 
 #: What SQLite keeps sorted, for a page that says so in these very words: of a page that is also filtered it would follow
 #: the sorted index too, and look up the row of each case on the way, which takes longer than to sort.
@@ -89,36 +104,27 @@ cases = sa.Table(
     ),
     # What the queue tells of the agent's answer; empty where it is hidden or not known.
     sa.Column("is_hidden", sa.Boolean, sa.Computed(_IS_HIDDEN)),
-    sa.Column(
-        "told_severity",
-        Text,
-        sa.Computed(
-            f"CASE WHEN {_IS_HIDDEN} THEN '' WHEN blocker > 0 THEN 'BLOCKER' WHEN major > 0 THEN 'MAJOR' "
-            "WHEN minor > 0 THEN 'MINOR' ELSE 'none' END"
-        ),
-    ),
-    sa.Column(
-        "told_type",
-        Text,
-        sa.Computed(
-            f"CASE WHEN ({_IS_HIDDEN}) OR created_at IS NULL THEN '' "
-            "WHEN dominant_type = '' THEN 'cannot tell' ELSE dominant_type END"
-        ),
-    ),
-    sa.Column("told_agents", Text, sa.Computed(f"CASE WHEN {_IS_HIDDEN} THEN '' ELSE agents END")),
+    sa.Column("told_severity", Text, sa.Computed(_SEVERITY)),
+    sa.Column("told_type", Text, sa.Computed(_TYPE)),
+    sa.Column("told_agents", Text, sa.Computed(_AGENTS)),
+    # All facets as one text: to count by one takes a third of the time that it takes to count by six.
+    sa.Column("told", Text, sa.Computed(_TOLD)),
     sa.Index("ix_cases_worst", "review_status", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
     sa.Index(
         "ix_cases_listed",
         *("standing", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
         sqlite_where=UNFINISHED,
     ),
-    # All that the numbers beside the filters are counted from, in their order: nothing is sorted, no row is read.
-    sa.Index("ix_cases_told", "standing", *FACETS.values(), "created_at").ddl_if(dialect="postgresql"),
-    # And all that is searched and sorted by: SQLite looks up each row that an index leaves something out of, which takes
-    # longer than to sort. PostgreSQL's indexes hold no texts of any length.
+    # All that a page of the queue is counted, searched and sorted by, in the order of the counting.
+    sa.Index(
+        "ix_cases_told",
+        *("standing", "told", "created_at", "folded_name", "folded_id", "told_severity"),
+        *("pages", "blocker", "major", "minor", "doc_id", "case_id"),
+    ).ddl_if(dialect="postgresql"),
+    # And all filters: SQLite looks up each row that an index leaves something out of, which takes longer than to sort.
     sa.Index(
         "ix_cases_asked",
-        *("standing", *FACETS.values(), "created_at", "folded_name", "folded_id"),
+        *("standing", "told", "created_at", "folded_name", "folded_id", *FACETS.values()),
         *("pages", "blocker", "major", "minor", "doc_id", "case_id"),
     ).ddl_if(dialect="sqlite"),
     # Those that an older evalkit wrote, which each look at the queue asks for.

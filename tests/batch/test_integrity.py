@@ -260,6 +260,7 @@ def test_a_folder_of_an_evalkit_without_view_log_and_heads_opens_and_verifies(ou
     database(output, "DROP TABLE heads")
     for name in ("asked", "unknown", "shows"):
         database(output, f"DROP INDEX ix_cases_{name}")
+    database(output, "ALTER TABLE cases DROP COLUMN told")
     database(output, "CREATE INDEX ix_cases_told ON cases (standing)")
     database(output, "UPDATE alembic_version SET version_num = '2'")
     assert named(output) == {}

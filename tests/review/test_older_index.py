@@ -24,7 +24,7 @@ def older(build: Any, desk: Any) -> Iterator[Path]:
     for name in ("worst", "listed", "asked", "unknown", "shows"):
         database.execute(f"DROP INDEX ix_cases_{name}")
     for table, column in (
-        *(("cases", name) for name in ("standing", "is_hidden", "told_severity", "told_type", "told_agents")),
+        *(("cases", name) for name in ("standing", "is_hidden", "told", "told_severity", "told_type", "told_agents")),
         *(("cases", name) for name in ("created_at", "dominant_type", "agents", "source", "is_blind", "barred")),
         ("closings", "seconds_active"),
     ):

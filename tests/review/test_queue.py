@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -66,6 +67,20 @@ def many(desk: Any, clock: Any) -> Any:
             created_at=moment(clock() - timedelta(hours=number * 2)),
         )
     return desk
+
+
+@pytest.mark.parametrize("sign", ["x", "\u3042", "\x1f"])
+def test_a_row_of_texts_of_any_length_is_counted_found_and_filtered(sign: str, desk: Any, tab: Any) -> None:
+    long = "".join(random.Random(7).choices(f"{sign}abcdefgh", k=9000))  # no index packs it smaller
+    put(desk, "long", pdf_filename=long, dominant_type=long, source=long, created_at=long)
+    put(desk, "short", dominant_type=f"one{sign}two", source="embedded")
+    lee = tab("dr_lee")
+    queue = lee.queue()
+    assert (ids(queue), queue.matching) == (["long", "short"], 2)
+    for name in ("dominant_type", "source"):
+        for value, count in queue.facets[name].items():
+            assert len(lee.queue(QueueView(**{name: value})).rows) == count == 1
+    assert ids(lee.queue(QueueView(search=long[:30]))) == ["long"]
 
 
 # --- pages ---------------------------------------------------------------------------------------------------------

@@ -184,6 +184,8 @@ def test_what_an_older_file_held_is_found_by_a_search(older: Path) -> None:
             AT, is_finished_shown=True, search=search, facets={}, order="name", limit=9, offset=0
         )
         assert row["case_id"] == "Ünal case_id"
+        (group,) = index.case_list.groups(AT, is_finished_shown=True, search=search)
+        assert (group["count"], group["kind"], group["severity"]) == (1, row["kind"], row["severity"])
     index.close()
 
 
