@@ -4,6 +4,7 @@ const drawnType = (type) => type || "no type yet";
 const KEPT = 24; // full-size pictures that stay here: some 12 MB
 const AT_ONCE = 1; // small pictures for one request: a press waits for no more than these
 const PATIENCE = 5000; // ms after which an unanswered request is forgotten
+const CALM = 200; // ms after a press within which nothing but pages is asked for
 const STEPS = [0.5, 0.75, 1, 1.25, 1.5, 2, 3];
 const WIDEST = 1000;
 const MARGIN = 48;
@@ -78,6 +79,8 @@ function pane() {
     const turned = new Map(); // page → quarter turns clockwise
     let shown = 0; // the page on screen
     let target = 0; // the page that was asked for last
+    let heading = 1; // where it lies from the one before: 1 or -1
+    let leafed = 0; // when that was
     let asking = null; // {page, since}: the kernel's answer is awaited
 
     const leaf = () => {
@@ -164,10 +167,13 @@ function pane() {
       if (asking && Date.now() - asking.since < PATIENCE) return;
       asking = model.get("note") ? null : { page: target, since: Date.now() };
       say(model, { action: "page", token: token(), page: target, cached: Boolean(picture(target)) });
+      pump();
     };
     const unpaint = () => { painting += 1; delete root.dataset.painted; delete root.dataset.told; };
     const go = (page) => {
       if (!Number.isInteger(page) || page < 1 || page > total() || page === target) { tellWhere(); return; }
+      leafed = Date.now();
+      heading = page < target ? -1 : 1;
       target = page;
       root.dataset.asked = page;
       unpaint();
@@ -313,16 +319,23 @@ function pane() {
 
     // ---------------------------------------------------------------------------------------------- pictures ahead
 
-    // In one lane, so that a press never waits behind more than one small request; what is near comes first.
+    // In one lane, so that a press never waits behind more than one request; what is near comes first.
     let lane = null; // {kind, pages, since}
+    const around = () => [target + heading, target - heading, ...(isSpread ? [target + 2, target + 3] : [])];
     const wishes = {
-      page: () => (shown ? [shown + 1, shown - 1, ...(isSpread ? [shown + 2, shown + 3] : [])] : []),
+      page: () => {
+        if (!asking) return around();
+        return asking.page === target ? [target + heading] : []; // it is drawn while the one before is painted
+      },
       preview: () => (contact.hidden ? [] : [...inSight.preview]),
       thumbnail: () => [...inSight.thumbnail],
     };
+    let waiting = 0;
+    const later = () => { clearTimeout(waiting); waiting = setTimeout(pump, CALM); };
     const pump = () => {
-      if (model.get("note") || asking || (lane && Date.now() - lane.since < PATIENCE)) return;
+      if (model.get("note") || !target || (lane && Date.now() - lane.since < PATIENCE)) return;
       for (const [kind, wish] of Object.entries(wishes)) {
+        if (kind !== "page" && (asking || Date.now() - leafed < CALM)) { later(); return; }
         const pages = wish().filter((page) => page >= 1 && page <= total() && !pictures[kind].has(page) && !missing(page))
           .sort((a, b) => (kind === "page" ? 0 : a - b)).slice(0, kind === "page" ? 1 : AT_ONCE);
         if (pages.length) { order(kind, pages); return; }
@@ -339,6 +352,7 @@ function pane() {
       if (lane?.kind === kind && lane.pages.delete(page) && lane.pages.size === 0) lane = null;
       if (kind === "thumbnail") dress(thumbs.get(page)?.node, pictures.thumbnail.get(page));
       if (kind === "preview") dress(cards.get(page), pictures.preview.get(page));
+      if (kind === "page" && page === asking?.page && page === target) shown = page; // its marks follow
       if (kind === "page" && [shown, isSpread ? shown + 1 : 0].includes(page)) {
         const one = leaves.find((other) => other.page === page);
         if (!one || !one.turner.contains(picture(page)?.image || null)) lay();
@@ -743,6 +757,7 @@ function pane() {
     if (model.get("note")) noted();
     return () => {
       onArrival = () => {};
+      clearTimeout(waiting);
       document.removeEventListener("visibilitychange", again);
       resized.disconnect();
       watchRibbon.disconnect();

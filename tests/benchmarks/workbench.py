@@ -25,6 +25,7 @@ from evalkit.samples import draw
 from evalkit.settings import Settings
 
 TURNS = 40
+VISITS = 5
 LONG = 500
 OPENINGS = 12
 # In the page itself: a question from outside takes longer than the flip.
@@ -87,12 +88,7 @@ def workbench(table: Table) -> None:
         with serving(output, ["dr_lee"]) as server:
             screen = Screen(browser, server.address, 1440, 900)
             screen.log_in(server.codes["dr_lee"])
-            usable = []
-            for _ in range(5):
-                began = time.perf_counter()
-                screen.page.goto(server.address)
-                screen.page.wait_for_selector(".ek-queue-head, .ek-why", timeout=60_000)
-                usable.append(time.perf_counter() - began)
+            visited = visits(screen, server.address)
             screen.open("fabricated_quote")
             screen.page.wait_for_selector(".ek-issue .ek-seen")
             memory = kernel_memory(server.pid)
@@ -107,7 +103,9 @@ def workbench(table: Table) -> None:
             screen.close()
         browser.close()
         shutil.rmtree(output)
-    table.add_row("workbench: address to usable queue", f"{statistics.median(usable):.1f} s (median of 5)", "goal 3.0")
+    for visit, took in visited.items():
+        told = f"{statistics.median(took):.1f} s (median of {len(took)})"
+        table.add_row(f"workbench: address to usable queue, {visit}", told, "goal 3.0")
     table.add_row("workbench: next issue, p95", f"{p95(turns):.0f} ms", "goal 150")
     table.add_row("workbench: kernel after the first case", f"{memory:.0f} MB PSS", "goal 110")
     sat = sitting()
@@ -118,6 +116,23 @@ def workbench(table: Table) -> None:
     )
     submitting(table)
     long_packet(table)
+
+
+def visits(screen: Screen, address: str) -> dict[str, list[float]]:
+    """Seconds from the address to the queue, for a browser that has none of the scripts yet and for one that has."""
+    # To be asked about each of the requests, as a test is, takes half a second, and nothing is kept for the next visit.
+    screen.context.unroute("**/*")
+    browser = screen.context.new_cdp_session(screen.page)
+    took: dict[str, list[float]] = {"first visit": [], "later visits": []}
+    for visit, seconds in took.items():
+        for _ in range(VISITS):
+            if visit == "first visit":
+                browser.send("Network.clearBrowserCache")
+            began = time.perf_counter()
+            screen.page.goto(address)
+            screen.page.wait_for_selector(".ek-queue-head, .ek-why", timeout=60_000)
+            seconds.append(time.perf_counter() - began)
+    return took
 
 
 def submitting(table: Table) -> None:
@@ -161,6 +176,7 @@ def long_packet(table: Table) -> None:
             for _ in range(TURNS):
                 screen.page.wait_for_timeout(700)
                 cached.append(screen.page.evaluate(_FLIP, "next"))
+            screen.page.wait_for_timeout(1000)  # the next page is drawn ahead
             memory = kernel_memory(server.pid)
             screen.close()
         browser.close()

@@ -208,7 +208,7 @@ def test_a_field_that_the_form_lacks_is_not_present_after_one_look(
 
 def test_each_grave_issue_must_be_seen_before_one_key_validates(form: Callable[[str], Form]) -> None:
     one = form("e_twice")
-    assert "1 major issue not yet seen" in one.page.locator(".ek-state").inner_text()
+    one.page.wait_for_selector(".ek-state:has-text('1 major issue not yet seen')")
     one.press("v")
     one.page.wait_for_timeout(700)
     assert one.waiting.outcomes(one.case_id) == []

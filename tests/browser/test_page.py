@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pymupdf
 import pytest
 from browser.screen import Screen, lit
 from browser.server import Served, serving
+from browser.small_cases import until
 from builders import GENOMIC, NOTE, answer, evidence, only, segment
 from playwright.sync_api import Browser
 
@@ -309,3 +311,24 @@ def test_a_page_that_cannot_be_shown_is_no_blank_page(screen: Screen, packet: Se
     card.get_by_role("button", name="Try again").click()
     painted(screen, NOT_HELD)
     assert card.count() == 0
+
+
+def test_the_pages_ahead_are_fetched_where_the_leafing_goes(screen: Screen) -> None:
+    """The last of the tests: it loads the page again, which then has no picture."""
+    fetched: list[int] = []
+
+    def sent(frame: str | bytes) -> None:
+        told = frame if isinstance(frame, bytes) else frame.encode()
+        fetched.extend(map(int, re.findall(rb'"kind":\s*"page",\s*"pages":\s*\[(\d+)\]', told)))
+
+    def fetches(*pages: int) -> None:
+        until(screen, lambda: fetched == list(pages), f"{pages} fetched")
+
+    screen.page.on("websocket", lambda socket: socket.on("framesent", sent))
+    screen.page.reload()
+    screen.page.wait_for_selector('.ek-pane[data-painted$=":12"]', timeout=60_000)
+    fetches(13, 11)
+    do(screen, "next")
+    fetches(13, 11, 14)
+    turn_to(screen, 5)
+    fetches(13, 11, 14, 4, 6)
