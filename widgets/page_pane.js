@@ -79,7 +79,7 @@ function pane() {
     const turned = new Map(); // page → quarter turns clockwise
     let shown = 0; // the page on screen
     let target = 0; // the page that was asked for last
-    let heading = 1; // where it lies from the one before: 1 or -1
+    let direction = 1; // of the leafing: -1 from a page to the one before it
     let leafed = 0; // when that was
     let asking = null; // {page, since}: the kernel's answer is awaited
 
@@ -173,7 +173,7 @@ function pane() {
     const go = (page) => {
       if (!Number.isInteger(page) || page < 1 || page > total() || page === target) { tellWhere(); return; }
       leafed = Date.now();
-      heading = page < target ? -1 : 1;
+      direction = page === target - 1 ? -1 : 1;
       target = page;
       root.dataset.asked = page;
       unpaint();
@@ -264,7 +264,7 @@ function pane() {
       drawStrip();
       drawCurrent();
       const place = paper.querySelector(finder.isTurning ? ".ek-hit-now" : ".ek-mark");
-      finder.isTurning = false;
+      if (model.get("page") === page) finder.isTurning = false; // else it is laid once more
       if (place) bringIntoView(place);
       else if (isNew) scroll.scrollTo({ top: 0, left: isSpread ? 0 : scroll.scrollLeft });
       tellPainted();
@@ -321,11 +321,13 @@ function pane() {
 
     // In one lane, so that a press never waits behind more than one request; what is near comes first.
     let lane = null; // {kind, pages, since}
-    const around = () => [target + heading, target - heading, ...(isSpread ? [target + 2, target + 3] : [])];
+    const around = () => [
+      ...(isSpread ? [target + 1] : []), target + direction, target - direction, ...(isSpread ? [target + 2, target + 3] : []),
+    ];
     const wishes = {
       page: () => {
         if (!asking) return around();
-        return asking.page === target ? [target + heading] : []; // it is drawn while the one before is painted
+        return asking.page === target ? around().slice(0, 1) : []; // drawn while the one that was asked for is painted
       },
       preview: () => (contact.hidden ? [] : [...inSight.preview]),
       thumbnail: () => [...inSight.thumbnail],
@@ -719,7 +721,7 @@ function pane() {
       if (version === token()) return;
       version = token();
       turned.clear();
-      [zoom, isWhole, shown, target, asking, lane] = [1, false, 0, 0, null, null];
+      [zoom, isWhole, shown, target, direction, asking, lane] = [1, false, 0, 0, 1, null, null];
       blank();
       tellWhere();
       contact.hidden = true;
@@ -757,6 +759,7 @@ function pane() {
     if (model.get("note")) noted();
     return () => {
       onArrival = () => {};
+      target = 0; // nothing is wished for any more
       clearTimeout(waiting);
       document.removeEventListener("visibilitychange", again);
       resized.disconnect();

@@ -159,8 +159,8 @@ class CaseList:
             .outerjoin(tables.deferrals, tables.deferrals.c.case_id == tables.cases.c.case_id)
             .order_by(*ordered)
         )
-        is_indexed = facets.keys() <= _INDEXED
-        with self._database.reading_most() if is_indexed else self._database.statement() as connection:
+        is_sorted_from_index = order != "worst" and facets.keys() <= _INDEXED
+        with self._database.reading_most() if is_sorted_from_index else self._database.statement() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def worst(

@@ -65,9 +65,10 @@ class Database:
 
     @contextmanager
     def reading_most(self) -> Iterator[sa.Connection]:
-        """As ``statement``, for one that reads nearly all rows of a table, and nothing that its index does not hold.
+        """As ``statement``, for one that reads most rows of a table, and for which an index holds all that it asks for.
 
-        A server takes an index for four times as dear as it is while it is in memory, and would read the whole table.
+        A server expects a page of an index to take four times as long as one of the table, as on a turning disk, and
+        would read the table. Inside ``together`` that is set until the transaction ends.
         """
         if self._engine.dialect.name == "sqlite":
             with self.statement() as connection:

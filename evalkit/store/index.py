@@ -29,8 +29,13 @@ CASE_COLUMNS = (
 
 _AT_ONCE = 1000
 """Rows that are given to the database in one go."""
-_LONGEST = {"created_at": 40, "dominant_type": 400, "source": 400, "folded_name": 400, "folded_id": 400}
-"""Bytes of what is searched and counted by: an index of PostgreSQL holds 2,700 of a row. No file has such a name."""
+_LONGEST = {"created_at": 40, "dominant_type": 200, "source": 200, "folded_name": 1400, "folded_id": 200}
+"""Bytes of what is searched and counted by: an index of PostgreSQL holds 2,700 of a row, with ids of some 140.
+
+Of a name that is longer than any on a disk only the beginning is searched.
+"""
+# No text of PostgreSQL holds a NUL, and a facet none of what stands between facets.
+_NO_TEXT = {0: "\ufffd", ord(tables.BETWEEN): " "}
 
 
 class Index:
@@ -161,12 +166,12 @@ class Index:
 
 
 def _searchable(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a case, with what a search compares, and of facets and that no more than an index holds."""
+    """The row of a case, with what a search compares; that and the facets are cut to what an index holds."""
     name = {"folded_name": folded(row["pdf_filename"])} if "pdf_filename" in row else {}
     row = {**row, **name, "folded_id": folded(row["case_id"])}
     for facet in ("dominant_type", "source"):
         if facet in row:
-            row[facet] = row[facet].replace(tables.BETWEEN, " ")
+            row[facet] = row[facet].translate(_NO_TEXT)
     return row | {name: _short(row[name], size) for name, size in _LONGEST.items() if row.get(name)}
 
 

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,25 @@ NOT_HELD = 16
 """No test turns to it or to its neighbours."""
 QUOTE = "BRCA1 c.5266dupC was detected"
 HOSTILE = "<img src=x onerror=window.__xss=1>"
+
+
+# What the page asks the kernel for, and which page it shows, with the milliseconds.
+_LISTEN = """() => {
+    window.happened = [];
+    const note = (what) => window.happened.push([performance.now(), what]);
+    const { send } = WebSocket.prototype;
+    WebSocket.prototype.send = function (data) {
+        const text = typeof data === "string" ? data : new TextDecoder().decode(data);
+        const ahead = text.match(/"kind":\\s*"page",\\s*"pages":\\s*\\[(\\d+)\\]/);
+        const asked = text.match(/"action":\\s*"page".*?"page":\\s*(\\d+)/);
+        if (ahead) note(`page ${ahead[1]}`);
+        if (asked) note(`asked ${asked[1]}`);
+        if (/"action":\\s*"thumbnails"/.test(text)) note("small");
+        return send.call(this, data);
+    };
+    const pane = document.querySelector(".ek-pane");
+    new MutationObserver(() => note(`shown ${pane.dataset.page}`)).observe(pane, { attributeFilter: ["data-page"] });
+}"""
 
 
 def drawn() -> bytes:
@@ -313,22 +331,27 @@ def test_a_page_that_cannot_be_shown_is_no_blank_page(screen: Screen, packet: Se
     assert card.count() == 0
 
 
-def test_the_pages_ahead_are_fetched_where_the_leafing_goes(screen: Screen) -> None:
-    """The last of the tests: it loads the page again, which then has no picture."""
-    fetched: list[int] = []
-
-    def sent(frame: str | bytes) -> None:
-        told = frame if isinstance(frame, bytes) else frame.encode()
-        fetched.extend(map(int, re.findall(rb'"kind":\s*"page",\s*"pages":\s*\[(\d+)\]', told)))
-
-    def fetches(*pages: int) -> None:
-        until(screen, lambda: fetched == list(pages), f"{pages} fetched")
-
-    screen.page.on("websocket", lambda socket: socket.on("framesent", sent))
+def test_the_pages_ahead_are_fetched_before_any_small_picture_and_where_the_leafing_goes(screen: Screen) -> None:
+    """The last of the tests: it loads the page again, which then has no picture, and room for few in the ribbon."""
+    screen.page.set_viewport_size({"width": 1440, "height": 400})
     screen.page.reload()
     screen.page.wait_for_selector('.ek-pane[data-painted$=":12"]', timeout=60_000)
-    fetches(13, 11)
-    do(screen, "next")
-    fetches(13, 11, 14)
+    screen.page.wait_for_timeout(1500)
+    screen.page.evaluate(_LISTEN)
+
+    def since(what: str) -> list[str]:
+        """What happened since then; empty until it did."""
+        told = [one for _, one in screen.page.evaluate("window.happened")]
+        return told[told.index(what) :] if what in told else []
+
     turn_to(screen, 5)
-    fetches(13, 11, 14, 4, 6)
+    until(screen, lambda: {"page 6", "page 4"} <= set(since("asked 5")), "both neighbours asked for")
+    told = since("asked 5")
+    assert told.index("page 6") < told.index("shown 5"), "it is drawn while 5 is painted"
+    do(screen, "previous")
+    until(screen, lambda: "page 3" in since("asked 4"), "the one before asked for")
+    turn_to(screen, PAGES)
+    until(screen, lambda: "small" in since(f"asked {PAGES}"), "small pictures for the ribbon")
+    told = screen.page.evaluate("window.happened")
+    pressed = next(when for when, what in told if what == f"asked {PAGES}")
+    assert next(when for when, what in told if what == "small" and when > pressed) - pressed > 190

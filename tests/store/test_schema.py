@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 import subprocess
 import sys
@@ -20,7 +21,8 @@ from servers.postgresql import PostgreSQLServer
 
 from evalkit.errors import StoreError
 from evalkit.store import Index, Moments, schema, tables
-from evalkit.store.postgresql import of_schema
+from evalkit.store.database import folded
+from evalkit.store.postgresql import drawn, join, of_schema
 from evalkit.store.sqlite import opened
 
 UNNUMBERED = (Path(__file__).parent / "unnumbered.sql").read_text()
@@ -168,6 +170,72 @@ def test_what_an_older_schema_of_postgresql_held_is_still_there(number: int, pos
     assert all(before.values())
     assert is_kept(before, after)
     assert differences(engine) == []
+
+
+def varied() -> list[dict[str, Any]]:
+    """Cases as older evalkits wrote them, no two counted alike."""
+    long = "".join(random.Random(3).choices("न漢éab", k=9000))
+    plain = {
+        "pdf_filename": "a.pdf",
+        **dict.fromkeys(("pages", "blocker", "major", "minor"), 0),
+        "review_reason": "escalated",
+        "review_status": "pending",
+        "kind": "classification",
+        "created_at": "2025-01-01",
+        "dominant_type": "Other",
+        "agents": "V1,V4",
+        "source": "embedded",
+        "is_blind": False,
+        "barred": "",
+        "shows": "",
+        "doc_id": "doc",
+    }
+    others: list[dict[str, Any]] = [
+        {"created_at": None, "dominant_type": ""},
+        {"dominant_type": "", "blocker": 1, "agents": ""},
+        {"is_blind": True, "major": 1},
+        {"is_blind": True, "major": 1, "review_status": "completed"},
+        {"review_status": "deferred", "minor": 2, "kind": None, "review_reason": None},
+        {"source": "one\x1ftwo", "dominant_type": "three\x1ffour"},
+        {"pdf_filename": long, "source": long[:300], "dominant_type": long[300:600]},
+    ]
+    return [plain | one | {"case_id": f"case_{number}"} for number, one in enumerate(others)]
+
+
+@pytest.mark.parametrize("number", NUMBERED)
+@pytest.mark.parametrize("is_server", [False, True], ids=["sqlite", "postgresql"])
+def test_the_cases_of_an_older_schema_are_counted_as_if_they_were_put_anew(
+    is_server: bool, number: int, tmp_path: Path, postgresql: PostgreSQLServer
+) -> None:
+    url, engine = None, plain(tmp_path)
+    if is_server:
+        name, url = drawn(), postgresql.url
+        join(tmp_path, name)
+        parts = sa.make_url(url).set(drivername="postgresql+psycopg")
+        engine = sa.create_engine(parts, connect_args={"options": f"-csearch_path={name}"})
+    with engine.begin() as connection:
+        if is_server:
+            connection.execute(sa.schema.CreateSchema(name))
+        schema.migrate(connection, number)
+        cases = next(table for table in of(connection) if table.name == "cases")
+        for row in varied():
+            folds = {"folded_name": folded(row["pdf_filename"]), "folded_id": folded(row["case_id"])}
+            connection.execute(cases.insert(), {key: value for key, value in (row | folds).items() if key in cases.c})
+    engine.dispose()
+    index = Index(tmp_path, url)
+    upgraded = index.case_list.groups(AT, is_finished_shown=True)
+    with index._database.statement() as connection:
+        told = tables.cases.c.told.computed.sqltext
+        assert connection.execute(sa.select(sa.func.count()).where(tables.cases.c.told == told)).scalar() == 7
+    for row in varied():
+        index.put_case(row)
+
+    def comparable(groups: list[dict[str, Any]]) -> list[list[str]]:
+        return sorted([str(value)[:40] for value in group.values()] for group in groups)
+
+    assert comparable(index.case_list.groups(AT, is_finished_shown=True)) == comparable(upgraded)
+    assert sum(group["count"] for group in upgraded) == 7
+    index.close()
 
 
 def test_an_older_file_becomes_what_a_new_one_is(older: Path, tmp_path: Path) -> None:

@@ -8,18 +8,21 @@ from alembic import op
 revision = "6"
 down_revision = "5"
 
-_CHARACTERS = {"created_at": 40, "dominant_type": 100, "source": 100, "folded_name": 400, "folded_id": 400}
+_BYTES = {"created_at": 40, "dominant_type": 200, "source": 200, "folded_name": 1400, "folded_id": 200}
 
 
 def upgrade() -> None:
-    """Cut what no index holds, add the text, and have it in the index in the place of its parts."""
+    """Cut what no index of PostgreSQL holds, add the text, and have it in the index in the place of its parts."""
     is_server = op.get_bind().dialect.name == "postgresql"
-    cases = sa.table("cases", *map(sa.column, _CHARACTERS))
-    for name, most in _CHARACTERS.items():
-        short = sa.func.substr(cases.c[name], 1, most)
-        if name in ("dominant_type", "source"):
-            short = sa.func.replace(short, "\x1f", " ")
-        op.execute(sa.update(cases).where(cases.c[name] != short).values({name: short}))
+    cases = sa.table("cases", *map(sa.column, _BYTES))
+    for column in (cases.c.dominant_type, cases.c.source):
+        parted = sa.func.replace(column, "\x1f", " ")
+        op.execute(sa.update(cases).where(column.contains("\x1f")).values({column: parted}))
+    for name, most in _BYTES.items() if is_server else ():
+        column = cases.c[name]
+        # A sign has four bytes at most.
+        cut = sa.update(cases).values({column: sa.func.substr(column, 1, most // 4)})
+        op.execute(cut.where(sa.func.octet_length(column) > most))
     hidden = "is_blind AND review_status != 'completed'"
     facets = (
         f"CASE WHEN {hidden} THEN '' WHEN blocker > 0 THEN 'BLOCKER' WHEN major > 0 THEN 'MAJOR' "
