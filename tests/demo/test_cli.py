@@ -1,12 +1,12 @@
 """The command line as a shell sees it: one line per fault, exit statuses of the contract."""
 
 import csv
+import io
 import json
-import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -24,31 +24,23 @@ COMMANDS = (
 )
 
 
+def evalkit_process(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The command as a shell starts it: for what a process of its own shows."""
+    command = [sys.executable, "-m", "evalkit", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
 def evalkit_command(*words: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "evalkit", *map(str, words)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env=os.environ | environment,
-        check=False,
-    )
-
-
-Said = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Said:
-    """The whole command in this process, which takes a second less: its status, standard output and standard error."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["evalkit", *words])
+    """The whole command in this process, which takes a second less."""
+    told, complaints = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(told), redirect_stderr(complaints):
+        patch.setattr(sys, "argv", ["evalkit", *map(str, words)])
+        patch.chdir(cwd or Path.cwd())
+        for name, value in environment.items():
+            patch.setenv(name, value)
         with pytest.raises(SystemExit) as ended:
             main()
-        return (int(ended.value.code or 0), *capsys.readouterr())
-
-    return run
+    return subprocess.CompletedProcess(words, int(ended.value.code or 0), told.getvalue(), complaints.getvalue())
 
 
 def test_help_is_quick_and_loads_nothing_heavy() -> None:
@@ -96,18 +88,15 @@ def test_every_command_has_help_with_an_example() -> None:
         ["challenge", "output", "--kinds", "nonsense"],
     ],
 )
-def test_wrong_usage_is_one_line_and_status_2(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Said, words: list[str]
-) -> None:
+def test_wrong_usage_is_one_line_and_status_2(tmp_path: Path, words: list[str]) -> None:
     (tmp_path / "output").mkdir()
-    monkeypatch.chdir(tmp_path)
-    status, told, complaint = said(*words)
-    assert (status, told) == (2, "")
-    assert len(complaint.strip().splitlines()) == 1, complaint
+    shown = evalkit_command(*words, cwd=tmp_path)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert len(shown.stderr.strip().splitlines()) == 1, shown.stderr
 
 
 def test_wrong_usage_as_a_shell_sees_it(tmp_path: Path) -> None:
-    shown = evalkit_command("run", "gone.pdf", cwd=tmp_path)
+    shown = evalkit_process("run", "gone.pdf", cwd=tmp_path)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert len(shown.stderr.strip().splitlines()) == 1, shown.stderr
 
@@ -115,7 +104,7 @@ def test_wrong_usage_as_a_shell_sees_it(tmp_path: Path) -> None:
 def test_run_prints_every_decision_and_fails_only_what_failed(samples: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.pdf").write_bytes(b"no pdf")
     words = ["run", samples / "quest_cbc.pdf", tmp_path / "broken.pdf", tmp_path / "gone", "--output", tmp_path / "out"]
-    shown = evalkit_command(*words)
+    shown = evalkit_process(*words)
     assert shown.returncode == 1
     assert "quest_cbc" in shown.stdout
     assert "AUTO_ACCEPT" in shown.stdout
@@ -127,7 +116,7 @@ def test_run_prints_every_decision_and_fails_only_what_failed(samples: Path, tmp
 
 
 def test_run_as_json(samples: Path, tmp_path: Path) -> None:
-    shown = evalkit_command("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
+    shown = evalkit_process("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
     value = json.loads(shown.stdout)
     assert [one["decision"] for one in value["documents"]] == ["AUTO_ACCEPT"]
 
@@ -197,8 +186,8 @@ def test_export_of_a_dataset(finished: RunSummary, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["bundle", "classification", "export", "failure", "ground_truth", "issue", "packet", "result", "review"]
 )
-def test_schemas_are_json_schemas(said: Said, name: str) -> None:
-    schema = json.loads(said("schema", name)[1])
+def test_schemas_are_json_schemas(name: str) -> None:
+    schema = json.loads(evalkit_command("schema", name).stdout)
     assert schema["type"] == "object"
     assert schema["properties"]
 
@@ -360,7 +349,7 @@ def test_logs_and_errors_hold_no_document_text_and_logs_no_names(samples: Path, 
     folder.mkdir()
     (folder / "fabricated_quote.json").write_text(json.dumps(supplied))
     words = ["run", samples / "fabricated_quote.pdf", "--classifications", folder, "--output", tmp_path / "out"]
-    shown = evalkit_command("--verbose", *words)
+    shown = evalkit_process("--verbose", *words)
     assert shown.returncode == 0
     assert secret not in shown.stderr + shown.stdout
     assert "fabricated_quote" not in shown.stderr
