@@ -7,24 +7,50 @@ the first large picture was freed, and keep some 20 MB of pages that were drawn 
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 
 from evalkit.serving.page import MEMORY_MB
 
+WHEN_TOLD = "--when-told"
+"""In the place of a kernel's options: load what every page loads, and wait on standard input for whose page it is."""
+_LOADED = ("ipykernel.kernelapp", "evalkit.review", "sqlalchemy.dialects.sqlite")
+"""What every page loads and what asks for no kernel while it is loaded, as ipywidgets does."""
+_PARENT = "JPY_PARENT_PID"
 _SLACK_MB = 512
 """For the stacks of threads, which count although hardly any of them is used."""
 
 
 def main() -> None:
     """Run the kernel that the command line describes."""
-    confine(os.environ)
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # ipykernel does without what cannot be imported: 8 MB
+    words = sys.argv[1:]
+    if words == [WHEN_TOLD]:
+        words = _told()
+    confine(os.environ)
     from ipykernel import kernelapp
 
-    kernelapp.launch_new_instance()
+    kernelapp.launch_new_instance(argv=words)
+
+
+def _told() -> list[str]:
+    """The options of the kernel that this process is to be, in the environment and the folder that it is to have."""
+    for name in _LOADED:
+        import_module(name)
+    told = sys.stdin.buffer.read()
+    if not told:
+        sys.exit()  # the server has ended
+    given = json.loads(told)
+    parent = os.environ[_PARENT]  # which ipykernel looks at, to end with it
+    os.environ.clear()
+    os.environ.update(given["environ"] | {_PARENT: parent})
+    os.chdir(given["folder"])
+    words: list[str] = given["words"]
+    return words
 
 
 def confine(environ: Mapping[str, str]) -> None:

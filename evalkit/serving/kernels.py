@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 from collections import deque
+from collections.abc import Mapping
 from subprocess import DEVNULL
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -14,10 +15,11 @@ from jupyter_server import CallContext
 from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from psutil import Error as NoProcess
 from psutil import Process
-from tornado.ioloop import PeriodicCallback
+from tornado.ioloop import IOLoop, PeriodicCallback
 from tornado.web import HTTPError
 
 from evalkit.serving.page import HUB, LOG_DESCRIPTOR, MEMORY_MB
+from evalkit.serving.reserve import Reserve
 
 if TYPE_CHECKING:
     from evalkit.serving.identity import ReviewerIdentity
@@ -31,6 +33,8 @@ MOST = 6
 _LOOKED_EVERY = 1000
 """Milliseconds between two looks at what the pages use."""
 _REMEMBERED = 1000
+_OPENED = 5
+"""Seconds after which a page has opened, on a machine that has much to do."""
 _ANSWERED = 5
 """Seconds for whoever let somebody in to say whether they still would: the kernels are looked at one after the other."""
 
@@ -42,6 +46,8 @@ class ReviewKernels(AsyncMappingKernelManager):
         super().__init__(**given)  # type: ignore[no-untyped-call]
         self._sessions_of: dict[str, str] = {}
         self._ran_out: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
+        self.reserve = Reserve()
+        self._filling: object | None = None
         self._log = os.dup(2)
         self._watch = PeriodicCallback(self.end_too_large, _LOOKED_EVERY)
 
@@ -91,11 +97,8 @@ class ReviewKernels(AsyncMappingKernelManager):
     async def _async_start_kernel(self, **given: Any) -> str:
         session_id = CallContext.get(CallContext.JUPYTER_HANDLER).current_user.session_id
         # The kernel's standard error is closed: ipykernel writes tracebacks there, whose messages may quote a document.
-        given.update(stdout=DEVNULL, stderr=DEVNULL, pass_fds=(self._log,))
-        budget = self.review.page_memory_mb
-        known = {name: value for name, value in given["env"].items() if not name.startswith(HUB)}
-        given["env"] = {**known, LOG_DESCRIPTOR: str(self._log), MEMORY_MB: str(budget)}
-        if budget and not self._watch.is_running():
+        given.update(stdout=DEVNULL, stderr=DEVNULL, pass_fds=(self._log,), env=self._known(given["env"]))
+        if self.review.page_memory_mb and not self._watch.is_running():
             self._watch.start()
         kernel_id = str(uuid4())
         self._sessions_of[kernel_id] = session_id  # before it is there: it counts while it starts
@@ -105,8 +108,32 @@ class ReviewKernels(AsyncMappingKernelManager):
         except BaseException:
             self._sessions_of.pop(kernel_id, None)
             raise
+        finally:
+            self._fill_later()
 
     start_kernel = _async_start_kernel  # type: ignore[assignment]  # as the base class does
+
+    def fill_reserve(self) -> None:
+        """Have a kernel in reserve. Where there cannot be one, pages open as well, only later."""
+        # The specification's part too: malloc reads it before anything is loaded.
+        specification = self.kernel_spec_manager.get_kernel_spec("python3")  # type: ignore[union-attr]  # the server's
+        environ = {**os.environ, **specification.env}
+        try:
+            self.reserve.fill(self._known(environ))
+        except OSError as error:
+            log.warning("no kernel can be kept in reserve (%s)", error.strerror)
+
+    def _fill_later(self) -> None:
+        """When the page that opens now has opened, and no other has come meanwhile: to load takes a processor."""
+        loop = IOLoop.current()
+        if self._filling is not None:
+            loop.remove_timeout(self._filling)
+        self._filling = loop.call_later(_OPENED, self.fill_reserve)
+
+    def _known(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """What a kernel gets to know of that environment, and what the server tells each."""
+        known = {name: value for name, value in environ.items() if not name.startswith(HUB)}
+        return {**known, LOG_DESCRIPTOR: str(self._log), MEMORY_MB: str(self.review.page_memory_mb)}
 
     async def end_session(self, session_id: str) -> None:
         """End the kernels of a login."""

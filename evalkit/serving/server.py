@@ -163,9 +163,11 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
         self.ioloop = IOLoop.current()
         for one in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_event_loop().add_signal_handler(one, self.ioloop.stop)
+        self.ioloop.add_callback(self.kernel_manager.fill_reserve)
         try:
             self.ioloop.start()
         finally:
+            self.kernel_manager.reserve.end()
             self.stop()
 
 

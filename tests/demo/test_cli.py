@@ -1,8 +1,9 @@
-"""The command line as a shell sees it: one line per fault, exit statuses of the contract."""
+"""The command line: one line per fault, exit statuses of the contract."""
 
 import csv
 import io
 import json
+import logging
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,7 @@ def evalkit_command(*words: object, cwd: Path | None = None, **environment: str)
     told, complaints = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(told), redirect_stderr(complaints):
         patch.setattr(sys, "argv", ["evalkit", *map(str, words)])
+        patch.setattr(logging.root, "handlers", [])  # or the test's own would get what is logged
         patch.chdir(cwd or Path.cwd())
         for name, value in environment.items():
             patch.setenv(name, value)
@@ -122,7 +124,7 @@ def test_run_as_json(samples: Path, tmp_path: Path) -> None:
 
 
 def test_show_prints_issues_as_slide_9_does(finished: RunSummary) -> None:
-    shown = evalkit_command("show", "quest_genomic", "--output", finished.output).stdout
+    shown = evalkit_process("show", "quest_genomic", "--output", finished.output).stdout
     assert "quest_genomic: ESCALATE_TO_SME (rule 1)" in shown
     assert (
         "[BLOCKER] V3-0001 (Agent: V3)\n"
@@ -141,7 +143,7 @@ def test_show_says_what_was_repaired(finished: RunSummary) -> None:
 
 
 def test_queue_is_worst_first(finished: RunSummary) -> None:
-    rows = json.loads(evalkit_command("queue", "--output", finished.output, "--json").stdout)
+    rows = json.loads(evalkit_process("queue", "--output", finished.output, "--json").stdout)
     severities = [(row["blocker"], row["major"], row["minor"]) for row in rows]
     assert severities == sorted(severities, reverse=True)
     assert {"fabricated_quote", "quest_genomic", "poor_scan", "segment_count"} <= {row["case_id"] for row in rows}
@@ -174,7 +176,7 @@ def test_export_of_a_dataset(finished: RunSummary, tmp_path: Path) -> None:
         "--split",
         "0.5",
     ]
-    made = evalkit_command(*words, "--deidentify", "--with-text", "--to", tmp_path / "d", "--json")
+    made = evalkit_process(*words, "--deidentify", "--with-text", "--to", tmp_path / "d", "--json")
     assert made.returncode == 0, made.stderr
     said = json.loads(made.stdout)
     rows = [json.loads(line) for path in (tmp_path / "d/data").iterdir() for line in path.read_text().split("\n")[:-1]]
@@ -197,7 +199,7 @@ def test_seeded_cases_are_named_to_whoever_draws_them(finished: RunSummary, tmp_
     expert = SMEReviewHelper(output, "dr_first")
     expert.save_review("altered_quotes", agrees=True)
     expert.close()
-    shown = evalkit_command("sample", "3", "--seeded", "--json", "--output", output)
+    shown = evalkit_process("sample", "3", "--seeded", "--json", "--output", output)
     (case,) = json.loads(shown.stdout)["cases"]
     assert (case["doc_id"], case["kind"]) == ("altered_quotes", "type")
     assert case["case_id"] in evalkit_command("queue", "--output", output).stdout
@@ -206,11 +208,11 @@ def test_seeded_cases_are_named_to_whoever_draws_them(finished: RunSummary, tmp_
 
 
 def test_schema_without_a_name_lists_them() -> None:
-    assert "packet" in evalkit_command("schema").stdout.split()
+    assert "packet" in evalkit_process("schema").stdout.split()
 
 
 def test_doctor_says_what_is_there(tmp_path: Path) -> None:
-    shown = evalkit_command("doctor", "--json", cwd=tmp_path)
+    shown = evalkit_process("doctor", "--json", cwd=tmp_path)
     checks = {check["name"]: check for check in json.loads(shown.stdout)}
     assert shown.returncode == 0
     assert checks["pymupdf"]["is_fine"]
@@ -299,7 +301,7 @@ def test_a_sites_own_traps_are_part_of_every_result(samples: Path, tmp_path: Pat
 
 def test_challenge_prints_a_table_or_json(samples: Path) -> None:
     words = ["challenge", samples / "quest_cbc.pdf", "--kinds", "segment-count,label-all", "--limit", "2"]
-    shown = evalkit_command(*words)
+    shown = evalkit_process(*words)
     assert shown.returncode == 0, shown.stderr
     assert "segment-count" in shown.stdout
     assert "100.0 % caught on the mean of 2 kinds" in shown.stdout
@@ -362,7 +364,7 @@ def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
     for path in output.glob("evalkit.sqlite*"):
         path.unlink()
     assert evalkit_command("queue", "--output", output).stdout.strip() == "Nothing waits for an expert."
-    shown = evalkit_command("reindex", "--output", output)
+    shown = evalkit_process("reindex", "--output", output)
     assert shown.stdout.strip() == "2 documents and 1 cases indexed"
     assert evalkit_command("queue", "--output", output, "--json").stdout == before
     again = json.loads(evalkit_command("run", samples / "quest_cbc.pdf", "--output", output, "--json").stdout)

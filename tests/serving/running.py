@@ -18,6 +18,7 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from evalkit.review.roster import Roster
+from evalkit.serving.kernel import WHEN_TOLD
 from evalkit.store import Files
 
 SECRETS = {
@@ -142,6 +143,20 @@ class Server:
         assert answer.status_code == 200, answer.text
         kernel_id = re.search(r'"kernelId": "([^"]+)"', answer.text).group(1)
         return kernel_id, json.loads((self.output / "seen" / f"{kernel_id}.json").read_text())
+
+    def in_reserve(self) -> psutil.Process:
+        """The process that waits to be a page's kernel, once there is one."""
+        pids = {json.loads(path.read_text())["pid"] for path in self.output.glob("seen/*.json")}
+        found: list[psutil.Process] = []
+
+        def is_there() -> bool:
+            children = psutil.Process(self.process.pid).children()
+            found[:] = [one for one in children if WHEN_TOLD in one.cmdline() and one.pid not in pids]
+            return bool(found)
+
+        assert within(20, is_there)
+        (only,) = found
+        return only
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)

@@ -1,5 +1,6 @@
 """What only a browser shows: widgets run under the content security policy, nothing leaves the machine."""
 
+import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -42,7 +43,8 @@ def test_widgets_work_hostile_text_does_not_and_nothing_leaves_the_machine(serve
         assert page.evaluate("window.__xss") is None
         assert foreign == []
         assert PATIENT not in server.log  # the stub's callback raised an exception that says it
-        kernels = psutil.Process(server.process.pid).children()
+        seen = (json.loads(path.read_text()) for path in (server.output / "seen").iterdir())
+        kernels = [psutil.Process(one["pid"]) for one in seen]
         page.reload()
         page.wait_for_selector("#stub")
         assert within(10, lambda: not any(one.is_running() and one.status() != "zombie" for one in kernels))

@@ -63,6 +63,7 @@ def logged_in(service: Server, hub: HubApi, name: str, page: str = "") -> Client
 def test_whom_the_hub_names_reviews_and_nobody_in_their_place(service: Server, hub: HubApi) -> None:
     assert service.said.endswith(f"{PREFIX}  (Ctrl-C ends it)\n")
     lee, kim = logged_in(service, hub, "dr_lee", "?case=abc"), logged_in(service, hub, "dr_kim")
+    assert not [name for name in service.in_reserve().environ() if name.startswith("JUPYTERHUB_")]
     posing = {"X-Reviewer": "dr_kim", "X-Forwarded-User": "dr_kim"}
     page = lee.get(PREFIX, headers=posing)
     kernel_id = re.search(r'"kernelId": "([^"]+)"', page.text).group(1)

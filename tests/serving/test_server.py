@@ -290,6 +290,32 @@ def test_the_kernel_learns_reviewer_and_folder_and_no_keys(server: Server) -> No
     }  # fmt: skip
 
 
+def test_the_kernel_in_reserve_knows_nobody_and_becomes_one_page(server: Server) -> None:
+    reserve = server.in_reserve()
+    assert not {"HTTP_X_REVIEWER", "QUERY_STRING", *SECRETS} & set(reserve.environ())
+    _, seen = server.open(server.client("dr_lee"), "case=abc")
+    assert seen["pid"] == reserve.pid
+    assert (seen["environ"]["HTTP_X_REVIEWER"], seen["environ"]["QUERY_STRING"]) == ("dr_lee", "case=abc")
+    assert seen["cwd"] == ["sme_review.ipynb"]
+    _, another = server.open(server.client("dr_kim"))
+    assert another["pid"] != seen["pid"]
+    assert another["environ"]["HTTP_X_REVIEWER"] == "dr_kim"
+    assert server.in_reserve().pid not in (seen["pid"], another["pid"])
+
+
+def test_a_page_opens_where_the_kernel_in_reserve_has_ended(server: Server) -> None:
+    server.in_reserve().kill()
+    kernel_id, seen = server.open(server.client("dr_lee"))
+    assert seen["environ"]["VOILA_KERNEL_ID"] == kernel_id
+
+
+def test_the_kernel_in_reserve_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    reserve = server.in_reserve()
+    server.stop(signal.SIGKILL)
+    assert reserve in psutil.wait_procs([reserve], timeout=10)[0]
+
+
 def test_a_forged_identity_changes_nothing(server: Server) -> None:
     names = ("X-Reviewer", "X_Reviewer", "x_reviewer", "Remote-User", "X-Forwarded-User")
     forged = dict.fromkeys(names, "dr_kim")
@@ -675,10 +701,12 @@ def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path,
     server = Server(tmp_path)
     try:
         _, seen = server.open(server.client("dr_lee"))
+        reserve = server.in_reserve()
     finally:
         status = server.stop(number)
     assert status == 0
     assert within(5, lambda: not psutil.pid_exists(seen["pid"]))
+    assert not reserve.is_running()
     assert list(server.scratch.iterdir()) == []
     assert "Traceback" not in server.log
 
