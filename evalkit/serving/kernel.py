@@ -19,7 +19,7 @@ from evalkit.serving.page import MEMORY_MB
 WHEN_TOLD = "--when-told"
 """In the place of a kernel's options: load what every page loads, and wait on standard input for whose page it is."""
 _LOADED = ("ipykernel.kernelapp", "evalkit.review", "sqlalchemy.dialects.sqlite")
-"""What every page loads and what asks for no kernel while it is loaded, as ipywidgets does."""
+"""What pages load; ipywidgets is not among it, which looks for its kernel while it is loaded."""
 _PARENT = "JPY_PARENT_PID"
 _SLACK_MB = 512
 """For the stacks of threads, which count although hardly any of them is used."""

@@ -19,7 +19,7 @@ from tornado.ioloop import IOLoop, PeriodicCallback
 from tornado.web import HTTPError
 
 from evalkit.serving.page import HUB, LOG_DESCRIPTOR, MEMORY_MB
-from evalkit.serving.reserve import Reserve
+from evalkit.serving.reserve import Reserve, register
 
 if TYPE_CHECKING:
     from evalkit.serving.identity import ReviewerIdentity
@@ -46,6 +46,7 @@ class ReviewKernels(AsyncMappingKernelManager):
         super().__init__(**given)  # type: ignore[no-untyped-call]
         self._sessions_of: dict[str, str] = {}
         self._ran_out: deque[tuple[str, str]] = deque(maxlen=_REMEMBERED)
+        register()
         self.reserve = Reserve()
         self._filling: object | None = None
         self._log = os.dup(2)
@@ -104,12 +105,11 @@ class ReviewKernels(AsyncMappingKernelManager):
         self._sessions_of[kernel_id] = session_id  # before it is there: it counts while it starts
         try:
             await self._make_room(session_id)
+            self._fill_later()
             return await super()._async_start_kernel(kernel_id=kernel_id, **given)
         except BaseException:
             self._sessions_of.pop(kernel_id, None)
             raise
-        finally:
-            self._fill_later()
 
     start_kernel = _async_start_kernel  # type: ignore[assignment]  # as the base class does
 
@@ -119,16 +119,23 @@ class ReviewKernels(AsyncMappingKernelManager):
         specification = self.kernel_spec_manager.get_kernel_spec("python3")  # type: ignore[union-attr]  # the server's
         environ = {**os.environ, **specification.env}
         try:
-            self.reserve.fill(self._known(environ))
+            self.reserve.fill(specification.argv, self._known(environ))
         except OSError as error:
             log.warning("no kernel can be kept in reserve (%s)", error.strerror)
 
+    def end_reserve(self) -> None:
+        """Have none any more."""
+        self._fill_not()
+        self.reserve.end()
+
     def _fill_later(self) -> None:
         """When the page that opens now has opened, and no other has come meanwhile: to load takes a processor."""
-        loop = IOLoop.current()
+        self._fill_not()
+        self._filling = IOLoop.current().call_later(_OPENED, self.fill_reserve)
+
+    def _fill_not(self) -> None:
         if self._filling is not None:
-            loop.remove_timeout(self._filling)
-        self._filling = loop.call_later(_OPENED, self.fill_reserve)
+            IOLoop.current().remove_timeout(self._filling)
 
     def _known(self, environ: Mapping[str, str]) -> dict[str, str]:
         """What a kernel gets to know of that environment, and what the server tells each."""

@@ -7,12 +7,16 @@ becomes one page's kernel and no other's.
 from __future__ import annotations
 
 import json
+import logging
+import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import EntryPoint
 from subprocess import DEVNULL, PIPE, Popen
 from typing import TYPE_CHECKING, Any
 
 from jupyter_client.launcher import launch_kernel
+from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
 from evalkit.serving.kernel import WHEN_TOLD
@@ -22,46 +26,69 @@ if TYPE_CHECKING:
     from jupyter_client.connect import KernelConnectionInfo
 
 
+log = logging.getLogger("evalkit.serving")
+
+_OPTIONS = "-f"
+"""With it a kernel's options begin, after the words that start it."""
+_NAME = "evalkit-reserve"
+"""Of the provisioner, in ``kernel.json``."""
+
+
+def register() -> None:
+    """Let this process know the provisioner by its name, however evalkit was installed."""
+    factory = KernelProvisionerFactory.instance()
+    factory.provisioners[_NAME] = EntryPoint(_NAME, f"{__name__}:ReserveProvisioner", factory.GROUP_NAME)
+
+
 class Reserve:
     """At most one such process. It ends with the server too, however that ends: it reads from the server's pipe."""
 
     def __init__(self) -> None:
         self._process: Popen[bytes] | None = None
 
-    @property
-    def pid(self) -> int | None:
-        """Of the process that waits, if one does."""
-        return self._process.pid if self._process and self._process.poll() is None else None
+    def fill(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+        """Start one in that environment, unless there is one; ``command`` is a kernel's. OSError."""
+        if self._process is not None:
+            status = self._process.poll()
+            if status is None:
+                return
+            log.warning("the kernel in reserve ended by itself (%d)", status)
+            self.end()
+        words = [sys.executable, *command[1 : command.index(_OPTIONS)], WHEN_TOLD]
+        server_log = int(environ[LOG_DESCRIPTOR])
+        self._process = launch_kernel(
+            words, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=dict(environ), pass_fds=(server_log,)
+        )
 
-    def fill(self, environ: Mapping[str, str]) -> None:
-        """Start one in that environment, unless there is one. OSError."""
-        if self.pid is None:
-            # -P: neither it nor the page that it becomes loads anything from the folder that it is started in.
-            words = [sys.executable, "-P", "-m", "evalkit.serving.kernel", WHEN_TOLD]
-            log = int(environ[LOG_DESCRIPTOR])
-            self._process = launch_kernel(
-                words, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=dict(environ), pass_fds=(log,)
-            )
-
-    def take(self, words: Sequence[str], environ: Mapping[str, str], folder: str) -> Popen[bytes] | None:
-        """The process, told to be the kernel of that command line; None where none waits."""
-        process, self._process = self._process, None
+    def take(self, command: Sequence[str], environ: Mapping[str, str], folder: str) -> Popen[bytes] | None:
+        """The process, told to be the kernel of that command line; None where none waits that can be told."""
+        process = self._process
         if process is None or process.stdin is None:
             return None
-        told = {"words": list(words), "environ": dict(environ), "folder": str(folder)}
+        told = {
+            "words": list(command[command.index(_OPTIONS) :]),
+            "environ": dict(environ),
+            "folder": str(folder),
+        }
         try:
-            with process.stdin:
-                process.stdin.write(json.dumps(told).encode())
-        except OSError:  # it has ended
-            process.wait()
+            with process.stdin as pipe:
+                # It may be loading still, and a pipe holds less than an address may have signs: nobody waits for it.
+                os.set_blocking(pipe.fileno(), False)
+                pipe.write(json.dumps(told).encode())
+        except OSError as error:
+            log.warning("the kernel in reserve could not be told (%s)", error.strerror)
+            self.end()
             return None
+        self._process = None
         return process
 
     def end(self) -> None:
         """End it."""
         if self._process is not None:
             self._process.kill()
-            self._process.communicate()
+            self._process.wait()
+            if self._process.stdin is not None:
+                self._process.stdin.close()
             self._process = None
 
 
@@ -71,7 +98,7 @@ class ReserveProvisioner(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **given: Any) -> KernelConnectionInfo:
         """Have the kernel that the command describes. OSError."""
         reserve: Reserve = self.parent.parent.reserve  # type: ignore[union-attr]  # the ReviewKernels', by their manager
-        process = reserve.take(cmd[cmd.index("-f") :], given["env"], given["cwd"])
+        process = reserve.take(cmd, given["env"], given["cwd"])
         if process is None:
             return await super().launch_kernel(cmd, **given)
         self.process = process

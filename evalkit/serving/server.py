@@ -167,7 +167,7 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
         try:
             self.ioloop.start()
         finally:
-            self.kernel_manager.reserve.end()
+            self.kernel_manager.end_reserve()
             self.stop()
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -146,12 +147,14 @@ class Server:
 
     def in_reserve(self) -> psutil.Process:
         """The process that waits to be a page's kernel, once there is one."""
-        pids = {json.loads(path.read_text())["pid"] for path in self.output.glob("seen/*.json")}
         found: list[psutil.Process] = []
 
         def is_there() -> bool:
-            children = psutil.Process(self.process.pid).children()
-            found[:] = [one for one in children if WHEN_TOLD in one.cmdline() and one.pid not in pids]
+            pids = {json.loads(path.read_text())["pid"] for path in self.output.glob("seen/*.json")}
+            for one in psutil.Process(self.process.pid).children():
+                with suppress(psutil.Error):  # it has just ended
+                    if WHEN_TOLD in one.cmdline() and one.pid not in pids:
+                        found.append(one)
             return bool(found)
 
         assert within(20, is_there)

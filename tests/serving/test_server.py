@@ -297,23 +297,48 @@ def test_the_kernel_in_reserve_knows_nobody_and_becomes_one_page(server: Server)
     assert seen["pid"] == reserve.pid
     assert (seen["environ"]["HTTP_X_REVIEWER"], seen["environ"]["QUERY_STRING"]) == ("dr_lee", "case=abc")
     assert seen["cwd"] == ["sme_review.ipynb"]
+    assert reserve.rlimit(psutil.RLIMIT_DATA)[0] > 0, "it may not take all memory there is"
     _, another = server.open(server.client("dr_kim"))
     assert another["pid"] != seen["pid"]
     assert another["environ"]["HTTP_X_REVIEWER"] == "dr_kim"
-    assert server.in_reserve().pid not in (seen["pid"], another["pid"])
+    assert server.in_reserve().is_running()
 
 
 def test_a_page_opens_where_the_kernel_in_reserve_has_ended(server: Server) -> None:
-    server.in_reserve().kill()
+    reserve = server.in_reserve()
+    reserve.kill()
+    assert within(5, lambda: reserve.status() == psutil.STATUS_ZOMBIE)
     kernel_id, seen = server.open(server.client("dr_lee"))
     assert seen["environ"]["VOILA_KERNEL_ID"] == kernel_id
+    assert "the kernel in reserve could not be told" in server.log
 
 
-def test_the_kernel_in_reserve_ends_with_a_server_that_is_killed(tmp_path: Path) -> None:
+def test_an_address_that_no_pipe_holds_keeps_nobody_waiting(tmp_path: Path) -> None:
     server = Server(tmp_path)
-    reserve = server.in_reserve()
+    try:
+        client, reserve = server.client("dr_lee"), server.in_reserve()
+        reserve.suspend()  # as if it were loading
+        _, seen = server.open(client, "case=" + 20_000 * "%22")
+        assert seen["pid"] != reserve.pid
+        assert server.open(client, "case=abc")[1]["environ"]["QUERY_STRING"] == "case=abc"
+    finally:
+        server.stop()
+
+
+def test_the_kernel_in_reserve_ends_with_a_server_that_is_killed_while_a_page_is_open(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    _, seen = server.open(server.client("dr_lee"))
+    processes = [psutil.Process(seen["pid"]), server.in_reserve()]
     server.stop(signal.SIGKILL)
-    assert reserve in psutil.wait_procs([reserve], timeout=10)[0]
+    assert psutil.wait_procs(processes, timeout=10)[1] == []
+
+
+def test_a_server_ends_while_the_kernel_in_reserve_is_loading(tmp_path: Path) -> None:
+    server = Server(tmp_path)
+    assert server.client().get("/login").status_code == 200
+    assert server.stop(signal.SIGTERM) == 0
+    assert "Traceback" not in server.log
+    assert list(server.scratch.iterdir()) == []
 
 
 def test_a_forged_identity_changes_nothing(server: Server) -> None:
