@@ -17,7 +17,7 @@ from importlib import import_module
 from evalkit.serving.page import MEMORY_MB
 
 WHEN_TOLD = "--when-told"
-"""In the place of a kernel's options: load what every page loads, and wait on standard input for whose page it is."""
+"""In the place of a kernel's options: load what pages load, and wait on standard input for whose page it is."""
 _LOADED = ("ipykernel.kernelapp", "evalkit.review", "sqlalchemy.dialects.sqlite")
 """What pages load; ipywidgets is not among it, which looks for its kernel while it is loaded."""
 _PARENT = "JPY_PARENT_PID"

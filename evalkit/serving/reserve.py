@@ -1,4 +1,4 @@
-"""A kernel in reserve: one process has loaded what every page loads, and waits to be told whose page it will be.
+"""A kernel in reserve: one process has loaded what pages load, and waits to be told whose page it will be.
 
 A page opens sooner by the second that loading takes. Until it is told, the process knows nobody and has opened nothing; it
 becomes one page's kernel and no other's.

@@ -327,16 +327,22 @@ def test_an_address_that_no_pipe_holds_keeps_nobody_waiting(tmp_path: Path) -> N
 
 def test_the_kernel_in_reserve_ends_with_a_server_that_is_killed_while_a_page_is_open(tmp_path: Path) -> None:
     server = Server(tmp_path)
-    _, seen = server.open(server.client("dr_lee"))
-    processes = [psutil.Process(seen["pid"]), server.in_reserve()]
-    server.stop(signal.SIGKILL)
+    try:
+        _, seen = server.open(server.client("dr_lee"))
+        processes = [psutil.Process(seen["pid"]), server.in_reserve()]
+    finally:
+        server.stop(signal.SIGKILL)
     assert psutil.wait_procs(processes, timeout=10)[1] == []
 
 
 def test_a_server_ends_while_the_kernel_in_reserve_is_loading(tmp_path: Path) -> None:
     server = Server(tmp_path)
-    assert server.client().get("/login").status_code == 200
-    assert server.stop(signal.SIGTERM) == 0
+    try:
+        reserve = server.in_reserve()  # it has only just begun
+    finally:
+        status = server.stop(signal.SIGTERM)
+    assert status == 0
+    assert not reserve.is_running()
     assert "Traceback" not in server.log
     assert list(server.scratch.iterdir()) == []
 
