@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -20,6 +19,7 @@ from evalkit.review.lock import stem, writing
 from evalkit.review.opinions import reproject, settle_seeded
 from evalkit.review.packet import base_of, moment, utc_now
 from evalkit.review.queue import case_ids, rebuild_closings
+from evalkit.review.seeded import seeded_by_document
 from evalkit.review.stored import read_file_path, read_result
 from evalkit.store import RESULTS, Files, Index, move
 
@@ -30,7 +30,7 @@ _SHARE = 500
 _WORTH_IT = 8
 """Shares: a process takes a second to begin, and to read so many takes longer."""
 _WORKERS = 4
-"""More would wait for the database, which one process writes."""
+"""Fewer, on two processors, wait for the disk; more, on many, for the database, which one process writes."""
 
 
 def reindex(output: Path | str) -> tuple[int, int]:
@@ -83,7 +83,7 @@ def _read(
         yield from chain.from_iterable(map(read, shares))
         return
     try:
-        with processes(min(os.cpu_count() or 1, _WORKERS)) as pool:
+        with processes(_WORKERS) as pool:
             yield from chain.from_iterable(pool.map(read, shares))
     except BrokenProcessPool as error:
         raise StoreError(
@@ -108,7 +108,8 @@ def _families(case_ids: Iterable[str]) -> Iterator[list[str]]:
 
 def _settled(files: Files, case_ids: Sequence[str]) -> _Rows:
     """The rows of these base cases and of what is about them; what follows from their reviews is made again before."""
-    return [row for case_id in case_ids for row in reproject(files, case_id)]
+    seeded = seeded_by_document(files)
+    return [row for case_id in case_ids for row in reproject(files, case_id, seeded)]
 
 
 def _documents(files: Files, names: Sequence[str]) -> _Rows:

@@ -11,7 +11,7 @@ and the base packet, and are made again after a crash.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -44,7 +44,7 @@ from evalkit.review.packet import (
     source,
     to_json,
 )
-from evalkit.review.seeded import cases_about, read_seeded, seeded_cases, still_holds, waits
+from evalkit.review.seeded import read_seeded, seeded_by_document, seeded_cases, still_holds, waits
 from evalkit.review.templates import edited, said_the_same, template_of
 from evalkit.statements.template import StatementTemplate, read_template, write_template
 from evalkit.store import Files, Index, digest, ground_truth_name, packet_name, template_name
@@ -80,17 +80,20 @@ class Opinions:
     """Whether a seeded case that shows this document waits: its answer must not be read here before."""
 
     @classmethod
-    def read(cls, files: Files, case_id: str) -> Opinions:
-        """All opinions about the case that ``case_id`` belongs to. NotFound where its base case is not there."""
+    def read(cls, files: Files, case_id: str, seeded: Mapping[str, Sequence[str]] | None = None) -> Opinions:
+        """All opinions about the case that ``case_id`` belongs to. NotFound where its base case is not there.
+
+        Who reads those about many cases looks once which are ``seeded``: by document, as ``seeded_by_document`` says.
+        """
         base = read_packet(files, base_of(case_id))
         chains = {one: numbered(files, one) for one in _family(base.case_id)}
         if base.is_seeded:
             return cls(base, chains, _answered(files, base.shown_doc_id))
         if base.kind != "classification":  # what a document is, which a seeded case is about, is not asked here
             return cls(base, chains)
-        seeded = cases_about(files, base.doc_id)
-        told = tuple(review.reviewer for one in seeded for _, review in numbered(files, one))
-        return cls(base, chains, told, is_seeded_waiting=any(waits(files, one) for one in seeded))
+        about = (seeded_by_document(files) if seeded is None else seeded).get(base.doc_id, ())
+        told = tuple(review.reviewer for one in about for _, review in numbered(files, one))
+        return cls(base, chains, told, is_seeded_waiting=any(waits(files, one) for one in about))
 
     def with_review(self, case_id: str, review: Review) -> Opinions:
         """The opinions after one more review of a case, which was just written."""
@@ -303,14 +306,14 @@ class Opinions:
         return draft.model_copy(update=said | {"flags": flags})
 
 
-def reproject(files: Files, case_id: str) -> list[dict[str, Any]]:
+def reproject(files: Files, case_id: str, seeded: Mapping[str, Sequence[str]] | None = None) -> list[dict[str, Any]]:
     """Make all files that follow from a case's reviews again; the index's rows of the cases about it.
 
     That is: ground truth, the packets of further opinions, the packets' mirrors of the status. Heals a crash after a
-    review was written; without reviews nothing changes. The caller holds the lock. NotFound where the base case has no
-    packet.
+    review was written; without reviews nothing changes. The caller holds the lock. ``seeded`` as of ``Opinions.read``.
+    NotFound where the base case has no packet.
     """
-    opinions = Opinions.read(files, case_id)
+    opinions = Opinions.read(files, case_id, seeded)
     return list(opinions.rows(files, settle(files, opinions)))
 
 

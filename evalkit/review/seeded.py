@@ -124,9 +124,12 @@ def seeded_cases(files: Files) -> Iterator[tuple[str, str]]:
             yield match[1], match[2]
 
 
-def cases_about(files: Files, doc_id: str) -> list[str]:
-    """The seeded cases that show a document's pages."""
-    return [case_id for case_id, shown in seeded_cases(files) if shown == doc_id]
+def seeded_by_document(files: Files) -> dict[str, list[str]]:
+    """The case_ids of the seeded cases that show a document's pages, by its doc_id."""
+    found: dict[str, list[str]] = {}
+    for case_id, doc_id in seeded_cases(files):
+        found.setdefault(doc_id, []).append(case_id)
+    return found
 
 
 def waits(files: Files, case_id: str) -> bool:

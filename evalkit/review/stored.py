@@ -31,7 +31,7 @@ def read_file_path(files: Files, doc_id: str) -> str:
     """
     name = bundle_name(doc_id)
     try:
-        found = from_json(files.raw(name)[:_HEAD], allow_partial=True)["file_path"]
+        found = from_json(files.raw(name, _HEAD), allow_partial=True)["file_path"]
     except (ValueError, TypeError, LookupError):
         found = files.read(name, schema_version=BUNDLE_VERSION).get("file_path")
     if not isinstance(found, str):

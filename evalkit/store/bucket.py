@@ -106,10 +106,10 @@ class BucketFiles(Files):
         """The folders in a folder, sorted, by their bare names. StoreError."""
         return sorted(name for name, kind in self._listed(folder).items() if kind == "directory")
 
-    def raw(self, name: str) -> bytes:
-        """The bytes of an object. NotFound, or StoreError where it cannot be read."""
+    def raw(self, name: str, at_most: int | None = None) -> bytes:
+        """The bytes of an object, or so many of them as there are. NotFound, or StoreError where it cannot be read."""
         try:
-            return bytes(self._asked(name, "_cat_file"))
+            return bytes(self._asked(name, "_cat_file", end=at_most))
         except FileNotFoundError:
             raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from None
 
