@@ -85,6 +85,14 @@ def test_what_was_written_is_read(anywhere: Files, compact: bool) -> None:
     assert anywhere.raw("templates/a.toml") == "bank = 'Ö'\n".encode()
 
 
+@pytest.mark.parametrize("at_most", [1, 4, 5, 8192])
+def test_the_beginning_of_a_file_is_read_alone(anywhere: Files, at_most: int) -> None:
+    anywhere.write_text("templates/a.toml", "bank")
+    assert anywhere.raw("templates/a.toml", at_most) == b"bank\n"[:at_most]
+    with pytest.raises(NotFound):
+        anywhere.raw("templates/b.toml", at_most)
+
+
 def test_writing_again_replaces(anywhere: Files) -> None:
     for number in (1, 2):
         anywhere.write("results/a.json", {"schema_version": 1, "number": number})

@@ -161,8 +161,21 @@ async def timed(work: Awaitable[Done], name: str, how: How) -> Read:
 
 
 async def _in(pool: ProcessPoolExecutor, function: Callable[..., T], *arguments: Any) -> T:
-    made: T = await asyncio.wrap_future(pool.submit(function, *arguments))
+    made: T = await asyncio.wrap_future(pool.submit(_alone, function, *arguments))
     return made
+
+
+def _alone(function: Callable[..., T], *arguments: Any) -> T:
+    """What the function makes of these; what it raises leaves the process without what that was raised over.
+
+    Which may quote the document, and hold what cannot be sent: where Dask is loaded, all of it would be, and its failure
+    would end the process and stand in the log.
+    """
+    try:
+        return function(*arguments)
+    except Exception as error:
+        error.__cause__ = error.__context__ = None
+        raise
 
 
 def processes(workers: int) -> ProcessPoolExecutor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import shutil
 import signal
@@ -22,9 +23,10 @@ import evalkit
 from evalkit.batch import dask as on_dask
 from evalkit.batch.dask import Sealed, address_of
 from evalkit.batch.extract import extract
+from evalkit.batch.reading import How, Readers
 from evalkit.batch.runner import DocumentSummary
 from evalkit.documents.ingest import reader_with
-from evalkit.errors import ExecutorError, UsageError
+from evalkit.errors import DocumentError, ExecutorError, UsageError
 from evalkit.settings import Settings
 
 NAMES = ("quest_cbc", "requisition", "altered_quotes")
@@ -116,6 +118,27 @@ def test_nothing_of_a_document_is_in_logs_keys_or_on_a_workers_disk(
         if path.is_file() and "scratch" in str(path):
             assert PATIENT.encode() not in path.read_bytes()
     assert PATIENT not in repr(Sealed(PATIENT)) + str(Sealed(PATIENT))
+
+
+def test_a_process_that_has_decided_tells_what_is_wrong_with_a_file_and_nobody_else(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Dask sends an error with all that it was raised over; of MuPDF's, that fails, and would end the process."""
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 and nothing else")
+
+    async def read(readers: Readers) -> str:
+        with pytest.raises(DocumentError) as refused:
+            await readers.read(tmp_path / "broken.pdf", doc_id="broken", timestamp="2026")
+        return refused.value.code
+
+    async def read_decided_read(readers: Readers) -> list[str]:
+        before = await read(readers)
+        await readers.apply(on_dask._described, "none")  # as before it decides: from a module that loads Dask
+        return [before, await read(readers)]
+
+    with Readers(1, How(longest=20)) as readers:
+        assert asyncio.run(read_decided_read(readers)) == ["READER-DAMAGED"] * 2
+    assert "broken.pdf" not in capfd.readouterr().err
 
 
 def test_when_a_run_has_ended_nobody_holds_its_documents_any_more(samples: Path, two: Started, tmp_path: Path) -> None:
