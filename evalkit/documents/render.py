@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -33,8 +34,13 @@ def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
         opened.document.close()
 
 
-def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int) -> Image.Image:
-    """As ``render_page``, of a file that is open already; ``path`` only names it in errors."""
+def drawn_page(
+    opened: OpenPdf, path: Path, page_num: int, dpi: int, *, as_grey_where_it_is: bool = False
+) -> Image.Image:
+    """As ``render_page``, of a file that is open already; ``path`` only names it in errors.
+
+    ``as_grey_where_it_is``: a page without any colour is L instead of RGB, the same to the eye in half the time.
+    """
     if not 1 <= page_num <= opened.total_pages:
         raise DocumentError(
             f"{path.name} has no page {page_num}",
@@ -45,14 +51,33 @@ def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int) -> Image.Im
         page = opened.document.load_page(page_num - 1)
         # A point is 1/72 inch.
         pixels = page.rect.width * page.rect.height * (dpi / 72) ** 2
-        pixmap = page.get_pixmap(dpi=max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1), alpha=False)
-        return Image.frombuffer("RGB", (pixmap.width, pixmap.height), pixmap.samples_mv, "raw", "RGB", 0, 1)
+        mupdf = library()
+        mode, colours = ("L", mupdf.csGRAY) if as_grey_where_it_is and _is_grey(page) else ("RGB", mupdf.csRGB)
+        fitting = max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1)
+        pixmap = page.get_pixmap(dpi=fitting, colorspace=colours, alpha=False)
+        return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
         raise DocumentError(
             f"page {page_num} of {path.name} cannot be drawn",
             code="READER-PAGE",
             remedy="Open the file in a PDF viewer; if the page is broken there too, fetch the document again.",
         ) from None
+
+
+def _is_grey(page: Any) -> bool:
+    """Whether all that is on the page is black, white or grey, and its pictures are written as such.
+
+    It is asked of MuPDF's own device for it, which gives up at the first colour; the pictures are not unpacked.
+    """
+    mupdf = library().mupdf
+    told = mupdf.ll_fz_new_test_device_outparams()  # the device writes into it as long as it is used
+    device = mupdf.FzDevice(mupdf.ll_fz_new_test_device_outparams_fn(0.0, 0, None, told))
+    try:
+        mupdf.fz_run_page(page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
+        mupdf.fz_close_device(device)
+    except Exception:  # noqa: BLE001 - so it gives up; what else is wrong with the page, drawing it says
+        return False
+    return bool(told.is_color == 0)
 
 
 def page_pngs(path: Path, pages: Iterable[int], dpi: int = 110) -> list[bytes]:
@@ -73,9 +98,8 @@ def _png(image: Image.Image) -> bytes:
 def jpeg(image: Image.Image, quality: int = 75) -> bytes:
     """The image as JPEG; ``quality`` 1..95."""
     buffer = io.BytesIO()
-    plain = (
-        image if image.mode == "RGB" else image.convert("RGB")
-    )  # converting copies even where there is nothing to do
+    # Converting copies even where there is nothing to do.
+    plain = image if image.mode in ("RGB", "L") else image.convert("RGB")
     plain.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
 
@@ -123,7 +147,8 @@ class PagePictures:
                 remedy="Run the document again, then open its case again.",
             )
         try:
-            return jpeg(drawn_page(self._open, self._path, page_num, dpi or self._dpi), quality)
+            image = drawn_page(self._open, self._path, page_num, dpi or self._dpi, as_grey_where_it_is=True)
+            return jpeg(image, quality)
         finally:
             # MuPDF keeps up to 256 MB of decoded scans, across documents, which a reader of pages hardly asks for twice.
             library().TOOLS.store_shrink(100)

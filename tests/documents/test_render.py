@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pymupdf
@@ -13,7 +15,8 @@ from PIL import Image, ImageChops
 from evalkit.documents import render
 from evalkit.documents.highlight import light
 from evalkit.documents.ingest import read
-from evalkit.documents.render import PagePictures, jpeg, render_page
+from evalkit.documents.mupdf import open_pdf
+from evalkit.documents.render import PagePictures, drawn_page, jpeg, render_page
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, lines, pdf
@@ -94,6 +97,45 @@ def test_a_preview_is_between_thumbnail_and_page(report: Path) -> None:
     widths = [Image.open(io.BytesIO(draw(1))).width for draw in (pictures.thumbnail, pictures.preview, pictures.page)]
     pictures.close()
     assert widths == [204, 442, 1190]
+
+
+def noise(mode: str) -> bytes:
+    buffer = io.BytesIO()
+    Image.effect_noise((60, 60), 30).convert(mode).save(buffer, "JPEG")
+    return buffer.getvalue()
+
+
+def highlighted(page: Any) -> None:
+    page.insert_text((20, 40), "platelets")
+    page.add_highlight_annot((15, 20, 90, 50)).update()
+
+
+ON_PAGE: dict[str, tuple[str, Callable[[Any], object]]] = {
+    "nothing": ("L", lambda page: None),
+    "black print": ("L", lambda page: page.insert_text((20, 40), "haemoglobin")),
+    "grey print": ("L", lambda page: page.insert_text((20, 40), "haemoglobin", color=(0.5, 0.5, 0.5))),
+    "a grey picture": ("L", lambda page: page.insert_image((10, 10, 90, 90), stream=noise("L"))),
+    "a flag in red": ("RGB", lambda page: page.insert_text((20, 40), "HIGH", color=(0.8, 0, 0))),
+    "a red a person hardly sees": ("RGB", lambda page: page.insert_text((20, 40), "HIGH", color=(0.02, 0, 0))),
+    "a blue line": ("RGB", lambda page: page.draw_line((10, 10), (90, 90), color=(0, 0, 1))),
+    "a picture in colours": ("RGB", lambda page: page.insert_image((10, 10, 90, 90), stream=noise("RGB"))),
+    "a marker's yellow": ("RGB", highlighted),
+}
+
+
+@pytest.mark.parametrize(("mode", "draw"), ON_PAGE.values(), ids=ON_PAGE)
+def test_a_page_without_colour_is_drawn_in_grey_and_looks_the_same(
+    tmp_path: Path, mode: str, draw: Callable[[Any], object]
+) -> None:
+    document = pymupdf.open()
+    draw(document.new_page(width=100, height=100))
+    path = tmp_path / "page.pdf"
+    document.save(path)
+    opened = open_pdf(path, str(path))
+    image = drawn_page(opened, path, 1, 110, as_grey_where_it_is=True)
+    opened.document.close()
+    assert image.mode == mode
+    assert image.convert("RGB").tobytes() == render_page(path, 1, 110).tobytes()
 
 
 def test_two_hundred_openings_leave_memory_as_it_was(tmp_path: Path) -> None:
