@@ -107,7 +107,8 @@ class Files:
             with open(self._at(name), "rb", buffering=0) as file:  # noqa: PTH123
                 if at_most is None:
                     return file.read()
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+                if sys.platform == "linux":  # which would fetch megabytes that nobody asked for
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
                 return file.read(at_most)
         except FileNotFoundError as error:
             raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from error
