@@ -561,6 +561,25 @@ def test_nothing_is_written_or_removed_through_a_link_to_a_folder(files: Files, 
     assert {path.name: path.read_text() for path in elsewhere.iterdir()} == {"a.json": "mine"}
 
 
+@pytest.mark.parametrize("act", ["remove", "exists", "raw"])
+def test_what_cannot_be_looked_at_is_not_taken_for_absent(files: Files, act: str) -> None:
+    """A purge would call a document removed that is still there."""
+    files.write("draws/0001.json", {"schema_version": 1})
+    (files.root / "results").symlink_to("results")
+    with pytest.raises(StoreError, match="link") as refused:
+        getattr(files, act)("results/a.json")
+    assert refused.value.code == "STORE-LINK"
+
+
+def test_a_file_in_the_place_of_a_folder_is_told_to_who_removes(files: Files) -> None:
+    files.write("draws/0001.json", {"schema_version": 1})
+    (files.root / "results").write_text("mine")
+    assert not files.exists("results/a.json")
+    with pytest.raises(StoreError) as refused:
+        files.remove("results/a.json")
+    assert refused.value.code == "STORE-LINK"
+
+
 def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_leads_to_left_alone(
     files: Files, tmp_path: Path
 ) -> None:

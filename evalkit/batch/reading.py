@@ -168,8 +168,8 @@ async def _in(pool: ProcessPoolExecutor, function: Callable[..., T], *arguments:
 def _alone(function: Callable[..., T], *arguments: Any) -> T:
     """What the function makes of these; what it raises leaves the process without what that was raised over.
 
-    Which may quote the document, and hold what cannot be sent: where Dask is loaded, all of it would be, and its failure
-    would end the process and stand in the log.
+    That may quote the document, and some of it cannot be sent. Where Dask is loaded it would be sent all the same; when
+    that fails, the process ends and prints all of it to the log.
     """
     try:
         return function(*arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
@@ -30,7 +31,7 @@ _SHARE = 500
 _WORTH_IT = 8
 """Shares: a process takes a second to begin, and to read so many takes longer."""
 _WORKERS = 4
-"""Fewer, on two processors, wait for the disk; more, on many, for the database, which one process writes."""
+"""More would wait for the database, which one process writes."""
 
 
 def reindex(output: Path | str) -> tuple[int, int]:
@@ -83,7 +84,8 @@ def _read(
         yield from chain.from_iterable(map(read, shares))
         return
     try:
-        with processes(_WORKERS) as pool:
+        # Two for each processor: one of them waits for the disk.
+        with processes(min(2 * (os.cpu_count() or 1), _WORKERS)) as pool:
             yield from chain.from_iterable(pool.map(read, shares))
     except BrokenProcessPool as error:
         raise StoreError(

@@ -51,10 +51,14 @@ def drawn_page(
         page = opened.document.load_page(page_num - 1)
         # A point is 1/72 inch.
         pixels = page.rect.width * page.rect.height * (dpi / 72) ** 2
-        mupdf = library()
-        mode, colours = ("L", mupdf.csGRAY) if as_grey_where_it_is and _is_grey(page) else ("RGB", mupdf.csRGB)
         fitting = max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1)
-        pixmap = page.get_pixmap(dpi=fitting, colorspace=colours, alpha=False)
+        pymupdf, shown = library(), page.get_displaylist()
+        mode, colours = (
+            ("L", pymupdf.csGRAY) if as_grey_where_it_is and _is_grey(page, shown) else ("RGB", pymupdf.csRGB)
+        )
+        scale = pymupdf.Matrix(fitting / 72, fitting / 72)
+        pixmap = shown.get_pixmap(matrix=scale, colorspace=colours, alpha=0)
+        # A copy: Pillow would share the memory of grey ones, which goes with the pixmap.
         return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
         raise DocumentError(
@@ -64,20 +68,37 @@ def drawn_page(
         ) from None
 
 
-def _is_grey(page: Any) -> bool:
-    """Whether all that is on the page is black, white or grey, and its pictures are written as such.
+def _is_grey(page: Any, shown: Any) -> bool:
+    """Whether all that is ``shown`` of the page is black, white or grey, and its pictures are written as such.
 
-    It is asked of MuPDF's own device for it, which gives up at the first colour; the pictures are not unpacked.
+    It is asked of MuPDF's own device for it, which gives up at the first colour; pictures are not unpacked. The device does
+    not look into the glyphs of Type 3 fonts, which are drawn like small pages: where there may be any, it is False.
     """
+    if _may_have_type3(page):
+        return False
     mupdf = library().mupdf
     told = mupdf.ll_fz_new_test_device_outparams()  # the device writes into it as long as it is used
     device = mupdf.FzDevice(mupdf.ll_fz_new_test_device_outparams_fn(0.0, 0, None, told))
     try:
-        mupdf.fz_run_page(page.this, device, mupdf.FzMatrix(), mupdf.FzCookie())
+        everything = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
+        mupdf.fz_run_display_list(shown.this, device, mupdf.FzMatrix(), everything, mupdf.FzCookie())
         mupdf.fz_close_device(device)
     except Exception:  # noqa: BLE001 - so it gives up; what else is wrong with the page, drawing it says
         return False
     return bool(told.is_color == 0)
+
+
+def _may_have_type3(page: Any) -> bool:
+    """Whether the page has a font of Type 3, or an annotation, field or pattern, whose fonts are not among the page's."""
+    if page.first_annot is not None or page.first_widget is not None:
+        return True
+    if any(font[2] == "Type3" for font in page.get_fonts(full=True)):
+        return True
+    document = page.parent
+    inside = [form[0] for form in document.get_page_xobjects(page.number)]
+    patterns = [document.xref_get_key(one, "Resources/Pattern")[0] for one in (page.xref, *inside)]
+    inherits = document.xref_get_key(page.xref, "Resources")[0] == "null"
+    return inherits or any(kind != "null" for kind in patterns)
 
 
 def page_pngs(path: Path, pages: Iterable[int], dpi: int = 110) -> list[bytes]:

@@ -13,6 +13,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import struct
 import sys
 import zlib
@@ -68,8 +69,13 @@ class Files:
         return (self._folder if folder is None else self.path(folder)).is_dir()
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
-        return os.path.isfile(self._at(name))  # noqa: PTH113
+        """Whether there is such a file. StoreError where that cannot be seen."""
+        try:
+            return stat.S_ISREG(os.stat(self._at(name)).st_mode)  # noqa: PTH116
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            raise _failed(name, error) from error
 
     def names(self, folder: str) -> list[str]:
         """The JSON files of a folder, sorted, as names that ``read`` takes."""
@@ -155,10 +161,9 @@ class Files:
 
     def remove(self, name: str) -> bool:
         """Remove a file; whether there was one. Of a link, the link alone."""
-        if not os.path.lexists(self._at(name)):
-            return False
         *folders, own = parts_of(name)
         try:
+            os.lstat(self._at(name))  # mostly there is none, and to open folders takes longer
             with _opened(self._folder, folders) as place:
                 os.unlink(own, dir_fd=place)
                 os.fsync(place)

@@ -300,6 +300,13 @@ def test_a_run_says_so_when_it_has_lost_its_hold(
     assert "no other run" in caplog.text
 
 
+def test_of_an_empty_object_the_beginning_is_empty(bucket: str) -> None:
+    """Its store refuses to give a part of it."""
+    files = Files(bucket)
+    files._asked("results/a.json", "_pipe_file", b"")
+    assert files.raw("results/a.json", 100) == b""
+
+
 def test_the_schema_is_the_same_for_all_machines(bucket: str) -> None:
     outcomes = together(*[partial(Index, bucket)] * 4)
     for index in outcomes:
