@@ -44,10 +44,10 @@ check: .venv/.test
 	@$(BIN)/python tests/dependencies.py .venv/audit.json
 
 # Compiled beforehand: the tests start some hundred processes, and each would compile what it loads where none may write.
-# Four at a time on two processors: much of the time is spent waiting for browsers and servers.
+# Three at a time on two processors: much of the time is spent waiting for browsers and servers.
 test: .venv/.test tesseract browser postgresql nginx
 	$(BIN)/python -m compileall -q -j 2 evalkit widgets
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # Debian's packages: as root they are installed, else what is missing is said, and the demo and tests do without.
 define debian

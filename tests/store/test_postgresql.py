@@ -196,12 +196,12 @@ def test_a_wrong_password_is_said_without_it(url: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_missing_is_said_with_what_mends_it(
-    address: str, why: str, remedy: str, postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch
+    address: str, why: str, remedy: str, postgresql: PostgreSQLServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PGPASSFILE", "/nonexistent")
     given = address.format(port=postgresql.port, password=PASSWORD)
     with pytest.raises(StoreError, match=why) as refused:
-        described("output", given)
+        described(tmp_path, given)
     assert remedy in refused.value.remedy
     assert not any(secret in told(refused.value) for secret in SECRETS)
 
