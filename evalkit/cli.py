@@ -931,6 +931,7 @@ def doctor(
         bool, typer.Option("--live", help="Ask the language models, and Document AI, once; a few tokens.")
     ] = False,
     model: Annotated[str | None, typer.Option(metavar="NAME", help="As for `run`.")] = None,
+    executor: ExecutorOption = None,
     run: Annotated[
         str | None,
         typer.Option("--run", metavar="DIR|URL", help="What of the last run in this output folder was slow."),
@@ -948,7 +949,7 @@ def doctor(
     from evalkit.doctor import examine
     from evalkit.settings import Settings
 
-    settings = Settings.load(output=output, models={"default": model} if model is not None else None)
+    settings = Settings.load(output=output, models={"default": model} if model is not None else None, executor=executor)
     checks = examine(settings, live=live)
     if as_json:
         _print_json([vars(check) for check in checks])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import sys
@@ -21,7 +20,7 @@ from evalkit.errors import EvalkitError
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
 from evalkit.llm.sight import LEAST_CONTEXT, SHOWN, known_of, picture
-from evalkit.settings import Settings
+from evalkit.settings import LOCAL, Settings
 from evalkit.store import Files, located
 
 _PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
@@ -41,14 +40,16 @@ class Check:
 
 
 def examine(settings: Settings, *, live: bool = False) -> list[Check]:
-    """All checks, in reading order. Nothing is written, and nothing leaves the machine unless ``live``: then each
-    language model that is set, and Document AI if it reads, is asked once, without any document.
+    """All checks, in reading order. No file is written; the database, bucket and cluster that are set are looked for.
+
+    Each language model that is set, and Document AI if it reads, is asked only if ``live``: once, without any document.
     """
     return [
         Check("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
         *(_package(name) for name in _PACKAGES),
         _ocr(settings),
         _reader(settings, live=live),
+        _executor(settings),
         *_models(settings, live=live),
         _data(),
         *_traps(settings.traps_file),
@@ -92,6 +93,21 @@ def _reader(settings: Settings, *, live: bool) -> Check:
         return Check("reader", False, error.message, error.remedy)
 
 
+def _executor(settings: Settings) -> Check:
+    """Where PDFs are read; a cluster is looked for, as by a run."""
+    from evalkit.batch.reading import How
+    from evalkit.batch.round import cluster_of
+    from evalkit.batch.runner import in_a_thread
+
+    if settings.executor == LOCAL:
+        return Check("executor", True, "this machine")
+    try:
+        cluster = cluster_of(settings, How(settings.read_seconds, settings.ocr), decides=False)
+        return Check("executor", True, in_a_thread(cluster.described()))
+    except EvalkitError as error:
+        return Check("executor", False, error.message, error.remedy)
+
+
 def _models(settings: Settings, *, live: bool) -> Iterator[Check]:
     """Each language model that is set, and whether those that review templates see what they are to review."""
     given = settings.vllm_review.reviewers
@@ -109,13 +125,14 @@ def _models(settings: Settings, *, live: bool) -> Iterator[Check]:
 def _model(name: str, settings: Settings, *, live: bool, is_reviewer: bool) -> tuple[Check, str | None]:
     """Whether it can be asked; what it answered, if it was."""
     from evalkit.batch.asking import EMBEDDED, provider_of
+    from evalkit.batch.runner import in_a_thread
 
     what = "language model" if name != EMBEDDED else "model"
     if name == EMBEDDED:
         return Check(what, True, "embedded: no key, no network"), None
     try:
         provider = provider_of(name, settings)
-        said = asyncio.run(_ask(provider, settings.call_seconds, is_reviewer=is_reviewer)) if live else None
+        said = in_a_thread(_ask(provider, settings.call_seconds, is_reviewer=is_reviewer)) if live else None
         return Check(what, True, f"{name} {'answers' if live else '(--live asks it)'}"), said
     except EvalkitError as error:
         return Check(what, False, f"{name}: {error.message}", error.remedy), None

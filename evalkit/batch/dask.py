@@ -19,8 +19,8 @@ import secrets
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,7 @@ from urllib.parse import urlsplit
 import dask
 from distributed import Client, WorkerPlugin, get_worker
 from distributed.client import FutureCancelledError
+from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 from loky.process_executor import BrokenProcessPool
 
@@ -56,7 +57,9 @@ _LARGEST = 128 * 1024 * 1024
 _LARGE, _LARGE_AT_ONCE = 16 * 1024 * 1024, 4
 """So many files of at least so many bytes are on their way at once."""
 _CONNECT = 20
-"""Seconds until the scheduler has answered, and until a first worker is there."""
+"""Seconds until the scheduler has answered, until a first worker is there, and until each has said what it is."""
+_SILENT = 5
+"""Seconds after which whoever waits for one of these is told so, and after which nobody waits for a scheduler's good-bye."""
 _WATCH, _ALONE = 1.0, 60.0
 """Seconds between looks at the cluster; seconds without a worker after which nobody waits any longer."""
 _AGAIN = "Start the scheduler and the workers, then run the same command again: what is finished is kept."
@@ -157,17 +160,25 @@ def _keep_nothing(dask_scheduler: Any) -> None:
         stream.recent_message_log = deque(maxlen=0)
 
 
-def _differs(worker: str, ours: dict[str, str], theirs: Any, kind: type[EvalkitError]) -> EvalkitError:
+def _differs(worker: str, ours: dict[str, str], theirs: dict[str, str] | str, kind: type[EvalkitError]) -> EvalkitError:
     if isinstance(theirs, dict):
         name = next(name for name in ours if ours[name] != theirs.get(name))
         what = f"has another {name}: {theirs.get(name)} instead of {ours[name]}"
     else:
-        what = f"cannot do the work ({type(theirs).__name__})"
+        what = f"cannot do the work ({theirs})"
     return kind(
         f"the Dask worker {worker} {what}",
         code="EXECUTOR-DIFFERS",
         remedy="Install the same evalkit and the same OCR engine there, from the same lock file.",
     )
+
+
+def _told(ocr: EngineName) -> dict[str, str] | str:
+    """On a worker: as ``_described``, or the kind of the error. A worker that is lost is an error too, of Dask's."""
+    try:
+        return _described(ocr)
+    except Exception as error:  # noqa: BLE001 - whatever is missing there
+        return type(error).__name__
 
 
 class Cluster:
@@ -187,6 +198,7 @@ class Cluster:
         self._threads = 1
         self._client: Any = None
         self._ours: dict[str, str] = {}
+        self._answers: dict[str, dict[str, str] | str | None] = {}
         self._lost: asyncio.Future[ExecutorError]
         self._watching: asyncio.Task[None]
 
@@ -251,58 +263,115 @@ class Cluster:
     def _step(self, function: Callable[..., T], *arguments: Any) -> tuple[Any, ...]:
         return self._how.ocr, self._ours, function, *arguments
 
+    async def described(self) -> str:
+        """Look for it, as a run would: how many workers, such as this machine, are there. UsageError as for a run."""
+        async with self:
+            silent = [worker for worker, told in self._answers.items() if told is None]
+            found = f"{self._executor}: {len(self._answers) - len(silent)} workers"
+            return f"{found}; without an answer: {', '.join(silent)}" if silent else found
+
     async def __aenter__(self) -> Self:
         self._lost = asyncio.get_running_loop().create_future()
-        address = address_of(self._executor)
+        self._ours = _described(self._how.ocr)
         try:
-            with dask.config.set(_KEEPS_NOTHING):
-                self._client = await Client(  # type: ignore[no-untyped-call]
-                    address, asynchronous=True, timeout=_CONNECT, set_as_default=False, name="evalkit"
-                )
-        except (OSError, TypeError, RuntimeError, ValueError) as error:
+            await self._open(address_of(self._executor))
+        except BaseException:
+            await self._close()
+            raise
+        self._watching = asyncio.create_task(self._watch())
+        return self
+
+    async def _open(self, address: str) -> None:
+        """Have the scheduler's answer, a worker, and the word of all workers that they are such as this machine. UsageError."""
+        try:
+            await self._connect(address)
+            await self._find_worker()
+            await self._compare()
+        except EvalkitError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever Dask makes of one that is lost, hangs or is no scheduler
             raise UsageError(
                 f"the Dask scheduler at {self._executor} does not answer ({type(error).__name__})",
                 code="EXECUTOR-UNREACHABLE",
                 remedy="Start it (dask scheduler) and mind the port; with TLS, mind Dask's settings for it.",
             ) from None
-        try:
-            await self._begin()
-        except BaseException:
-            await self._client.close()
-            raise
-        self._watching = asyncio.create_task(self._watch())
-        return self
 
-    async def _begin(self) -> None:
-        """Wait for a worker, and see that all of them are such as this machine. UsageError."""
-        until = time.monotonic() + _CONNECT
-        while not (await self._look())["n_workers"]:
-            if time.monotonic() > until:
+    async def _connect(self, address: str) -> None:
+        with dask.config.set(_KEEPS_NOTHING):
+            self._client = Client(  # type: ignore[no-untyped-call]
+                address, asynchronous=True, timeout=_CONNECT, set_as_default=False, name="evalkit"
+            )
+            async with self._waiting(f"the Dask scheduler at {self._executor}"):  # Dask waits for ever for its greeting
+                await self._client
+
+    async def _find_worker(self) -> None:
+        try:
+            async with self._waiting(f"a worker of the Dask scheduler at {self._executor}"):
+                await self._client.wait_for_workers(1)
+                await self._look()
+        except TimeoutError:
+            raise self._no_worker() from None
+
+    def _no_worker(self) -> UsageError:
+        return UsageError(
+            f"the Dask scheduler at {self._executor} has no worker that is ready",
+            code="EXECUTOR-NO-WORKERS",
+            remedy="Start one on each machine: dask worker with the scheduler's address. One that lacks memory is not ready.",
+        )
+
+    async def _compare(self) -> None:
+        """See that the scheduler runs this evalkit, and which workers do, such as this machine. UsageError.
+
+        One that is lost or hangs keeps nobody from working with the others: the scheduler will give it up.
+        """
+        async with self._waiting(f"the Dask scheduler at {self._executor}"):
+            try:
+                await self._client.run_on_scheduler(_keep_nothing)
+            except OSError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever its Python says of code that it does not have
                 raise UsageError(
-                    f"the Dask scheduler at {self._executor} has no workers",
-                    code="EXECUTOR-NO-WORKERS",
-                    remedy="Start one on each machine: dask worker with the scheduler's address.",
-                )
-            await asyncio.sleep(0.2)
-        try:
-            await self._client.run_on_scheduler(_keep_nothing)
-        except Exception as error:  # noqa: BLE001 - whatever its Python says of code that it does not have
-            raise UsageError(
-                f"the Dask scheduler at {self._executor} does not run this evalkit ({type(error).__name__})",
-                code="EXECUTOR-DIFFERS",
-                remedy="Start it, like the workers, from the same lock file as this machine.",
-            ) from None
-        self._ours = ours = _described(self._how.ocr)
-        told = await self._client.run(_described, self._how.ocr, on_error="return")
-        for worker, theirs in sorted(told.items()):
-            if theirs != ours and not isinstance(theirs, OSError):  # that one is gone meanwhile
-                raise _differs(worker, ours, theirs, UsageError)
+                    f"the Dask scheduler at {self._executor} does not run this evalkit ({type(error).__name__})",
+                    code="EXECUTOR-DIFFERS",
+                    remedy="Start it, like the workers, from the same lock file as this machine.",
+                ) from None
+            workers = list((await self._client.scheduler.identity())["workers"])
+        self._answers = dict(zip(workers, await asyncio.gather(*map(self._asked, workers)), strict=True))
+        for worker, told in self._answers.items():
+            if told is None:
+                log.warning("the Dask worker %s does not answer: what it is given waits until Dask gives it up", worker)
+            elif told != self._ours:
+                raise _differs(worker, self._ours, told, UsageError)
+        if not any(self._answers.values()):
+            raise self._no_worker()
 
-    async def _look(self) -> Any:
-        """What the scheduler says of itself, without the workers."""
+    async def _asked(self, worker: str) -> dict[str, str] | str | None:
+        """What it would read and decide with, or the kind of its error; None where it is lost or hangs."""
+        try:
+            async with self._waiting(f"the Dask worker {worker}"):
+                answers = await self._client.run(_told, self._how.ocr, workers=[worker], on_error="return")
+        except TimeoutError:
+            return None
+        told = answers[worker]
+        if isinstance(told, CommClosedError):
+            return None
+        return told if isinstance(told, dict | str) else type(told).__name__
+
+    @asynccontextmanager
+    async def _waiting(self, what: str) -> AsyncIterator[None]:
+        """For a step on the way to the cluster: who waits is told for ``what``, and TimeoutError ends it."""
+        told = asyncio.get_running_loop().call_later(_SILENT, log.warning, "waiting up to %d s for %s", _CONNECT, what)
+        try:
+            async with asyncio.timeout(_CONNECT):
+                yield
+        finally:
+            told.cancel()
+
+    async def _look(self) -> int:
+        """How many workers there are now."""
         seen = await self._client.scheduler.identity(n_workers=0)
         self._threads = max(seen["total_threads"], 1)
-        return seen
+        return int(seen["n_workers"])
 
     async def _watch(self) -> None:
         """Follow the cluster as it grows and shrinks; nobody waits for ever for one that is gone."""
@@ -313,10 +382,11 @@ class Cluster:
                 self._ended("the scheduler was lost")
                 return
             with suppress(OSError):
-                if (await self._look())["n_workers"]:
-                    seen = time.monotonic()
+                async with asyncio.timeout(_CONNECT):  # one that hangs takes calls, and answers none
+                    if await self._look():
+                        seen = time.monotonic()
             if time.monotonic() - seen > _ALONE:
-                self._ended(f"there has been no worker for {_ALONE:.0f} s")
+                self._ended(f"for {_ALONE:.0f} s it has had no worker, or not answered")
 
     def _ended(self, why: str) -> ExecutorError:
         """The one error of the run's end, for all who wait."""
@@ -328,9 +398,14 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._watching.cancel()
-        with suppress(OSError, asyncio.TimeoutError):
-            await self._client.close()
-        self._here.__exit__(kind, error, trace)
+        await self._close()
+
+    async def _close(self) -> None:
+        self._here.__exit__(None, None, None)
+        if self._client is not None:
+            with suppress(OSError):
+                async with asyncio.timeout(_SILENT):
+                    await self._client.close()
 
 
 def _to_send(path: Path) -> bytes | None:
@@ -353,9 +428,15 @@ def decide(orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied: An
 def address_of(executor: str) -> str:
     """The scheduler's address as Dask writes it: TLS where Dask is set up for it.
 
-    UsageError where documents would leave the machine in clear for more than a private network.
+    UsageError where it is none, and where documents would leave the machine in clear for more than a private network.
     """
-    parts = urlsplit(executor)
+    try:
+        parts = urlsplit(executor)
+        _ = parts.port  # which has a range
+    except ValueError:
+        raise UsageError(
+            f"{executor} is no address", code="EXECUTOR-ADDRESS", remedy="Write dask://HOST:PORT, the scheduler's."
+        ) from None
     has_tls = bool(dask.config.get("distributed.comm.tls.ca-file", None))
     if not has_tls and not is_near(parts.hostname or "", private=True):
         raise UsageError(

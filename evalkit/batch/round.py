@@ -9,13 +9,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from evalkit.batch.identity import Found, Source
 from evalkit.batch.reading import Executor, How, Readers
 from evalkit.errors import UsageError
 from evalkit.llm.model import Usage
 from evalkit.settings import LOCAL, Settings
+
+if TYPE_CHECKING:
+    from evalkit.batch.dask import Cluster
 
 _BREAK_EVEN = 64 * 1024
 """Bytes of documents below which one process reads them one after the other.
@@ -166,16 +169,31 @@ async def executor_of(
 
     UsageError where a cluster cannot be used; ExecutorError where it is lost meanwhile.
     """
-    processes = settings.workers or os.cpu_count() or 1
     if settings.executor == LOCAL:
-        with Readers(processes_for(sources, processes), how) as readers:
+        with Readers(processes_for(sources, _most(settings)), how) as readers:
             yield readers
         return
+    async with cluster_of(settings, how, decides=decides) as cluster:
+        yield cluster
+
+
+def cluster_of(settings: Settings, how: How, *, decides: bool) -> Cluster:
+    """The Dask cluster that the settings name. UsageError where Dask is not installed, or its own settings are broken."""
     try:
         from evalkit.batch.dask import Cluster
     except ImportError as error:
         raise UsageError(
             "Dask is not installed", code="EXECUTOR-MISSING", remedy='pip install "evalkit[dask]", or --executor local.'
         ) from error
-    async with Cluster(settings.executor, how, workers=processes, decides=decides) as cluster:
-        yield cluster
+    except ValueError as error:
+        raise UsageError(
+            "Dask's own settings cannot be read",
+            code="EXECUTOR-SETTINGS",
+            remedy="Correct the YAML files in ~/.config/dask, or in the folder that DASK_CONFIG names.",
+        ) from error
+    return Cluster(settings.executor, how, workers=_most(settings), decides=decides)
+
+
+def _most(settings: Settings) -> int:
+    """How many processes of this machine may read."""
+    return settings.workers or os.cpu_count() or 1

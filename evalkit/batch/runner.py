@@ -719,7 +719,7 @@ def in_a_thread(work: Coroutine[Any, Any, T]) -> T:
         except KeyboardInterrupt as error:
             # The first starts nothing new and lets calls that are paid for end; the next one drops those too.
             if interrupted is None:
-                log.warning("interrupted: waiting for the calls under way; Ctrl-C again drops them")
+                log.warning("interrupted: waiting for what is under way; Ctrl-C again drops it")
             interrupted = error
             loop.call_soon_threadsafe(task.cancel)
     if interrupted:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import shutil
 import signal
+import socket
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 
 import dask
 import pytest
 from batch.clusters import Started, cluster
 from batch.deadly import deadly_read
+from commands import evalkit_command, evalkit_process
 from demo.outputs import contents
 from distributed import Client
 from distributed.security import Security
@@ -26,11 +31,13 @@ from evalkit.batch.dask import Sealed, address_of
 from evalkit.batch.extract import extract
 from evalkit.batch.reading import How, Readers
 from evalkit.batch.runner import DocumentSummary
+from evalkit.doctor import _executor
 from evalkit.documents.ingest import reader_with
 from evalkit.errors import DocumentError, ExecutorError, UsageError
 from evalkit.settings import Settings
 
 NAMES = ("quest_cbc", "requisition", "altered_quotes")
+NOBODY = "dask://127.0.0.1:1"
 PATIENT = "Zacharias_Quillfeather"
 
 
@@ -114,7 +121,7 @@ def test_nothing_of_a_document_is_in_logs_keys_or_on_a_workers_disk(
     for text in (ours, two.logs()):
         assert PATIENT not in text
         assert "Hemoglobin" not in text
-    assert "_described" in two.logs()  # it is their log
+    assert "_told" in two.logs()  # it is their log
     for path in two.folder.rglob("*"):
         if path.is_file() and "scratch" in str(path):
             assert PATIENT.encode() not in path.read_bytes()
@@ -179,10 +186,16 @@ def test_a_cluster_that_spills_writes_for_its_user_only(samples: Path, tmp_path:
     assert set(modes) == {"0o600"}
 
 
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [(signal.SIGKILL, "the scheduler was lost"), (signal.SIGSTOP, "for 3 s it has had no worker, or not answered")],
+    ids=["killed", "hanging"],
+)
 def test_a_lost_scheduler_ends_the_run_which_can_go_on(
-    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals, why: str
 ) -> None:
     monkeypatch.setattr(on_dask, "read_within", deadly_read)
+    monkeypatch.setattr(on_dask, "_ALONE", 3)
     folder = tmp_path / "records"
     folder.mkdir()
     for number in range(8):
@@ -194,11 +207,13 @@ def test_a_lost_scheduler_ends_the_run_which_can_go_on(
         def told(summary, number: int, of: int) -> None:
             done.append(summary.doc_id)
             if number == 2:
-                started.scheduler.send_signal(signal.SIGKILL)
+                monkeypatch.setattr(on_dask, "_CONNECT", 1)
+                started.scheduler.send_signal(how)
 
         with pytest.raises(ExecutorError) as lost:
             evalkit.run([folder], output=tmp_path / "out", executor=started.executor, on_progress=told)
     assert lost.value.code == "EXECUTOR-LOST"
+    assert lost.value.message.endswith(why)
     again = evalkit.run([folder], output=tmp_path / "out")
     assert {one.doc_id for one in again.documents if one.resumed} >= set(done[:2])
     assert all(one.decision == "AUTO_ACCEPT" for one in again.documents)
@@ -208,10 +223,127 @@ def test_a_cluster_that_is_not_there_is_wrong_usage(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(on_dask, "_CONNECT", 1)
-    for executor, code in (("dask://127.0.0.1:1", "EXECUTOR-UNREACHABLE"), ("dusk://127.0.0.1:1", "SETTINGS")):
+    for executor, code in ((NOBODY, "EXECUTOR-UNREACHABLE"), ("dusk://127.0.0.1:1", "SETTINGS")):
         with pytest.raises(UsageError) as refused:
             evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=executor)
         assert refused.value.code == code
+
+
+def test_doctor_looks_for_the_cluster_and_complains_of_none_that_is_there(
+    two: Started, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Client(two.executor.replace("dask", "tcp"), set_as_default=False) as client:
+        client.wait_for_workers(2)  # another test may have killed one
+    found = _executor(Settings(executor=two.executor))
+    assert (found.is_fine, found.found) == (True, f"{two.executor}: 2 workers")
+    caplog.clear()  # of how long it took to load evalkit there
+    monkeypatch.setattr(on_dask, "_SILENT", 4)
+    cluster = on_dask.Cluster(two.executor, How(longest=0), workers=1, decides=False)
+
+    async def stay() -> None:
+        async with cluster:
+            await asyncio.sleep(4.5)
+
+    asyncio.run(stay())
+    assert complaints(caplog) == []
+
+
+def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [one.getMessage() for one in caplog.records if one.name == on_dask.__name__]
+
+
+@contextmanager
+def answering(what: bytes) -> Iterator[str]:
+    """An address at which something else says this, or where it is nothing, takes calls in silence."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with suppress(OSError):
+                while what:
+                    server.accept()[0].sendall(what)
+
+        Thread(target=answer, daemon=True).start()
+        yield f"dask://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("what", [b"", b"SSH-2.0-OpenSSH_9.2\r\n"], ids=["nothing", "something else"])
+def test_what_is_no_scheduler_is_told_and_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: bytes
+) -> None:
+    monkeypatch.setattr(on_dask, "_CONNECT", 1)
+    monkeypatch.setattr(on_dask, "_SILENT", 0.1)
+    with answering(what) as executor:
+        found = _executor(Settings(executor=executor))
+    assert not found.is_fine
+    assert found.found.startswith(f"the Dask scheduler at {executor} does not answer (")
+    assert found.remedy
+    if not what:
+        assert complaints(caplog) == [f"waiting up to 1 s for the Dask scheduler at {executor}"]
+
+
+def test_a_worker_that_hangs_or_lacks_something_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with cluster(tmp_path / "cluster", (1, 1)) as started:
+        with Client(started.executor.replace("dask", "tcp"), set_as_default=False) as client:
+            client.wait_for_workers(2)
+            workers = client.run(_process)
+        with monkeypatch.context() as patch:
+            patch.setattr(on_dask, "_told", _lacking)
+            found = _executor(Settings(executor=started.executor))
+        assert not found.is_fine
+        assert found.found.endswith("cannot do the work (PermissionError)")
+        monkeypatch.setattr(on_dask, "_CONNECT", 5)
+        (hanging, process), (_, other) = workers.items()
+        os.kill(process, signal.SIGSTOP)
+        found = _executor(Settings(executor=started.executor))
+        assert (found.is_fine, found.found) == (
+            True,
+            f"{started.executor}: 1 workers; without an answer: {hanging}",
+        )
+        assert any(hanging in one and "does not answer" in one for one in complaints(caplog))
+        os.kill(other, signal.SIGSTOP)
+        found = _executor(Settings(executor=started.executor))
+        assert not found.is_fine
+        assert "no worker that is ready" in found.found
+
+
+def _process() -> int:
+    return os.getpid()
+
+
+def test_an_error_of_a_workers_own_is_no_lost_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(ocr: str) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(on_dask, "_described", refused)
+    assert on_dask._told("none") == "PermissionError"
+
+
+def _lacking(ocr: str) -> str:
+    return "PermissionError"
+
+
+@pytest.mark.parametrize(
+    "executor", ["dask://[abc]:1", "dask://[::::]:8786", "dask://127.0.0.1:99999", "dask://scheduler.example.org:8786"]
+)
+def test_doctor_says_that_an_address_cannot_be_used(executor: str) -> None:
+    shown = evalkit_command("doctor", "--executor", executor, "--json")
+    assert shown.returncode == 1
+    (found,) = (one for one in json.loads(shown.stdout) if one["name"] == "executor")
+    assert not found["is_fine"]
+    assert found["remedy"]
+
+
+def test_broken_settings_of_dask_itself_are_a_line(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own.yaml").write_text("distributed: [\n")
+    monkeypatch.setenv("DASK_CONFIG", str(tmp_path))  # which is read when Dask is loaded
+    shown = evalkit_process("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--executor", NOBODY)
+    assert shown.returncode == 2
+    assert shown.stderr.startswith("evalkit: Dask's own settings cannot be read"), shown.stderr
+    assert "Traceback" not in shown.stderr
 
 
 def test_a_cluster_without_workers_is_wrong_usage(
