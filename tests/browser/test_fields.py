@@ -15,7 +15,7 @@ from browser.screen import Screen, lit
 from browser.server import Served, serving
 from browser.small_cases import Waiting, until
 from browser.test_access import grave, missed_by_tab
-from playwright.sync_api import Dialog, Locator, expect
+from playwright.sync_api import Dialog, Locator, Page, expect
 
 from evalkit.batch.extract import extract
 from evalkit.settings import Settings
@@ -236,13 +236,26 @@ def test_a_held_enter_keeps_nothing(form: Callable[[str], Form]) -> None:
 
 def test_what_is_drawn_around_the_line_leaves_it_the_keys(login: Login, waiting: Waiting) -> None:
     one = Form(login(), waiting, "h_gone")
+    in_background(one.page, hidden=True)  # or it may have counted as seen before the line is there
     one.screen.open(one.case_id)
     one.type("")
     assert one.row(TAX).locator(".ek-seen").count() == 0
+    in_background(one.page, hidden=False)
     one.page.wait_for_selector(f'.ek-field[data-field="{TAX}"] .ek-seen')
     one.page.keyboard.type("1y2")
     expect(one.page.locator(".ek-value-input")).to_have_value("1y2")
     one.press("Escape")
+
+
+def in_background(page: Page, *, hidden: bool) -> None:
+    """As if another tab were in front: what is painted there, nobody sees."""
+    page.evaluate(
+        """hidden => {
+            Object.defineProperty(document, "hidden", { get: () => hidden, configurable: true });
+            document.dispatchEvent(new Event("visibilitychange"));
+        }""",
+        hidden,
+    )
 
 
 def test_the_browser_asks_before_what_was_typed_is_gone(form: Callable[[str], Form]) -> None:
