@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
@@ -269,6 +269,33 @@ def test_what_is_in_the_record_is_all_that_can_have_been_said(output: Path, monk
     monkeypatch.setattr(Files, "create", noting)
     purge(output, [DOC], purged_at=LATER)
     assert packets == [[]]
+
+
+def test_a_case_that_came_after_a_purge_was_killed_goes_though_the_next_one_is_killed_too(
+    output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(before: str, named: Sequence[str]) -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(f"evalkit.batch.purge.{before}", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                purge(output, named, purged_at=LATER)
+
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again")
+    helper.close()
+    killed("_carried_out", [OTHER])
+    desk = Desk(output, "dr_first", "tab")
+    case = desk.open(OTHER)
+    desk.ask_second(OTHER, seen(case, case.draft), "is it unpurgeable?")
+    desk.close()
+    killed("_out_of_lists", [])
+    assert not list((output / "sme_packets").glob(f"*{OTHER}*"))
+    purge(output, [], purged_at=LATER)
+    assert remembering(output, {OTHER.encode(), b"unpurgeable"}) == {}
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, made: Path) -> None:
