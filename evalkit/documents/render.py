@@ -34,12 +34,10 @@ def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
         opened.document.close()
 
 
-def drawn_page(
-    opened: OpenPdf, path: Path, page_num: int, dpi: int, *, as_grey_where_it_is: bool = False
-) -> Image.Image:
+def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int, *, grey_allowed: bool = False) -> Image.Image:
     """As ``render_page``, of a file that is open already; ``path`` only names it in errors.
 
-    ``as_grey_where_it_is``: a page without any colour is L instead of RGB, the same to the eye in half the time.
+    ``grey_allowed``: a page without any colour may be L instead of RGB, the same to the eye in half the time.
     """
     if not 1 <= page_num <= opened.total_pages:
         raise DocumentError(
@@ -53,9 +51,7 @@ def drawn_page(
         pixels = page.rect.width * page.rect.height * (dpi / 72) ** 2
         fitting = max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1)
         pymupdf, shown = library(), page.get_displaylist()
-        mode, colours = (
-            ("L", pymupdf.csGRAY) if as_grey_where_it_is and _is_grey(page, shown) else ("RGB", pymupdf.csRGB)
-        )
+        mode, colours = ("L", pymupdf.csGRAY) if grey_allowed and _is_grey(page, shown) else ("RGB", pymupdf.csRGB)
         scale = pymupdf.Matrix(fitting / 72, fitting / 72)
         pixmap = shown.get_pixmap(matrix=scale, colorspace=colours, alpha=0)
         # A copy: Pillow would share the memory of grey ones, which goes with the pixmap.
@@ -168,7 +164,7 @@ class PagePictures:
                 remedy="Run the document again, then open its case again.",
             )
         try:
-            image = drawn_page(self._open, self._path, page_num, dpi or self._dpi, as_grey_where_it_is=True)
+            image = drawn_page(self._open, self._path, page_num, dpi or self._dpi, grey_allowed=True)
             return jpeg(image, quality)
         finally:
             # MuPDF keeps up to 256 MB of decoded scans, across documents, which a reader of pages hardly asks for twice.

@@ -71,7 +71,7 @@ class Files:
     def exists(self, name: str) -> bool:
         """Whether there is such a file. StoreError where that cannot be seen."""
         try:
-            return stat.S_ISREG(os.stat(self._at(name)).st_mode)  # noqa: PTH116
+            return stat.S_ISREG(os.stat(self._at(name)).st_mode)  # noqa: PTH116 - see _at
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError as error:
@@ -80,7 +80,7 @@ class Files:
     def names(self, folder: str) -> list[str]:
         """The JSON files of a folder, sorted, as names that ``read`` takes."""
         try:
-            inside = os.listdir(self._at(folder))  # noqa: PTH208
+            inside = os.listdir(self._at(folder))  # noqa: PTH208 - see _at
             return sorted(f"{folder}/{name}" for name in inside if name.endswith(".json"))
         except FileNotFoundError:
             return []
@@ -110,10 +110,10 @@ class Files:
     def raw(self, name: str, at_most: int | None = None) -> bytes:
         """The bytes of a file, or so many of them as there are. NotFound, or StoreError where it cannot be read."""
         try:
-            with open(self._at(name), "rb", buffering=0) as file:  # noqa: PTH123
+            with open(self._at(name), "rb", buffering=0) as file:  # noqa: PTH123 - see _at
                 if at_most is None:
                     return file.read()
-                if sys.platform == "linux":  # which would fetch megabytes that nobody asked for
+                if sys.platform == "linux":  # else it reads ahead: megabytes that nobody asked for
                     os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
                 return file.read(at_most)
         except FileNotFoundError as error:

@@ -185,7 +185,7 @@ def test_a_page_without_colour_is_drawn_in_grey_and_looks_the_same(tmp_path: Pat
     path = tmp_path / "page.pdf"
     document.save(path)
     opened = open_pdf(path, str(path))
-    image = drawn_page(opened, path, 1, 110, as_grey_where_it_is=True)
+    image = drawn_page(opened, path, 1, 110, grey_allowed=True)
     opened.document.close()
     assert image.mode == mode
     alike = render_page(path, 1, 110)
