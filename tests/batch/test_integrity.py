@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from batch.patient import DOC, FILE, NOW, OTHER
+from commands import evalkit_command
 
 from evalkit.batch import RunSummary
 from evalkit.batch.decisions import COLUMNS, decisions
@@ -234,9 +235,7 @@ def test_a_purge_leaves_who_decided_when_and_no_name(output: Path) -> None:
 
 
 def test_the_commands(output: Path, tmp_path: Path) -> None:
-    from demo.test_cli import evalkit_command, evalkit_process
-
-    whole = evalkit_process("audit", "verify", "--output", output)
+    whole = evalkit_command("audit", "verify", "--output", output)
     assert whole.returncode == 0, whole
     assert "0 faults" in whole.stdout
     table = evalkit_command("audit", "export", "--output", output, "--to", tmp_path / "d.csv")
@@ -246,7 +245,7 @@ def test_the_commands(output: Path, tmp_path: Path) -> None:
     export = evalkit_command("audit", "export", "--output", output, "--to", tmp_path / "d.json")
     assert export.returncode == 0, export
     assert (tmp_path / "d.json").stat().st_mode & 0o777 == 0o600
-    purged = evalkit_process("purge", DOC, "--output", output, "--json")
+    purged = evalkit_command("purge", DOC, "--output", output, "--json")
     assert json.loads(purged.stdout)[0]["doc_id"] == DOC
     (output / f"reviews/{OTHER}/0001.json").unlink()
     faulty = evalkit_command("audit", "verify", "--output", output, "--against", tmp_path / "d.json")

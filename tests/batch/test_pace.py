@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import evalkit_command, evalkit_process
 from documents.drawing import lines
 from documents.scanning import NOTE, needs_tesseract, printed, scan
 
@@ -20,11 +19,6 @@ from evalkit.review.stored import read_bundle, read_result
 from evalkit.store import Files
 
 
-def _evalkit(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evalkit", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 @needs_tesseract
 def test_a_run_over_scans_was_slow_because_of_recognising(samples: Path, tmp_path: Path) -> None:
     (tmp_path / "scan.pdf").write_bytes(scan(printed(lines(NOTE + NOTE + NOTE))))
@@ -34,7 +28,7 @@ def test_a_run_over_scans_was_slow_because_of_recognising(samples: Path, tmp_pat
     assert found.slowest[0].doc_id == "scan"
     assert found.slowest[0].step == "recognising"
     assert 0 < found.slowest[0].seconds <= found.seconds
-    told = _evalkit("doctor", "--run", tmp_path / "output").stdout
+    told = evalkit_command("doctor", "--run", tmp_path / "output").stdout
     assert all(step in told for step in (*STEPS, *(why for why, _ in found.reasons)))
 
 
@@ -69,7 +63,7 @@ def test_only_the_last_run_is_told_of(samples: Path, tmp_path: Path) -> None:
 def test_a_folder_without_times_says_so(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="has left its times"):
         pace(tmp_path)
-    assert _evalkit("doctor", "--run", tmp_path).returncode == 2
+    assert evalkit_command("doctor", "--run", tmp_path).returncode == 2
 
 
 def test_json_lines_have_hashes_steps_and_seconds_and_no_names_or_words(samples: Path, tmp_path: Path) -> None:
@@ -78,7 +72,7 @@ def test_json_lines_have_hashes_steps_and_seconds_and_no_names_or_words(samples:
     (folder / "Zacharias_Quillfeather.pdf").write_bytes((samples / "quest_cbc.pdf").read_bytes())
     (folder / "broken_Quillfeather.pdf").write_bytes(b"%PDF-1.4 and nothing else")
     options = ("--verbose", "--log-format", "json")
-    ended = _evalkit(*options, "run", folder, "--output", tmp_path / "output", "--json")
+    ended = evalkit_process(*options, "run", folder, "--output", tmp_path / "output", "--json")
     told = [json.loads(line) for line in ended.stderr.splitlines() if line.startswith("{")]
     sha256 = read_result(Files(tmp_path / "output"), "Zacharias_Quillfeather").sha256
     by_step = {one["message"]: one for one in told if one.get("document") == sha256[:12]}
@@ -97,7 +91,7 @@ def test_the_setting_says_how_the_log_is_written(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALKIT_LOG_FORMAT", "json")
-    ended = _evalkit("--verbose", "run", samples / "quest_cbc.pdf", "--output", tmp_path)
+    ended = evalkit_process("--verbose", "run", samples / "quest_cbc.pdf", "--output", tmp_path)
     assert any(line.startswith("{") and json.loads(line)["message"] == "decided" for line in ended.stderr.splitlines())
 
 

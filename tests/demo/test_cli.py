@@ -1,20 +1,17 @@
 """The command line: one line per fault, exit statuses of the contract."""
 
 import csv
-import io
 import json
-import logging
 import shutil
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
+from commands import evalkit_command, evalkit_process
 
 import evalkit
 from evalkit.batch import RunSummary
-from evalkit.cli import main
 from evalkit.doctor import examine
 from evalkit.errors import UsageError
 from evalkit.review import SMEReviewHelper
@@ -23,26 +20,6 @@ from evalkit.settings import Settings
 COMMANDS = (
     *("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor", "purge"),
 )
-
-
-def evalkit_process(*words: object, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """The command as a shell starts it: for what a process of its own shows."""
-    command = [sys.executable, "-m", "evalkit", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
-
-
-def evalkit_command(*words: object, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The whole command in this process, which takes a second less."""
-    told, complaints = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(told), redirect_stderr(complaints):
-        patch.setattr(sys, "argv", ["evalkit", *map(str, words)])
-        patch.setattr(logging.root, "handlers", [])  # or the test's own would get what is logged
-        patch.chdir(cwd or Path.cwd())
-        for name, value in environment.items():
-            patch.setenv(name, value)
-        with pytest.raises(SystemExit) as ended:
-            main()
-    return subprocess.CompletedProcess(words, int(ended.value.code or 0), told.getvalue(), complaints.getvalue())
 
 
 def test_help_is_quick_and_loads_nothing_heavy() -> None:
@@ -143,7 +120,7 @@ def test_show_says_what_was_repaired(finished: RunSummary) -> None:
 
 
 def test_queue_is_worst_first(finished: RunSummary) -> None:
-    rows = json.loads(evalkit_process("queue", "--output", finished.output, "--json").stdout)
+    rows = json.loads(evalkit_command("queue", "--output", finished.output, "--json").stdout)
     severities = [(row["blocker"], row["major"], row["minor"]) for row in rows]
     assert severities == sorted(severities, reverse=True)
     assert {"fabricated_quote", "quest_genomic", "poor_scan", "segment_count"} <= {row["case_id"] for row in rows}
@@ -176,7 +153,7 @@ def test_export_of_a_dataset(finished: RunSummary, tmp_path: Path) -> None:
         "--split",
         "0.5",
     ]
-    made = evalkit_process(*words, "--deidentify", "--with-text", "--to", tmp_path / "d", "--json")
+    made = evalkit_command(*words, "--deidentify", "--with-text", "--to", tmp_path / "d", "--json")
     assert made.returncode == 0, made.stderr
     said = json.loads(made.stdout)
     rows = [json.loads(line) for path in (tmp_path / "d/data").iterdir() for line in path.read_text().split("\n")[:-1]]
@@ -199,7 +176,7 @@ def test_seeded_cases_are_named_to_whoever_draws_them(finished: RunSummary, tmp_
     expert = SMEReviewHelper(output, "dr_first")
     expert.save_review("altered_quotes", agrees=True)
     expert.close()
-    shown = evalkit_process("sample", "3", "--seeded", "--json", "--output", output)
+    shown = evalkit_command("sample", "3", "--seeded", "--json", "--output", output)
     (case,) = json.loads(shown.stdout)["cases"]
     assert (case["doc_id"], case["kind"]) == ("altered_quotes", "type")
     assert case["case_id"] in evalkit_command("queue", "--output", output).stdout
@@ -208,11 +185,11 @@ def test_seeded_cases_are_named_to_whoever_draws_them(finished: RunSummary, tmp_
 
 
 def test_schema_without_a_name_lists_them() -> None:
-    assert "packet" in evalkit_process("schema").stdout.split()
+    assert "packet" in evalkit_command("schema").stdout.split()
 
 
 def test_doctor_says_what_is_there(tmp_path: Path) -> None:
-    shown = evalkit_process("doctor", "--json", cwd=tmp_path)
+    shown = evalkit_command("doctor", "--json", cwd=tmp_path)
     checks = {check["name"]: check for check in json.loads(shown.stdout)}
     assert shown.returncode == 0
     assert checks["pymupdf"]["is_fine"]
@@ -301,7 +278,7 @@ def test_a_sites_own_traps_are_part_of_every_result(samples: Path, tmp_path: Pat
 
 def test_challenge_prints_a_table_or_json(samples: Path) -> None:
     words = ["challenge", samples / "quest_cbc.pdf", "--kinds", "segment-count,label-all", "--limit", "2"]
-    shown = evalkit_process(*words)
+    shown = evalkit_command(*words)
     assert shown.returncode == 0, shown.stderr
     assert "segment-count" in shown.stdout
     assert "100.0 % caught on the mean of 2 kinds" in shown.stdout
@@ -364,7 +341,7 @@ def test_reindex_rebuilds_what_was_lost(samples: Path, tmp_path: Path) -> None:
     for path in output.glob("evalkit.sqlite*"):
         path.unlink()
     assert evalkit_command("queue", "--output", output).stdout.strip() == "Nothing waits for an expert."
-    shown = evalkit_process("reindex", "--output", output)
+    shown = evalkit_command("reindex", "--output", output)
     assert shown.stdout.strip() == "2 documents and 1 cases indexed"
     assert evalkit_command("queue", "--output", output, "--json").stdout == before
     again = json.loads(evalkit_command("run", samples / "quest_cbc.pdf", "--output", output, "--json").stdout)

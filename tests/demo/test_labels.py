@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from demo.test_cli import evalkit_command
+from commands import evalkit_command
 
 from evalkit.batch.identity import Source
 from evalkit.batch.labels import (

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from builders import PATHOLOGY, Json, evidence, one_segment
-from demo.test_cli import evalkit_command
+from commands import evalkit_command
 from documents.drawing import lines
 from documents.scanning import NOTE, needs_tesseract, printed, scan
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from demo.test_cli import evalkit_command, evalkit_process
+from commands import evalkit_command
 from evaluation.findings import finding
 from evaluation.studies import GENOMIC, NOTE, OTHER, document, escalated, labels, study, truth
 from hypothesis import given
@@ -316,7 +316,7 @@ def test_the_command_prints_both_runs(two_runs: tuple[Path, Path, Path]) -> None
 
 def test_the_command_prints_json_for_programs(two_runs: tuple[Path, Path, Path]) -> None:
     a, b, labelled = two_runs
-    shown = evalkit_process("compare", a, b, "--json", "--truth", labelled)
+    shown = evalkit_command("compare", a, b, "--json", "--truth", labelled)
     value = json.loads(shown.stdout)
     assert {one["doc_id"]: one["doc_id_b"] for one in value["documents"]} == {
         "fabricated_quote": "again_fabricated_quote",

@@ -6,12 +6,12 @@ import json
 import shutil
 import stat
 import subprocess
-import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from commands import evalkit_command
 from evaluation.studies import GENOMIC, NOTE, OTHER, answer, document, escalated, labels, study, truth
 from sklearn.metrics import f1_score
 from statements.reviewing import broken, embedded, statement, wrong_dates
@@ -387,8 +387,7 @@ def test_cells_read_well(value, shown) -> None:
 
 
 def reported(output: Path, to: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    words = ["-m", "evalkit", "report", "--output", str(output), "--to", str(to), *more]
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+    return evalkit_command("report", "--output", output, "--to", to, *more)
 
 
 def test_the_command_prints_the_headlines_and_writes_the_page(reviewed: Study, tmp_path: Path) -> None:

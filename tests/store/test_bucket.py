@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from commands import evalkit_command
 from places import in_bucket
 from review.conftest import Build, Desk
 from review.racing import together
@@ -470,8 +471,7 @@ def test_a_run_its_queue_its_review_and_its_export(
     assert summary.output == bucket
     assert [one.error for one in summary.documents] == [None] * 3
     assert all(one.resumed for one in evalkit.run(pdfs, **options).documents)
-    words = [sys.executable, "-m", "evalkit", "queue", "--output", bucket, "--json"]
-    shown = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tmp_path)
+    shown = evalkit_command("queue", "--output", bucket, "--json", cwd=tmp_path)
     waiting = [row["case_id"] for row in json.loads(shown.stdout)]
     assert "segment_count" in waiting
     assert list(tmp_path.iterdir()) == []

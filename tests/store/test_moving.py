@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import evalkit_command
 from review.conftest import Build, Desk
 from servers.postgresql import PASSWORD, PostgreSQLServer
 
@@ -82,16 +81,16 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
 def test_by_the_command_line_and_back_to_work(
     worked_on: Path, postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = [sys.executable, "-m", "evalkit", "move-database", "--output", str(worked_on)]
-    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    words = ("move-database", "--output", worked_on)
+    refused = evalkit_command(*words)
     assert refused.returncode == 2
     assert "no PostgreSQL database is set" in refused.stderr
     monkeypatch.setenv("EVALKIT_DATABASE", postgresql.url)
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = evalkit_command(*words)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("12 rows of 10 tables moved")
     assert PASSWORD not in done.stdout + done.stderr
-    again = subprocess.run(words, capture_output=True, text=True, check=False)
+    again = evalkit_command(*words)
     assert again.returncode == 2
     assert "in PostgreSQL already" in again.stderr
 

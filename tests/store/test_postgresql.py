@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
 import sys
 import threading
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import evalkit_command
 from review.racing import together
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 
@@ -361,8 +361,7 @@ def test_doctor_says_that_it_is_the_file(tmp_path: Path) -> None:
 def test_a_run_and_a_reindex_use_what_is_set(samples: Path, url: str, tmp_path: Path) -> None:
     output = tmp_path / "output"
     path = sorted(samples.glob("*.pdf"))[0]
-    words = [sys.executable, "-m", "evalkit", "run", str(path), "--output", str(output)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    done = evalkit_command("run", path, "--output", output)
     assert done.returncode in (0, 1), done.stderr
     assert not (output / "evalkit.sqlite").exists()
     index = Index(output)
