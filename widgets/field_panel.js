@@ -21,7 +21,7 @@ function render({ model, el: root }) {
     type: "text", class: "ek-value-input", autocomplete: "off", spellcheck: false,
     oninput: () => { tellCheck(); clearTimeout(typing); typing = setTimeout(check, TYPING); },
     onkeydown: (event) => {
-      if (event.isComposing) return; // the key belongs to the sign that is being put together
+      if (event.isComposing || input.readOnly) return; // the key belongs to the sign that is being put together, or is a command
       // Held since it opened the line, it says nothing about what stands there.
       if (event.key === "Enter") { event.preventDefault(); event.stopPropagation(); if (!event.repeat) keep(); }
       if (event.key === "Escape") { event.preventDefault(); event.stopPropagation(); leave(); }
@@ -33,10 +33,18 @@ function render({ model, el: root }) {
       el("button", { type: "button", class: "ek-primary", onclick: () => keep() }, "Keep", kbd("⏎")),
       el("button", { type: "button", onclick: () => leave() }, "Leave as it was", kbd("Esc"))));
   const check = () => { if (editing) ask("field_check", { field: editing, text: input.value }); };
-  const keep = () => { clearTimeout(typing); if (editing) send("field_value", { field: editing, text: input.value }); };
+  // Until it is kept or refused, what is pressed is no longer part of the value: it is done after it.
+  const keep = () => {
+    clearTimeout(typing);
+    if (!editing || input.readOnly) return;
+    input.readOnly = true;
+    send("field_value", { field: editing, text: input.value });
+  };
+  model.on("change:answered", () => { input.readOnly = "busy" in root.dataset; });
   const open = (name) => {
     if (model.get("is_locked")) return;
     editing = name;
+    input.readOnly = false;
     input.value = model.get("values")[name].value;
     input.setAttribute("aria-label", `value of ${rows.get(name).item.label}`);
     input.setAttribute("aria-describedby", "ek-field-check");

@@ -73,7 +73,7 @@ const keyboard = (isAlone) => {
     if (event.altKey) return "";
     return event.shiftKey && /^[A-Z]$/.test(event.key) ? `Shift+${event.key}` : event.key;
   };
-  const isTyping = (target) => target?.closest?.("textarea, select, [contenteditable=true], input:not([type=checkbox]):not([type=radio])");
+  const isTyping = (target) => target?.closest?.("textarea, select, [contenteditable=true], input:not([type=checkbox]):not([type=radio]):read-write");
   const isShown = (node) => node.getClientRects().length > 0;
   const buttonOf = (key) => [...document.querySelectorAll(`[data-key="${CSS.escape(key)}"]`)].find(isShown);
   const token = () => document.querySelector(".ek-editor")?.dataset.token || "";

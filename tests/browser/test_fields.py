@@ -26,7 +26,7 @@ TAX = "1.ss_tax_withheld"
 ALTERED = "9,999.99"
 HOSTILE = "<img src=x onerror=window.__xss=1>"
 MEDICARE = "1.medicare_tax_withheld"
-NAMES = ("a_altered", "c_typed", "d_looked", "e_twice", "f_access", "g_held", "h_gone")
+NAMES = ("a_altered", "b_quick", "c_typed", "d_looked", "e_twice", "f_access", "g_held", "h_gone")
 
 
 def true_tax(name: str) -> str:
@@ -151,16 +151,23 @@ def test_an_altered_amount_is_lit_corrected_by_keyboard_and_saved(
     assert stored(served, "sme_packets/sme_packet_a_altered.extraction.json")["review_status"] == "completed"
 
 
+def test_what_is_pressed_before_a_value_is_kept_is_done_after_it(form: Callable[[str], Form]) -> None:
+    one = form("b_quick")
+    one.type(true_tax("b_quick"))
+    one.press("Enter", "Control+Enter")
+    one.decided("corrected")
+
+
 def test_a_wrong_format_is_refused_while_it_is_typed(form: Callable[[str], Form], shots: Path | None) -> None:
     one = form("c_typed")
     one.type("4,88v")  # the v is part of the value, not the key that validates
     wrong = one.page.wait_for_selector(".ek-check-wrong:has-text('not a valid currency amount')")
     one.screen.shot(shots, "fields-typing-1440")
     assert "1,234.50" in wrong.inner_text()
-    one.press("Enter")
+    one.press("Enter", "j", "Control+Enter")
     one.page.wait_for_timeout(500)
     assert one.draft()["fields"] == {}
-    assert one.page.locator(".ek-value-input").input_value() == "4,88v", "what was typed stays"
+    assert one.page.locator(".ek-value-input:focus").input_value() == "4,88v", "what was typed stays"
     one.screen.button("Validate and next").click()
     assert "not kept yet" in one.screen.problem()
     assert one.waiting.outcomes(one.case_id) == []
