@@ -119,7 +119,6 @@ function render({ model, el: root }) {
     const isOpen = model.get("selected") === item.name;
     const isTyped = editing === item.name;
     const now = values()[item.name];
-    if (item.is_field && !now) return; // it comes with the next message
     const isSeen = model.get("seen").includes(item.name);
     const isWanted = model.get("wanted").includes(item.name);
     const said = JSON.stringify([isOpen, isTyped, now, isSeen, isWanted, isOpen && model.get("place"), model.get("is_locked"),

@@ -387,19 +387,18 @@ class Workbench:
         self._refresh()
 
     def _begin_panel(self, case: Case, token: str) -> None:
-        """What lists the things to look at begins with this case."""
-        if isinstance(case, FieldCase):
-            with self._fields.hold_sync():
+        """What lists the things to look at begins with this case, and with nothing that was said in the last one."""
+        with self._item_panel.hold_sync():
+            if isinstance(case, FieldCase):
                 self._fields.case = described_fields(case) | {"token": token}
-                self._fields.selected, self._fields.place, self._fields.checked = "", "", {}
-        elif isinstance(case, TemplateReview):
-            with self._template.hold_sync():
+                self._fields.selected, self._fields.checked = "", {}
+            elif isinstance(case, TemplateReview):
                 self._template.case = described_template(case) | {"token": token}
-                self._template.selected = self._template.place = ""
-        else:
-            with self._panel.hold_sync():
+                self._template.selected = ""
+            else:
                 self._panel.case = described(case) | {"token": token}
                 self._panel.selected, self._panel.context = "", {}
+            self._tell_panel(case)
 
     def _first(self, case: Case) -> str | None:
         """What is open first: what was open last, else the worst."""
@@ -644,7 +643,7 @@ class Workbench:
 
     def _show_reading(self, case: TemplateReview) -> None:
         """What the template reads, on the page on screen."""
-        draft, page = self.draft, self._editor.page
+        draft, page = self.draft, self.draft.page
         reading = case.reading(draft)
         if self._read not in (None, reading.template) and not case.is_issue(self._template.selected):
             self._template.selected = self._page.issue_id = ""  # the rows are others now
@@ -780,7 +779,14 @@ class Workbench:
             self._editor.changes = [] if case.is_blind else list(case.changes(draft))
             self._editor.can_ask = not case.is_for_reading and base_of(case.packet.case_id) == case.packet.case_id
             self._editor.undo = self._undoable()
-        if isinstance(case, FieldCase):
+        self._tell_panel(case)
+
+    def _tell_panel(self, case: Case) -> None:
+        """What the expert has said and seen so far, beside what it is about."""
+        draft = self.draft
+        if isinstance(case, TemplateReview):
+            self._show_reading(case)
+        elif isinstance(case, FieldCase):
             with self._fields.hold_sync():
                 self._fields.place = where(case, self._fields.selected, draft) if self._fields.selected else ""
                 self._fields.values = state(case, draft)
@@ -788,17 +794,14 @@ class Workbench:
                 self._fields.wanted = case.must_see_items(draft)
                 self._fields.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
                 self._fields.notes = draft.issue_notes
-                self._fields.is_locked = self._editor.is_locked
-            return
-        if isinstance(case, TemplateReview):
-            self._show_reading(case)
-            return
-        with self._panel.hold_sync():
-            self._panel.seen = list(draft.evidence_seen)
-            self._panel.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
-            self._panel.notes = draft.issue_notes
-            self._panel.is_repair_applied = self._is_repair_applied()
-            self._panel.is_locked = self._editor.is_locked
+                self._fields.is_locked = self._is_locked
+        else:
+            with self._panel.hold_sync():
+                self._panel.seen = list(draft.evidence_seen)
+                self._panel.verdicts = {one.issue_id: {"verdict": one.verdict} for one in draft.issue_verdicts}
+                self._panel.notes = draft.issue_notes
+                self._panel.is_repair_applied = self._is_repair_applied()
+                self._panel.is_locked = self._is_locked
 
     def _open_issue(self) -> str:
         """The issue that a note would be about; empty for none."""

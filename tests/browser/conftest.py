@@ -9,7 +9,7 @@ import pytest
 from browser.screen import Screen
 from browser.seats import Seats
 from browser.server import Served, serving
-from browser.small_cases import run_small
+from browser.small_cases import Waiting, run_small
 from once import once
 from playwright.sync_api import Browser, sync_playwright
 
@@ -57,6 +57,14 @@ def seats(chromium: Browser, served: Served) -> Iterator[Seats]:
     seats = Seats(chromium, served)
     yield seats
     seats.close()
+
+
+@pytest.fixture
+def waiting(served: Served) -> Iterator[Waiting]:
+    """What the experts have decided so far, and their drafts."""
+    waiting = Waiting(served.output)
+    yield waiting
+    waiting.close()
 
 
 @pytest.fixture

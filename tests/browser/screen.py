@@ -75,6 +75,11 @@ class Screen:
         # Before all three panels are there and answer, keys do nothing, or wait.
         self.page.wait_for_function(_ANSWERS, timeout=30_000)
 
+    def settle(self) -> None:
+        """Wait until all that was pressed is answered and drawn."""
+        self.page.wait_for_function(_ANSWERS, timeout=30_000)
+        self.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
+
     def queue(self) -> None:
         self.page.get_by_role("button", name="Queue").click()
         self.page.wait_for_selector(".ek-queue-head")
@@ -90,8 +95,9 @@ class Screen:
             self.page.locator(f'.ek-issue[data-issue="{name}"] .ek-message').click()
             self.page.wait_for_selector(f'.ek-issue[data-issue="{name}"] .ek-seen', timeout=10_000)
         for thumb in self.page.query_selector_all(".ek-thumb"):
-            self.turn_to(int(thumb.get_attribute("data-page")))
-            self.page.wait_for_timeout(400)
+            number = int(thumb.get_attribute("data-page"))
+            self.turn_to(number)
+            self.page.wait_for_selector(f'.ek-thumb-seen[data-page="{number}"]')
 
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)
@@ -111,9 +117,9 @@ class Screen:
         return self.page.locator(selector).count() > 0
 
     def rest(self) -> None:
-        """Leave what is open, as after a login: the case goes back to the queue, and all of the queue is shown."""
-        if self._has(".ek-why"):
-            self.queue()
+        """Leave what is open, as after a login: all of the queue is shown."""
+        self._leave()
+        self.page.wait_for_selector(".ek-queue-head")
         clear = self.button("Clear all")
         if clear.is_visible():
             clear.click()
@@ -127,10 +133,14 @@ class Screen:
         self.requests.clear()
 
     def close(self) -> None:
-        """Leave: the case goes back to the queue."""
-        if self._has(".ek-why") and self.is_alive():
-            self.queue()
+        if self.is_alive():
+            self._leave()
         self.context.close()
+
+    def _leave(self) -> None:
+        """The open case goes back to the queue. The bar is the first to say that it has gone there by itself."""
+        if self._has(".ek-crumbs [data-key=h]"):
+            self.queue()
 
     def assert_clean(self) -> None:
         assert self.outside == [], "the page asked for something outside this machine"

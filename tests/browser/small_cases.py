@@ -98,6 +98,10 @@ class Waiting:
         stored = self._index.drafts.newest(case_id, reviewer, "")
         return stored and json.loads(stored.draft)
 
+    def until_noted(self, screen: Screen, case_id: str, words: str) -> None:
+        """Let the browser go on until these notes for the record are in the draft."""
+        until(screen, lambda: (self.draft(case_id) or {}).get("notes") == words, f"the notes on {case_id} kept")
+
 
 def until(screen: Screen, is_so: Callable[[], bool], what: str, seconds: float = 15) -> None:
     """Let the browser go on until it is so."""

@@ -63,7 +63,7 @@ class Keys:
     def painted(self, case_id: str) -> None:
         """Wait until what the case opens on was on screen long enough to count."""
         until(self.screen, lambda: bool(self.draft(case_id)["evidence_seen"]), f"the evidence of {case_id} seen")
-        self.page.wait_for_timeout(400)  # the answer of the write has to reach the page
+        self.page.wait_for_selector(".ek-issue .ek-seen")  # and the answer of the write is on the page
 
     def decided(self, case_id: str, *outcomes: str) -> None:
         """Wait until that was decided, and the case has left the screen."""
@@ -134,11 +134,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.fixture
-def waiting(served: Served) -> Iterator[Waiting]:
-    waiting = Waiting(served.output)
+def waiting(waiting: Waiting) -> Waiting:
+    """With nothing in the queue that a test left."""
     waiting.clear()
-    yield waiting
-    waiting.close()
+    return waiting
 
 
 @pytest.fixture

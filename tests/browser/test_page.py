@@ -183,6 +183,7 @@ def test_whose_page_it_is_stands_beside_the_tools(screen: Screen, shots: Path | 
     ):
         turn_to(screen, number)
         assert strip.inner_text() == text
+    screen.settle()
     strip.hover()
     cut = screen.page.locator(".ek-parts .ek-cut")
     assert cut.count() == 2

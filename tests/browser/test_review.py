@@ -7,6 +7,7 @@ from pathlib import Path
 import pymupdf
 from browser.screen import Screen, lit
 from browser.server import Served
+from browser.small_cases import Waiting, until
 
 from evalkit.review.packet import packet_digest, read_packet
 from evalkit.store import Files
@@ -64,19 +65,16 @@ def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: 
     screen.page.get_by_text("What the agent claims").click()
     before = lit(screen)
     screen.page.locator(".ek-evidence").first.click()
-    screen.page.wait_for_function("count => document.querySelectorAll('.ek-mark-found').length !== count", arg=0)
-    screen.page.wait_for_timeout(400)
-    assert lit(screen) != before
+    until(screen, lambda: lit(screen) != before, "the evidence lit")
     assert_lit(screen, served, "quest_genomic", quote.page, quote.snippet)
     screen.shot(shots, "evidence-1440")
     screen.page.locator(".ek-selected .ek-message").click()  # back to what the issue is about
-    screen.page.wait_for_timeout(400)
-    assert lit(screen) == before
+    until(screen, lambda: lit(screen) == before, "the issue's place lit again")
     screen.page.locator(".ek-issue").last.click()  # which draws the case again
-    screen.page.wait_for_timeout(500)
+    screen.settle()
     assert screen.page.locator(".ek-evidence").first.is_visible(), "what was unfolded stays so"
     screen.page.locator(".ek-issue").first.click()  # the draft remembers which one was open
-    screen.page.wait_for_timeout(500)
+    screen.settle()
     screen.queue()
 
 
@@ -147,7 +145,7 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
 
 
 def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
-    served: Served, login: Login, shots: Path | None
+    login: Login, waiting: Waiting, shots: Path | None
 ) -> None:
     screen = login()
     screen.open("fabricated_quote")
@@ -155,7 +153,7 @@ def test_a_reload_in_the_middle_brings_case_page_and_draft_back(
     screen.button("New document here").click()
     screen.page.wait_for_selector(".ek-segment >> nth=1")
     screen.page.get_by_label("notes for the record").fill("half a thought")
-    screen.page.wait_for_timeout(1200)
+    waiting.until_noted(screen, "fabricated_quote", "half a thought")
     screen.page.reload()
     screen.wait_for_case()
     screen.page.wait_for_selector('.ek-pane[data-page="4"]')

@@ -79,13 +79,6 @@ def served(cases: dict[str, Spoilt], pdfs: Path, tmp_path_factory: pytest.TempPa
         yield server
 
 
-@pytest.fixture
-def waiting(served: Served) -> Iterator[Waiting]:
-    waiting = Waiting(served.output)
-    yield waiting
-    waiting.close()
-
-
 class Sheet:
     """One case about a template, opened, and what the expert's hands do."""
 
@@ -319,17 +312,17 @@ def test_what_is_chosen_or_unfolded_stays_in_sight(sheet: Callable[[str], Sheet]
     name = last.get_attribute("data-name")
     last.click()
     one.page.wait_for_selector(f'[data-name="{name}"].ek-chosen-row')
-    one.page.wait_for_timeout(500)
+    one.screen.settle()
     assert one.page.evaluate(inside, name), "the sum stays where it was scrolled to"
     one.page.keyboard.press("1")
     one.page.locator(".ek-list summary", has_text="What was tried before").click()
     one.page.locator(".ek-sums-table tbody tr").last.click()
-    one.page.wait_for_timeout(500)
+    one.screen.settle()
     assert one.page.locator(".ek-list details[open]").count() == 1, "what was unfolded stays so"
     one.page.set_viewport_size({"width": 1440, "height": 840})
     for key in "jjjkk":
         one.page.keyboard.press(key)
-        one.page.wait_for_timeout(500)
+        one.screen.settle()
         chosen = one.page.locator(".ek-issue.ek-selected")
         room = one.page.evaluate("() => document.querySelector('.ek-list').clientHeight")
         assert chosen.bounding_box()["height"] < room
@@ -340,8 +333,7 @@ def test_what_is_chosen_or_unfolded_stays_in_sight(sheet: Callable[[str], Sheet]
     one.page.reload()
     one.page.wait_for_selector(".ek-frames [data-edge]", timeout=30_000)
     one.page.wait_for_selector(".ek-issue.ek-selected")
-    one.page.wait_for_timeout(500)
-    assert one.page.evaluate(inside, last), "what was open last is in sight"
+    until(one.screen, lambda: one.page.evaluate(inside, last), "what was open last is in sight")
 
 
 def test_a_rejected_template_stays_a_draft(served: Served, sheet: Callable[[str], Sheet]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from browser.screen import Screen
 from browser.server import Served
+from browser.small_cases import Waiting
 from playwright.sync_api import expect
 
 from evalkit.evaluation.seeding import sample_seeded
@@ -18,11 +19,13 @@ from evalkit.review.seeded import described
 Login = Callable[..., Screen]
 
 
-def test_a_colleague_is_told_and_keeps_the_draft(served: Served, login: Login, shots: Path | None) -> None:
+def test_a_colleague_is_told_and_keeps_the_draft(
+    served: Served, login: Login, waiting: Waiting, shots: Path | None
+) -> None:
     lee, ito = login("dr_lee"), login("dr_ito")
     lee.open("quest_genomic")
     lee.page.get_by_label("notes for the record").fill("mine")
-    lee.page.wait_for_timeout(800)
+    waiting.until_noted(lee, "quest_genomic", "mine")
     ito.page.get_by_role("button", name="Refresh").click()
     ito.page.wait_for_selector('.ek-case[data-case="quest_genomic"]:has-text("open by dr_lee since")')
     ito.shot(shots, "taken-1440")
@@ -50,11 +53,11 @@ def test_a_second_tab_is_told(served: Served, login: Login) -> None:
     first.queue()
 
 
-def test_a_duplicated_tab_is_another_tab(served: Served, login: Login) -> None:
+def test_a_duplicated_tab_is_another_tab(login: Login, waiting: Waiting) -> None:
     first = login("dr_lee")
     first.open("fabricated_quote")
     first.page.get_by_label("notes for the record").fill("of the first tab")
-    first.page.wait_for_selector(".ek-saved:has-text('Draft saved')")
+    waiting.until_noted(first, "fabricated_quote", "of the first tab")
     with first.page.expect_popup() as opened:
         first.page.evaluate("window.open(location.href)")  # with a copy of this tab's storage
     twin = opened.value

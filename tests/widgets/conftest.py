@@ -1,9 +1,12 @@
 """The screen without a browser."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ipywidgets import Widget
 
 from evalkit.batch import RunSummary
 from widgets.workbench import Workbench
@@ -16,3 +19,15 @@ def screen(finished: RunSummary, tmp_path: Path) -> Workbench:
     workbench = Workbench(tmp_path / "output", "dr_lee")
     workbench._heard({"action": "hello", "tab": "tab-1", "case": None})
     return workbench
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> Callable[[Widget], list[dict[str, Any]]]:
+    """What a widget is on the page after each message to it, from now on."""
+
+    def begin(widget: Widget) -> list[dict[str, Any]]:
+        states: list[dict[str, Any]] = []
+        monkeypatch.setattr(widget, "send_state", lambda key=None: states.append(widget.get_state()))
+        return states
+
+    return begin

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pymupdf
 import pytest
 from benchmarks.tax_forms import draw, form_1099, form_w2
+from ipywidgets import Widget
 
 from evalkit.batch.extract import extract
 from evalkit.review import SMEReviewHelper
@@ -60,6 +62,17 @@ def test_the_fields_stand_in_place_of_the_segments(screen: Workbench) -> None:
     assert screen._fields.place == "Lit on page 1."
     assert [mark["style"] for mark in screen._page.marks] == ["found"]
     assert screen._fields.values[TAX] == {"value": "9999.99", "status": "found", "words": "found", "is_yours": False}
+
+
+def test_the_fields_come_with_their_values(screen: Workbench, told: Callable[[Widget], list[dict[str, Any]]]) -> None:
+    states = told(screen._fields)
+    names = set(screen._fields.values)
+    screen._heard({"action": "queue"})
+    screen._fields.values = {"1.of another case": {}}
+    screen._heard({"action": "next"})
+    states = [one for one in states if one["case"]["token"] == screen._page.version]
+    assert states
+    assert [one for one in states if set(one["values"]) != names] == []
 
 
 def test_what_is_said_of_a_form_is_said_in_words(screen: Workbench) -> None:

@@ -3,9 +3,12 @@
 import json
 import logging
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ipywidgets import Widget
 
 from evalkit.batch import RunSummary
 from evalkit.errors import DocumentError, UsageError
@@ -59,6 +62,23 @@ def test_what_was_meant_for_another_case_is_dropped(screen: Workbench) -> None:
     assert not screen.case.is_changed(screen.draft)
     screen._heard({"action": "painted", "token": screen._page.version, "page": 2, "issue": None})
     assert 2 in screen.draft.pages_seen
+
+
+def test_a_case_begins_with_nothing_that_was_said_in_the_last_one(
+    screen: Workbench, told: Callable[[Widget], list[dict[str, Any]]]
+) -> None:
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    issue = screen._panel.selected
+    screen._heard({"action": "verdict", "token": screen._page.version, "issue_id": issue, "verdict": "confirmed"})
+    screen._heard({"action": "issue_note", "token": screen._page.version, "issue_id": issue, "text": "of another case"})
+    screen._heard({"action": "painted", "token": screen._page.version, "page": 1, "issue": issue})
+    assert screen._panel.verdicts
+    screen._heard({"action": "queue"})
+    states = told(screen._panel)
+    screen._heard({"action": "open", "case_id": "segment_count"})
+    states = [one for one in states if one["case"]["token"] == screen._page.version]
+    assert states
+    assert [one for one in states if one["verdicts"] or one["notes"] or one["seen"]] == []
 
 
 def test_shares_are_edited_and_add_up(screen: Workbench) -> None:
