@@ -36,15 +36,17 @@ function render({ model, el: root }) {
   // Until it is kept or refused, what is pressed is no longer part of the value: it is done after it.
   const keep = () => {
     clearTimeout(typing);
-    if (!editing || input.readOnly) return;
+    if (!editing) return;
     input.readOnly = true;
     send("field_value", { field: editing, text: input.value });
   };
-  model.on("change:answered", () => { input.readOnly = "busy" in root.dataset; });
+  const release = () => { input.readOnly = false; };
+  model.on("change:answered", () => { if (!("busy" in root.dataset)) release(); });
+  document.addEventListener("evalkit-slow", release); // the answer may never come: it can be sent again
   const open = (name) => {
     if (model.get("is_locked")) return;
     editing = name;
-    input.readOnly = false;
+    release();
     input.value = model.get("values")[name].value;
     input.setAttribute("aria-label", `value of ${rows.get(name).item.label}`);
     input.setAttribute("aria-describedby", "ek-field-check");
@@ -57,13 +59,15 @@ function render({ model, el: root }) {
   };
   const close = () => {
     const name = editing;
+    const hadFocus = line.contains(document.activeElement); // else somebody types elsewhere by now
     clearTimeout(typing);
     editing = null;
     input.blur();
     update();
-    rows.get(name)?.node.focus({ preventScroll: true });
+    if (hadFocus) rows.get(name)?.node.focus({ preventScroll: true });
   };
   const leave = () => {
+    if (input.readOnly) return; // it is on its way already
     if (editing) ask("field_edit", { field: editing, is_open: false });
     close();
   };
@@ -290,7 +294,7 @@ function render({ model, el: root }) {
   const resized = new ResizeObserver(reveal);
   resized.observe(root);
   const stop = drawnOnChange(model, root, draw);
-  return () => { clearTimeout(typing); resized.disconnect(); window.removeEventListener("beforeunload", leaving); stop(); };
+  return () => { clearTimeout(typing); document.removeEventListener("evalkit-slow", release); resized.disconnect(); window.removeEventListener("beforeunload", leaving); stop(); };
 }
 
 export default { render };

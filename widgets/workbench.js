@@ -99,9 +99,9 @@ const keyboard = (isAlone) => {
         document.dispatchEvent(new CustomEvent("evalkit-slow"));
         return;
       }
+      if (isTyping(document.activeElement)) { waiting.length = 0; return; } // what was pressed after it are words
       waiting.shift();
       act();
-      if (isTyping(document.activeElement)) waiting.length = 0; // what was pressed after it are words
     }
   };
   const inTurn = (act) => {
@@ -128,12 +128,14 @@ const keyboard = (isAlone) => {
     // Enter on a button is for that button, and on a field that is not open for opening it.
     const isOwn = key === "Enter" && target.closest("button, summary, a[href], [data-field]:not([aria-current])");
     const button = isCovered || isOwn ? null : buttonOf(key);
-    if (button) {
+    // What was typed there is being kept: the buttons that stand in its place come with the answer.
+    const isKept = target.matches("input[readonly]");
+    if (button || (isKept && !MOVES[key] && (key.length === 1 || key === "Enter"))) {
       event.preventDefault();
       event.stopPropagation();
       // A key that is held, or pressed before its case is on screen, decides nothing.
-      if (held && !button.hasAttribute("data-repeats")) return;
-      if (button.hasAttribute("data-decides") && !isPainted()) return;
+      if (held && !button?.hasAttribute("data-repeats")) return;
+      if (button?.hasAttribute("data-decides") && !isPainted()) return;
       inTurn(() => { const now = buttonOf(key); if (now && !now.disabled) now.click(); });
       return;
     }
@@ -144,7 +146,7 @@ const keyboard = (isAlone) => {
       event.stopPropagation();
       if (event.repeat && (waiting.length || !HELD.includes(move))) return;
       const go = () => pane.dispatchEvent(new CustomEvent("ek-do", { detail: move }));
-      if (waiting.length) inTurn(go); // after what was pressed before it
+      if (waiting.length || isKept) inTurn(go); // after what was pressed before it
       else go(); // the pane itself knows how to be leafed through
     }
   };

@@ -642,7 +642,7 @@ class Workbench:
         self.draft_is(self.draft.with_unmet_sums(str(message["reason"])))
 
     def _show_reading(self, case: TemplateReview) -> None:
-        """What the template reads, on the page on screen."""
+        """What the template reads, on the page of the draft."""
         draft, page = self.draft, self.draft.page
         reading = case.reading(draft)
         if self._read not in (None, reading.template) and not case.is_issue(self._template.selected):
@@ -696,6 +696,7 @@ class Workbench:
 
     def undo(self, _: Message) -> None:
         """The last change; in a case that nobody has touched, the submission before it."""
+        self._require_finished()
         if self._said:
             before, self._moved = self._said.pop(), ""
             seen = {name: getattr(self.draft, name) for name in _SEEN}

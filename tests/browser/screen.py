@@ -76,7 +76,7 @@ class Screen:
         self.page.wait_for_function(_ANSWERS, timeout=30_000)
 
     def settle(self) -> None:
-        """Wait until all that was pressed is answered and drawn."""
+        """Wait until the last press is answered and drawn."""
         self.page.wait_for_function(_ANSWERS, timeout=30_000)
         self.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
 
@@ -97,7 +97,7 @@ class Screen:
         for thumb in self.page.query_selector_all(".ek-thumb"):
             number = int(thumb.get_attribute("data-page"))
             self.turn_to(number)
-            self.page.wait_for_selector(f'.ek-thumb-seen[data-page="{number}"]')
+            self.page.wait_for_selector(f'.ek-pane[data-painted$=":{number}"]')
 
     def button(self, name: str) -> Locator:
         return self.page.get_by_role("button", name=name, exact=True)

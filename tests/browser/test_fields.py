@@ -147,7 +147,7 @@ def test_an_altered_amount_is_lit_corrected_by_keyboard_and_saved(
 def test_what_is_pressed_before_a_value_is_kept_is_done_after_it(form: Callable[[str], Form]) -> None:
     one = form("b_quick")
     one.type(true_tax("b_quick"))
-    one.press("Enter", "Control+Enter")
+    one.press("Enter", "a", "u", "Control+Enter")
     one.decided("corrected")
 
 

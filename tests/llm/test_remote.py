@@ -110,7 +110,7 @@ def test_every_fault_of_every_role_escalates_by_its_code_or_succeeds_after_a_ret
         return fault.within(right(call)) if call.role == role and seen[number] <= times else right(call)
 
     async def all_cells(server: GeminiServer) -> list[Outcome]:
-        model = asked(server, seconds=6 if is_slow else 60)
+        model = asked(server, seconds=10 if is_slow else 60)
         judges = {profile: RetryOrchestrator(model, profile=profile) for profile in ROLES}  # type: ignore[arg-type]
         outcomes = (judges[cell[0]].evaluate(bundle) for cell, bundle in zip(cells, bundles, strict=True))
         try:

@@ -112,7 +112,7 @@ def test_what_is_typed_and_not_kept_holds_every_decision_back(screen: Workbench)
     press(screen, "painted", page=1, issue=TAX)
     press(screen, "field_edit", field=TAX, is_open=True)
     press(screen, "field_value", field=TAX, text="4,88x")
-    for action in ("validate", "correct", "defer", "second", "queue"):
+    for action in ("validate", "correct", "defer", "second", "queue", "undo"):
         press(screen, action, reason="later")
         assert "not kept yet" in screen._editor.problem
         assert screen._case is not None, "what was typed would be lost"
