@@ -21,7 +21,8 @@ from evalkit.store import Files
 
 @needs_tesseract
 def test_a_run_over_scans_was_slow_because_of_recognising(samples: Path, tmp_path: Path) -> None:
-    (tmp_path / "scan.pdf").write_bytes(scan(printed(lines(NOTE + NOTE + NOTE))))
+    page = printed(lines(NOTE + NOTE + NOTE))
+    (tmp_path / "scan.pdf").write_bytes(scan(page, page, page))  # longer than starting the process that reads them
     evalkit.run([tmp_path / "scan.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output", workers=2)
     found = pace(tmp_path / "output")
     assert found.documents == 2

@@ -73,8 +73,6 @@ def test_evidence_that_is_claimed_is_lit_where_it_stands(served: Served, login: 
     screen.page.locator(".ek-issue").last.click()  # which draws the case again
     screen.settle()
     assert screen.page.locator(".ek-evidence").first.is_visible(), "what was unfolded stays so"
-    screen.page.locator(".ek-issue").first.click()  # the draft remembers which one was open
-    screen.settle()
     screen.queue()
 
 
@@ -126,6 +124,8 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
 ) -> None:
     screen = login()
     screen.open("quest_genomic")
+    screen.page.locator(".ek-issue[data-issue='V3-0001']").click()  # whichever was open when the case was left
+    screen.page.wait_for_selector(".ek-issue.ek-selected[data-issue='V3-0001']")
     screen.button("Other").click()
     screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     note = "This is a routine CBC from Quest, not a genomic report."
