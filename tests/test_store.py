@@ -34,6 +34,7 @@ from evalkit.store import (
     review_name,
     shaped,
 )
+from evalkit.store.scratch import scratch_name
 
 REVIEW = "reviews/doc2_6/0001.json"
 
@@ -400,11 +401,33 @@ def dead_process() -> int:
 
 
 def test_a_killed_runs_leftovers_are_swept_and_a_living_ones_are_not(files: Files, scratch: Path) -> None:
-    dead, alive = scratch / f"{dead_process()}-0011", scratch / f"{os.getpid()}-0022"
+    own = scratch_name()
+    dead, alive = scratch / own.replace(str(os.getpid()), str(dead_process())), scratch / own
     dead.write_text("{")
     alive.write_text("{")
     with files.run_lock():
         assert [path.name for path in scratch.iterdir()] == [alive.name]
+
+
+def test_what_another_machine_writes_is_swept_only_when_it_is_old(files: Files, scratch: Path) -> None:
+    pid = dead_process()  # here; there it may be at work
+    fresh, old = scratch / f"0badcafe.{pid}-0011", scratch / f"0badcafe.{pid}-0022"
+    earlier = scratch / f"{pid}-0033"  # of an evalkit that did not say which machine's
+    for path in (fresh, old, earlier):
+        path.write_text("{")
+    for path in (old, earlier):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    with files.run_lock():
+        assert [path.name for path in scratch.iterdir()] == [fresh.name]
+
+
+@pytest.mark.parametrize("look", [Files.names, Files.folders, lambda files, name: files.written_at(f"{name}/a.json")])
+def test_a_file_in_the_place_of_a_folder_is_told(files: Files, look: Callable[[Files, str], object]) -> None:
+    files.root.mkdir(parents=True)
+    (files.root / "reviews").write_text("")
+    with pytest.raises(StoreError, match="reviews") as refused:
+        look(files, "reviews")
+    assert refused.value.code == "STORE-LINK"
 
 
 @pytest.mark.parametrize("stray", [".DS_Store", ".nfs000000000001", "notes.txt"])

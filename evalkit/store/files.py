@@ -11,7 +11,6 @@ import fcntl
 import json
 import os
 import re
-import secrets
 import shutil
 import stat
 import struct
@@ -27,6 +26,7 @@ from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store.canonical import canonical
 from evalkit.store.names import LOCK, PART, SCRATCH, TURN
 from evalkit.store.place import located
+from evalkit.store.scratch import is_left, scratch_name
 
 _NAME = re.compile(f"{PART.pattern}(?:/{PART.pattern})*")
 _TURNS = 256
@@ -78,12 +78,14 @@ class Files:
             raise _failed(name, error) from error
 
     def names(self, folder: str) -> list[str]:
-        """The JSON files of a folder, sorted, as names that ``read`` takes."""
+        """The JSON files of a folder, sorted, as names that ``read`` takes. StoreError where it cannot be seen."""
         try:
             inside = os.listdir(self._at(folder))  # noqa: PTH208 - see _at
-            return sorted(f"{folder}/{name}" for name in inside if name.endswith(".json"))
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise _failed(folder, error) from error
+        return sorted(f"{folder}/{name}" for name in inside if name.endswith(".json"))
 
     def numbered(self, folder: str, named: Callable[[int], str]) -> list[str]:
         """The JSON files of a folder in which each bears the next number, from 1, and nothing else belongs.
@@ -101,11 +103,13 @@ class Files:
         return names
 
     def folders(self, folder: str) -> list[str]:
-        """The folders in a folder, sorted, by their bare names."""
+        """The folders in a folder, sorted, by their bare names. StoreError where it cannot be seen."""
         try:
             return sorted(entry.name for entry in self.path(folder).iterdir() if entry.is_dir())
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise _failed(folder, error) from error
 
     def raw(self, name: str, at_most: int | None = None) -> bytes:
         """The bytes of a file, or so many of them as there are. NotFound, or StoreError where it cannot be read."""
@@ -131,17 +135,22 @@ class Files:
         return parsed(name, self.raw(name), schema_version=schema_version, each=each)
 
     def contents(self, folder: str) -> Iterator[tuple[str, bytes]]:
-        """Every file in a folder and in those inside, by name: its name, whatever that is, and its bytes."""
-        for path in sorted(self.path(folder).rglob("*")):
-            if path.is_file():
-                yield str(path.relative_to(self._folder)), path.read_bytes()
+        """Every file in a folder and in those inside, by name: its name, whatever that is, and its bytes. StoreError."""
+        try:
+            for path in sorted(self.path(folder).rglob("*")):
+                if path.is_file():
+                    yield str(path.relative_to(self._folder)), path.read_bytes()
+        except OSError as error:
+            raise _failed(folder, error) from error
 
     def written_at(self, name: str) -> float | None:
-        """When a file was written (seconds since 1970); None where there is none."""
+        """When a file was written (seconds since 1970); None where there is none. StoreError where it cannot be seen."""
         try:
             return self.path(name).stat().st_mtime
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise _failed(name, error) from error
 
     def links(self) -> list[str]:
         """What in the output folder is a link, and so lies elsewhere, sorted."""
@@ -263,9 +272,9 @@ class Files:
 
     def _sweep(self) -> None:
         for leftover in (self._folder / SCRATCH).glob("*-*"):
-            writer = leftover.name.partition("-")[0]
-            if writer.isdecimal() and not _alive(int(writer)):
-                leftover.unlink(missing_ok=True)
+            with suppress(OSError):
+                if is_left(leftover):
+                    leftover.unlink()
 
     @contextmanager
     def _written(self, name: str, text: bytes) -> Iterator[_Written]:
@@ -275,7 +284,7 @@ class Files:
         whoever exchanges a folder meanwhile.
         """
         *folders, own = parts_of(name)
-        temporary = f"{os.getpid()}-{secrets.token_hex(8)}"
+        temporary = scratch_name()
         try:
             with (
                 _opened(self._folder, [SCRATCH], make=True) as scratch,
@@ -427,16 +436,6 @@ def _lock_of(kind: int, start: int, length: int) -> bytes:
 
 def _readable(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).encode()
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 def _failed(name: str, error: OSError) -> StoreError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import sqlalchemy as sa
 from evalkit.store.files import private_folder, sync_folder
 from evalkit.store.names import SCRATCH, SQLITE
 from evalkit.store.schema import upgrade
+from evalkit.store.scratch import scratch_name
 
 
 def opened(root: Path) -> sa.Engine:
@@ -46,7 +46,7 @@ def _make(path: Path) -> None:
     It is made under another name: of two that switch a new database to WAL at once, SQLite fails one; and closing the
     file that others have open already would take their locks away.
     """
-    temporary = path.parent / SCRATCH / f"{os.getpid()}-{secrets.token_hex(8)}"
+    temporary = path.parent / SCRATCH / scratch_name()
     private_folder(temporary.parent, path.parent)
     os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     try:

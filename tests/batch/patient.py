@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from evalkit.evaluation.seeding import sample_seeded
 from evalkit.review import Desk, SMEReviewHelper
 from evalkit.store import Call, Deferral, Files, Index, draw_name, result_name
 from evalkit.store.names import SCRATCH
+from evalkit.store.scratch import scratch_name
 
 #: The patient's file, and what evalkit makes of its name.
 FILE, DOC = "Quagmire, Zebulon 1950.pdf", "Quagmire_Zebulon_1950"
@@ -89,4 +91,5 @@ def _leave_traces(output: Path) -> None:
     drawn = {"value": "Other", "probability": {DOC: 0.5, "quest_cbc": 0.75}, "drawn": [DOC]}
     files.create(draw_name(2), {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [drawn]})
     (output / SCRATCH).mkdir(exist_ok=True)
-    (output / SCRATCH / "999999999-killed").write_text("half a page of Zebulon Quagmire")
+    killed = scratch_name().replace(str(os.getpid()), "999999999")
+    (output / SCRATCH / killed).write_text("half a page of Zebulon Quagmire")
