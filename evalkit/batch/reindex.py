@@ -19,7 +19,7 @@ from evalkit.review.claims import show_status
 from evalkit.review.lock import stem, writing
 from evalkit.review.opinions import reproject, settle_seeded
 from evalkit.review.packet import base_of, moment, utc_now
-from evalkit.review.queue import case_ids, rebuild_closings
+from evalkit.review.queue import case_ids, newest_heads, rebuild_closings
 from evalkit.review.seeded import seeded_by_document
 from evalkit.review.stored import read_file_path, read_result
 from evalkit.store import RESULTS, Files, Index, move
@@ -70,6 +70,7 @@ def rebuild(files: Files, index: Index) -> tuple[int, int]:
             closing(_read(partial(_settled, files), list(_families(case_ids(files))))) as cases,
         ):
             index.rebuild(documents, cases, rebuild_closings(files))
+        index.heads.catch_up(newest_heads(files))
         settle_seeded(files, index, moment(utc_now()))  # by the ground truth as it is only now
         for case_id in index.deferrals.all():
             show_status(files, index, case_id, moment(utc_now()))
@@ -127,7 +128,7 @@ def _row(files: Files, name: str) -> dict[str, Any]:
         result.sha256,
         result.fingerprint,
         file_path=read_file_path(files, result.doc_id),
-        processed_at=result.times["finished_at"],
+        processed_at=result.times.get("finished_at"),
         decision=result.decision.value,
     )
 

@@ -12,12 +12,12 @@ from typing import Any, Literal, get_args
 
 from evalkit.errors import StoreError
 from evalkit.issue import Agent, IssueSeverity
-from evalkit.review.ground_truth import Review, newest_revision, read_review, status_after
+from evalkit.review.ground_truth import Review, newest_revision, read_review, review_sha256, status_after
 from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket, moment
 from evalkit.review.roles import Role, Standing
-from evalkit.store import PACKETS, REVIEWS, Files, Index, Moments, packet_name
+from evalkit.store import PACKETS, REVIEWS, Files, Head, Index, Moments, packet_name
 
 #: A case in one of these waits; only ``completed`` ones do not.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
@@ -200,6 +200,13 @@ def rebuild_closings(files: Files) -> Iterator[dict[str, Any]]:
                 "closed_at": review.submitted_at,
                 "seconds_active": review.seconds_active,
             }
+
+
+def newest_heads(files: Files) -> Iterator[Head]:
+    """What vouches for the newest review of each case, by the files alone; sorted by case_id."""
+    for case_id in files.folders(REVIEWS):
+        if revision := newest_revision(files, case_id):
+            yield Head(case_id, revision, review_sha256(files, case_id, revision))
 
 
 def complete_rows(files: Files, index: Index) -> None:

@@ -232,8 +232,8 @@ def _damaged(path: Path, error: Exception) -> StoreError:
     return StoreError(
         f"the index {path} cannot be opened ({_name(error)})",
         code="STORE-INDEX",
-        remedy="Mend the folder's rights; if the file is damaged, delete it (open drafts and the paid answers of "
-        "language models go with it) and run `evalkit reindex`.",
+        remedy="Mend the folder's rights; if the file is damaged, put back its backup and run `evalkit reindex`. Without "
+        "one, delete it: drafts, what was put off, the paid answers of language models and who opened what go with it.",
     )
 
 

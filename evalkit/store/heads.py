@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 import sqlalchemy as sa
 
 from evalkit.store import tables
-from evalkit.store.database import Database, replace
+from evalkit.store.database import Database, inserting, replace
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Head:
 
 
 class Heads:
-    """Noted beside each review. One that a crash kept from being noted is vouched for by the next."""
+    """Noted beside each review, or by the next rebuild of the index where a crash came between."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -30,6 +31,20 @@ class Heads:
         """Insert or replace a case's head."""
         with self._database.transaction() as connection:
             replace(connection, tables.heads, asdict(head))
+
+    def catch_up(self, heads: Iterable[Head]) -> None:
+        """Note those of which nothing or an earlier review is noted. None is taken back: its review may have been removed."""
+        with self._database.transaction() as connection:
+            for head in heads:
+                putting = inserting(connection, tables.heads).values(**asdict(head))
+                later = {"revision": putting.excluded.revision, "sha256": putting.excluded.sha256}
+                connection.execute(
+                    putting.on_conflict_do_update(
+                        index_elements=["case_id"],
+                        set_=later,
+                        where=tables.heads.c.revision < putting.excluded.revision,
+                    )
+                )
 
     def all(self) -> list[Head]:
         """Every head, by case_id."""

@@ -13,9 +13,10 @@ import pytest
 from review.conftest import Build, Desk
 
 from evalkit.batch import reindex as rebuilding
+from evalkit.batch.integrity import verify
 from evalkit.errors import StoreError
 from evalkit.review.stored import read_file_path
-from evalkit.store import Files, Index, bundle_name, packet_name, result_name
+from evalkit.store import Files, Head, Index, bundle_name, packet_name, result_name
 
 CASES = [f"case_{number}" for number in range(5)]
 
@@ -46,6 +47,18 @@ def test_several_processes_read_what_one_does(desk: Desk, monkeypatch: pytest.Mo
     monkeypatch.undo()
     assert rebuilding.reindex(desk.root) == (2, 5)
     assert (desk.index.cases(), desk.index.documents(), desk.index.closed()) == read
+
+
+def test_what_vouches_for_the_newest_review_is_made_again_and_never_taken_back(desk: Desk) -> None:
+    noted = desk.index.heads.all()
+    assert [(one.case_id, one.revision) for one in noted] == [(CASES[0], 1)]
+    desk.index.heads.put(Head(CASES[0], 0, "of the review before"))
+    rebuilding.reindex(desk.root)
+    assert desk.index.heads.all() == noted
+    (desk.root / f"reviews/{CASES[0]}/0001.json").unlink()
+    rebuilding.reindex(desk.root)
+    assert desk.index.heads.all() == noted
+    assert f"reviews/{CASES[0]}/0001.json" in [one.file for one in verify(desk.root).faults]
 
 
 @pytest.mark.parametrize("name", [packet_name(CASES[3]), f"reviews/{CASES[0]}/0001.json", result_name(CASES[4])])
