@@ -167,7 +167,7 @@ class BucketFiles(Files):
             self._check_created_once()
             yield
         finally:
-            _let_go(held)
+            _let_go(held, "during the run: see that no other run wrote to the output folder meanwhile")
 
     @contextmanager
     def turn(self, about: str | None = None) -> Iterator[None]:
@@ -179,8 +179,9 @@ class BucketFiles(Files):
         try:
             yield
         finally:
-            with suppress(sa.exc.SQLAlchemyError):  # what was to be done is done, and the server has let go of it
-                held.close()
+            _let_go(
+                held, "while files were written: run `evalkit reindex`, which makes again what follows from reviews"
+            )
 
     def _taken(self, take: Callable[[str, str], _Held]) -> _Held:
         name, url = self._turns
@@ -325,11 +326,12 @@ _KINDS = {
 }
 
 
-def _let_go(held: sa.Connection) -> None:
+def _let_go(held: sa.Connection, when: str) -> None:
+    """End a lock; what was done stands, but if it was lost before, others may have done something at the same time."""
     try:
         held.exec_driver_sql("SELECT 1")
     except sa.exc.SQLAlchemyError:
-        log.warning("the database went away during the run: see that no other run wrote to the output folder meanwhile")
+        log.warning("the database went away %s", when)
     with suppress(sa.exc.SQLAlchemyError):
         held.close()
 

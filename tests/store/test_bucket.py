@@ -301,6 +301,18 @@ def test_a_run_says_so_when_it_has_lost_its_hold(
     assert "no other run" in caplog.text
 
 
+def test_who_loses_a_turn_is_told_how_to_mend_what_others_may_have_done(
+    bucket: str, postgresql: PostgreSQLServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING), Files(bucket).turn("a"):
+        postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
+    assert "evalkit reindex" in caplog.text
+    caplog.clear()
+    with caplog.at_level(logging.WARNING), Files(bucket).turn("a"):
+        pass
+    assert caplog.text == ""
+
+
 def test_of_an_empty_object_the_beginning_is_empty(bucket: str) -> None:
     """Its store refuses to give a part of it."""
     files = Files(bucket)
