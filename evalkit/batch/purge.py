@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Literal
@@ -29,15 +29,17 @@ from evalkit.batch.draws import Draw, draws
 from evalkit.batch.identity import Found
 from evalkit.batch.labels import stored_production
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.review.ground_truth import newest_revision, read_review, review_sha256, revisions, status_after
+from evalkit.review.ground_truth import Review, newest_revision, read_review, review_sha256, revisions, status_after
 from evalkit.review.lock import writing
 from evalkit.review.packet import ADJUDICATION, EXTRACTION, SECOND, base_of
 from evalkit.review.seeded import seeded_cases
 from evalkit.statements.record import STATEMENT_TEMPLATE
 from evalkit.store import (
+    BUNDLES,
     DRAWS,
     EXTRACTIONS,
     GROUND_TRUTH,
+    MOVED,
     PACKETS,
     PRODUCTION,
     PURGED,
@@ -206,7 +208,7 @@ def purge(
                 # Nobody may submit, draft, open or reopen anything from the question whether it may go until it is gone.
                 with writing(files):
                     cases = folder.about_now(doc_id)
-                    if limit is None or _standing(files, doc_id, cases, limit) == "finished":
+                    if limit is None or folder.standing(doc_id, cases, limit) == "finished":
                         done.append(_carried_out(folder, _begun(folder, doc_id, cases, purged_at)))
             if done:
                 done = _with_stays(folder, done)
@@ -242,7 +244,7 @@ def removable(output: Path | str, doc_ids: Iterable[str]) -> dict[str, list[str]
 
 def _present(folder: _Folder, doc_id: str) -> Iterator[str]:
     cases = folder.require_there(doc_id)
-    return filter(folder.files.exists, folder.own_files(doc_id, folder.identity(doc_id), cases))
+    return filter(folder.files.exists, (*folder.own_files(doc_id, folder.identity(doc_id), cases), MOVED))
 
 
 def expired(output: Path | str, *, before: datetime) -> Expired:
@@ -250,10 +252,9 @@ def expired(output: Path | str, *, before: datetime) -> Expired:
     files = Files(output)
     index = Index(output)
     try:
-        names = [*files.names(RESULTS), *files.names(EXTRACTIONS)]
-        doc_ids = sorted({PurePath(name).stem for name in names})
         folder = _Folder.read(files, index)
-        found = {doc_id: _standing(files, doc_id, folder.about(doc_id), before) for doc_id in doc_ids}
+        doc_ids = folder.doc_ids()
+        found = {doc_id: folder.standing(doc_id, folder.about(doc_id), before) for doc_id in doc_ids}
     finally:
         index.close()
     kinds = ("finished", "waiting", "unreadable")
@@ -267,17 +268,14 @@ def recorded(output: Path | str) -> list[str]:
     """
     files = Files(output)
     purged = {one.sha256: datetime.fromisoformat(one.purged_at) for one in records(files) if one.sha256}
-    names = {PurePath(name).stem: name for folder in (RESULTS, EXTRACTIONS) for name in files.names(folder)}
-    return [doc_id for doc_id, name in sorted(names.items()) if _is_older(files, name, purged)]
-
-
-def _is_older(files: Files, name: str, purged: Mapping[str, datetime]) -> bool:
+    index = Index(output)
     try:
-        stored = files.read(name, schema_version=_ANY_VERSION)
-        at = purged.get(stored["sha256"])
-        return at is not None and datetime.fromisoformat(stored["times"]["started_at"]) < at
-    except (StoreError, LookupError, TypeError, ValueError):
-        return False  # of what was never read, or cannot be, nobody knows which document it is
+        folder = _Folder.read(files, index)
+        # Of what was never read, or cannot be, nobody knows which document it is.
+        there = {doc_id: purged[sha256] for doc_id in folder.doc_ids() if (sha256 := folder.identity(doc_id)) in purged}
+        return [doc_id for doc_id, purged_at in there.items() if folder.is_older(doc_id, purged_at)]
+    finally:
+        index.close()
 
 
 def records(files: Files) -> list[PurgeRecord]:
@@ -288,7 +286,7 @@ def records(files: Files) -> list[PurgeRecord]:
     ]
 
 
-def without_purged(files: Files, found: Found, known: Iterable[str], *, even_purged: bool = False) -> Found:
+def without_purged(files: Files, found: Found, known: Iterable[str | None], *, even_purged: bool = False) -> Found:
     """What was found, without the documents that were purged; each of them is a problem that says so.
 
     ``known`` are the SHA-256 of documents that are there: one that was let in again after its purge stays in.
@@ -367,6 +365,53 @@ class _Folder:
                     found[sha256].append(name)
         return found
 
+    def doc_ids(self) -> list[str]:
+        """All documents of which there is anything but what people said, sorted: of statements only the bundle is there."""
+        names = (name for folder in (RESULTS, EXTRACTIONS, BUNDLES) for name in self.files.names(folder))
+        return sorted({*self.documents, *(PurePath(name).stem for name in names)})
+
+    def noted_last(self, doc_id: str, otherwise: datetime) -> datetime:
+        """When the newest of what was made of a document was, by what its files and the index say of their making.
+
+        The files' own times say less: a folder that is copied, or restored from a backup, is all new.
+        """
+        made = (result_name(doc_id), extraction_name(doc_id), *self.cycles.get(self.identity(doc_id) or "", ()))
+        told = [_stored(self.files, name).get("times") for name in made]
+        told.append({"processed_at": self.documents.get(doc_id, {}).get("processed_at")})
+        return max((at for times in told for at in _moments(times)), default=otherwise)
+
+    def is_older(self, doc_id: str, than: datetime) -> bool:
+        """Whether all that was made and said of a document is older; False where somebody's review cannot be read."""
+        try:
+            said = [datetime.fromisoformat(one.submitted_at) for one in self._newest(self.about(doc_id)) if one]
+        except StoreError:
+            return False
+        return max([*said, self.noted_last(doc_id, otherwise=_NEVER)]) < than
+
+    def standing(
+        self, doc_id: str, every: Iterable[str], before: datetime
+    ) -> Literal["finished", "waiting", "young", "unreadable"]:
+        """Whether a document with these cases is old enough to go, and if so whether it may."""
+        files = self.files
+        names = (result_name(doc_id), extraction_name(doc_id), bundle_name(doc_id))
+        written = [at for name in names if (at := files.written_at(name)) is not None]
+        # Of what was purged meanwhile nothing is old.
+        if not written or self.noted_last(doc_id, datetime.fromtimestamp(max(written), UTC)) >= before:
+            return "young"
+        try:
+            last = self._newest(every)
+        except StoreError:
+            return "unreadable"  # nobody knows when it was closed
+        if any(datetime.fromisoformat(one.submitted_at) >= before for one in last if one):
+            return "young"
+        return "finished" if all(status_after(one) == "completed" for one in last) else "waiting"
+
+    def _newest(self, every: Iterable[str]) -> list[Review | None]:
+        """The newest review of each of these cases that is there; None where it has none. StoreError."""
+        files = self.files
+        cases = [one for one in every if files.exists(packet_name(one))]
+        return [read_review(files, one, number) if (number := newest_revision(files, one)) else None for one in cases]
+
     def about(self, doc_id: str) -> tuple[str, ...]:
         """The case_ids of everything that people were or could be asked about the document when the folder was read."""
         seeded = {*self.seeded.get(doc_id, ()), *self.index.erasure.seeded_cases(doc_id)}
@@ -425,24 +470,17 @@ def _stored(files: Files, name: str) -> Mapping[str, Any]:
         return {}
 
 
+def _moments(times: object) -> Iterator[datetime]:
+    """Those that a file has under ``times``."""
+    for text in times.values() if isinstance(times, Mapping) else ():
+        with suppress(TypeError, ValueError):
+            if (at := datetime.fromisoformat(text)).tzinfo is not None:
+                yield at
+
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
 _ANY_VERSION = 1 << 31
 """What a newer evalkit wrote is purged too."""
-
-
-def _standing(
-    files: Files, doc_id: str, every: Iterable[str], before: datetime
-) -> Literal["finished", "waiting", "young", "unreadable"]:
-    written = map(files.written_at, (result_name(doc_id), extraction_name(doc_id)))
-    if max((at for at in written if at is not None), default=math.inf) >= before.timestamp():
-        return "young"
-    cases = [one for one in every if files.exists(packet_name(one))]
-    try:
-        newest = [read_review(files, one, number) if (number := newest_revision(files, one)) else None for one in cases]
-    except StoreError:
-        return "unreadable"  # nobody knows when it was closed
-    if any(datetime.fromisoformat(one.submitted_at) >= before for one in newest if one):
-        return "young"
-    return "finished" if all(status_after(one) == "completed" for one in newest) else "waiting"
 
 
 # ---------------------------------------------------------------------------------------------- what is done
@@ -503,7 +541,7 @@ def _carried_out(folder: _Folder, intent: _Intent) -> Purged:
         files.create(purged_name(intent.number), _record(files, intent, cases).model_dump(mode="json"))
     for case_id in cases:
         removed += files.remove_folder(f"{REVIEWS}/{case_id}")
-    removed += [name for name in folder.own_files(doc_id, intent.sha256, cases) if files.remove(name)]
+    removed += [name for name in (*folder.own_files(doc_id, intent.sha256, cases), MOVED) if files.remove(name)]
     rows = _out_of_lists(files, doc_id)
     names = {one: f"{intent.sha256 or f'purge-{intent.number}'}{one.removeprefix(doc_id)}" for one in cases}
     rows |= index.erasure.erase(doc_id, cases, intent.sha256, names)

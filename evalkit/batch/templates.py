@@ -11,8 +11,10 @@ from rapidfuzz import fuzz
 
 from evalkit.batch.asking import EMBEDDED, Asking
 from evalkit.batch.identity import Source, find
+from evalkit.batch.purge import without_purged
 from evalkit.batch.reading import Readers
-from evalkit.batch.runner import how_of, in_a_thread, now, read_document, settings_of, stored_bundle
+from evalkit.batch.runner import how_of, in_a_thread, read_document, settings_of, stored_bundle
+from evalkit.clocks import now
 from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.render import page_pngs
@@ -70,6 +72,7 @@ def review_template(
     *,
     output: Path | str | None = None,
     model: str | None = None,
+    even_purged: bool = False,
     settings: Settings | None = None,
 ) -> TemplateReview:
     """Review a template against a statement; writes its cycles, the template, and a case where a person has to decide.
@@ -82,23 +85,26 @@ def review_template(
         pdf: the statement.
         output: the folder to write to.
         model: who reviews, arbitrates and builds, where ``[vllm_review.reviewers]`` names nobody else.
+        even_purged: take the statement in again if it was purged.
         settings: instead of the environment and ``evalkit.toml``.
 
     Raises:
-        UsageError: the template is none, or another bank's; nothing could be begun.
+        UsageError: the template is none, or another bank's; the statement was purged; nothing could be begun.
         DocumentError: the statement cannot be read.
     """
     given = settings_of(output, model, settings=settings)
     files = Files(output or given.output, given.database)
-    return in_a_thread(_review(read_template(text, name), pdf, files, given))
+    return in_a_thread(_review(read_template(text, name), pdf, files, given, even_purged=even_purged))
 
 
-async def _review(template: StatementTemplate, pdf: Path, files: Files, given: Settings) -> TemplateReview:
+async def _review(
+    template: StatementTemplate, pdf: Path, files: Files, given: Settings, *, even_purged: bool
+) -> TemplateReview:
     how = how_of(given)
     with files.run_lock():
         index = Index(files.root, given.database)
         try:
-            source = _source(files, index, pdf)
+            source = _source(files, index, pdf, even_purged=even_purged)
             bundle = stored_bundle(files, source, how.reader)
             if bundle is None:
                 with Readers(1, how) as readers:
@@ -206,7 +212,7 @@ def _settle(files: Files, index: Index, done: Reviewed, bundle: DocumentBundle) 
     return case_id, is_taken
 
 
-def _source(files: Files, index: Index, pdf: Path) -> Source:
+def _source(files: Files, index: Index, pdf: Path, *, even_purged: bool) -> Source:
     """The statement, under a name that no other document has. DocumentError, UsageError where it cannot be had."""
     known = {row["sha256"]: row["doc_id"] for row in index.documents() if row["sha256"]}
     for name in files.names(EXTRACTIONS):
@@ -214,22 +220,28 @@ def _source(files: Files, index: Index, pdf: Path) -> Source:
             known.setdefault(files.read(name)["sha256"], PurePath(name).stem)
         except (StoreError, LookupError):
             continue
-    (source,) = find([pdf], known).sources
-    # Of statements only the bundle is there: one of another's bytes keeps its name.
-    if source.sha256 not in known and _is_anothers(files, source):
-        (source,) = find([pdf], known, reserved=[source.doc_id]).sources
+    found = find([pdf], known)
+    (source,) = found.sources
     if source.fault:
         raise source.fault
-    return source
+    # Of statements only the bundle is there: one of another's bytes keeps its name.
+    there = _read_before(files, source.doc_id)
+    if source.sha256 not in known and there not in (None, source.sha256):
+        found = find([pdf], known, reserved=[source.doc_id])
+    found = without_purged(files, found, {*known, there}, even_purged=even_purged)
+    for problem in found.problems:
+        raise problem
+    return found.sources[0]
 
 
-def _is_anothers(files: Files, source: Source) -> bool:
+def _read_before(files: Files, doc_id: str) -> str | None:
+    """The SHA-256 of the document that has the name; None where none has."""
     try:
-        return bool(files.read(bundle_name(source.doc_id), schema_version=BUNDLE_VERSION)["sha256"] != source.sha256)
+        return str(files.read(bundle_name(doc_id), schema_version=BUNDLE_VERSION)["sha256"])
     except NotFound:
-        return False
+        return None
     except (StoreError, LookupError):  # whatever it is, it is somebody's
-        return True
+        return ""
 
 
 def _check_bank(template: StatementTemplate, bundle: DocumentBundle) -> None:

@@ -19,9 +19,11 @@ from evalkit.store.heads import Head
 from evalkit.store.index import CASE_COLUMNS, Index
 from evalkit.store.moving import move
 from evalkit.store.names import (
+    BUNDLES,
     DRAWS,
     EXTRACTIONS,
     GROUND_TRUTH,
+    MOVED,
     PACKETS,
     PRODUCTION,
     PURGED,
@@ -47,10 +49,12 @@ from evalkit.store.place import located
 from evalkit.store.views import Viewed
 
 __all__ = [
+    "BUNDLES",
     "CASE_COLUMNS",
     "DRAWS",
     "EXTRACTIONS",
     "GROUND_TRUTH",
+    "MOVED",
     "PACKETS",
     "PRODUCTION",
     "PURGED",

@@ -10,10 +10,8 @@ from evalkit.errors import StoreError, UsageError
 from evalkit.store import postgresql, sqlite, tables
 from evalkit.store.database import unreached
 from evalkit.store.files import Files
-from evalkit.store.names import DATABASE, SQLITE
+from evalkit.store.names import DATABASE, MOVED, SQLITE
 
-MOVED = f"{SQLITE}.moved"
-"""What the file is called afterwards; nobody reads it any more."""
 _AT_ONCE = 1000
 
 

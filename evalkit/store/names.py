@@ -27,6 +27,8 @@ TURN = ".review.lock"
 #: The database, unless another one is set; and which part of that other one is the folder's.
 SQLITE = "evalkit.sqlite"
 DATABASE = "database.json"
+#: What the file is called after its rows were moved to another database; nobody reads it any more.
+MOVED = f"{SQLITE}.moved"
 #: In a bucket: what only the first of two may create.
 CREATED_ONCE = "created_once.json"
 #: No file system takes longer ones.

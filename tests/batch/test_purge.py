@@ -39,7 +39,7 @@ from evalkit.errors import NotFound, UsageError
 from evalkit.evaluation.study import read_study
 from evalkit.review import Desk, SMEReviewHelper
 from evalkit.review.lock import writing
-from evalkit.store import Files, Index, StoredDraft, cycle_name
+from evalkit.store import MOVED, Files, Index, StoredDraft, cycle_name, extraction_name, result_name
 
 if TYPE_CHECKING:
     from servers.buckets import S3Server
@@ -84,7 +84,8 @@ NAMES = {b"Quagmire", b"Zebulon", DOC.encode(), FILE.encode()}
 def test_no_byte_of_the_document_or_its_name_stays(output: Path, made: Path) -> None:
     words = own_words(output, made.parent / "control") | NAMES
     assert len(words) > 15
-    assert "evalkit.sqlite" in remembering(output, words)
+    shutil.copy(output / "evalkit.sqlite", output / MOVED)  # as after a move to PostgreSQL
+    assert {"evalkit.sqlite", MOVED} <= remembering(output, words).keys()
     screen = Desk(output, "dr_lee", "a tab that is open meanwhile")  # its connection keeps the write-ahead log alive
     screen.queue()
     (done,) = purge(output, [DOC], purged_at=LATER)
@@ -93,7 +94,7 @@ def test_no_byte_of_the_document_or_its_name_stays(output: Path, made: Path) -> 
     screen.close()
     assert remembering(output, words) == {}
     assert {name.partition("/")[0] for name in done.files} == {
-        *("document_bundles", "results", "extractions", "sme_packets", "reviews", "ground_truth", "seeded"),
+        *("document_bundles", "results", "extractions", "sme_packets", "reviews", "ground_truth", "seeded", MOVED),
     }
     assert done.rows.keys() >= {"documents", "cases", "closings", "drafts", "deferrals", "calls", "production", "draws"}
     assert done.reviews == 5
@@ -336,6 +337,39 @@ def test_a_restored_backup_is_purged_again(output: Path, made: Path, tmp_path: P
     assert recorded(restored) == []
 
 
+def test_what_a_restored_backup_has_of_a_document_that_could_not_be_read_is_purged_again(tmp_path: Path) -> None:
+    files = Files(tmp_path / "output")
+    failed = {"code": "READER-DAMAGED", "message": "Zebulon.pdf is damaged", "remedy": "Print it."}
+    result = {"schema_version": 1, "doc_id": "Zebulon", "sha256": "ab" * 32, "error": failed}
+    files.write(result_name("Zebulon"), result)
+    purge(files.root, ["Zebulon"], purged_at=LATER)
+    files.write(result_name("Zebulon"), result)
+    assert recorded(files.root) == ["Zebulon"]
+
+
+def test_what_an_expert_said_after_a_document_was_let_in_again_is_not_purged_with_an_old_record(output: Path) -> None:
+    purge(output, [DOC], purged_at="2026-02-02T00:00:00+00:00")
+    sha256 = records(Files(output))[0].sha256
+    files = Files(output)
+    for name in (
+        result_name(OTHER),
+        extraction_name(OTHER),
+    ):  # as if its bytes were the purged ones, and no clock stood there
+        files.write(name, files.read(name) | {"sha256": sha256, "times": {}})
+    reindex(output)
+    assert recorded(output) == []  # for its review is newer
+    shutil.rmtree(output / f"reviews/{OTHER}")
+    assert recorded(output) == [OTHER]
+
+
+def aged(output: Path, doc_id: str, at: datetime) -> None:
+    """What was made of the document says that it was made then; the files are as young as a restored backup's."""
+    files, said = Files(output), {"times": {"started_at": at.isoformat(), "finished_at": at.isoformat()}}
+    for name in (result_name(doc_id), extraction_name(doc_id)):
+        files.write(name, files.read(name) | said)
+    reindex(output)
+
+
 def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
     output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -349,12 +383,9 @@ def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
     assert found.finished == ("quest_cbc", OTHER)
     assert DOC in found.waiting
     assert listed.count("sme_packets") == 1, "once, however many documents there are"
-    old = (now - timedelta(days=400)).timestamp()
-    os.utime(output / "results/quest_cbc.json", (old, old))
-    os.utime(output / "extractions/quest_cbc.json", (old, old))
+    aged(output, "quest_cbc", now - timedelta(days=400))
     assert expired(output, before=now - timedelta(days=365)) == Expired(("quest_cbc",), ())
-    os.utime(output / f"results/{DOC}.json", (old, old))
-    os.utime(output / f"extractions/{DOC}.json", (old, old))
+    aged(output, DOC, now - timedelta(days=400))
 
     def say(*words: str) -> Result:
         return CliRunner().invoke(app, ["purge", "--output", str(output), *words])
@@ -372,11 +403,10 @@ def test_only_what_is_finished_and_old_expires_and_only_when_it_is_said(
         assert refused.code == "PURGE-NAMED"
     assert (output / "results/requisition.json").exists()
     assert "36525" in say("--older-than", "800000").output, "the year -165 is none"
+    aged(output, OTHER, now - timedelta(days=400))
     torn = output / f"reviews/{OTHER}/0001.json"
     kept = torn.read_bytes()
     torn.write_bytes(kept[:-9])
-    for name in ("results", "extractions"):
-        os.utime(output / f"{name}/{OTHER}.json", (old, old))
     assert f"{OTHER} may be as old, and stays: a review of it cannot be read" in say("--expired").stderr
     torn.write_bytes(kept)
     done = say("--expired", "--yes")

@@ -7,6 +7,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from statements.drawn import draw
 from statements.reviewing import KEY, NOTHING, broken, embedded, role_of, said, served, sound, statement, wrong_dates
 from typer.testing import CliRunner
 
+from evalkit.batch.purge import expired, purge, recorded
 from evalkit.batch.templates import rules_of
 from evalkit.cli import app
 from evalkit.doctor import examine
@@ -201,6 +203,25 @@ def test_a_template_may_lie_in_a_bucket(
     done = CliRunner().invoke(app, ["apply-template", f"{TEMPLATE_ID}.toml", "statement.pdf", "--output", bucket])
     assert done.exit_code == 0, done.output
     assert not Path("output").exists()
+
+
+def test_a_purged_statement_is_taken_in_again_only_when_that_is_said(folder: Path) -> None:
+    review("bank.toml", "statement.pdf")
+    now = datetime.now(UTC)
+    assert expired("output", before=now - timedelta(days=1)).finished == ()
+    assert expired("output", before=now + timedelta(days=1)).finished == ("statement",)
+    backup = Path("output/document_bundles/statement.json").read_bytes()
+    (done,) = purge("output", ["statement"], purged_at=now.isoformat())
+    assert any("cycle_1" in name for name in done.files)
+    with pytest.raises(UsageError, match=r"statement\.pdf was purged"):
+        review("bank.toml", "statement.pdf")
+    assert recorded("output") == []
+    Path("output/document_bundles/statement.json").write_bytes(backup)  # restored
+    assert recorded("output") == ["statement"]
+    purge("output", ["statement"], purged_at=now.isoformat())
+    assert review("bank.toml", "statement.pdf", "--even-purged")["status"] == "stable"
+    assert review("bank.toml", "statement.pdf")["status"] == "stable"  # it was let in: nobody asks twice
+    assert recorded("output") == []
 
 
 def test_another_statement_of_the_same_name_has_a_name_of_its_own(folder: Path) -> None:
