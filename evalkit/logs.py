@@ -7,6 +7,10 @@ import logging
 from datetime import UTC, datetime
 from typing import Literal
 
+from evalkit.clocks import to_the_millisecond
+
+Form = Literal["text", "json"]
+
 _FIELDS = "evalkit_fields"
 _DIGITS = 12
 """Of a document's SHA-256: enough to find it, and it tells nobody who the patient is."""
@@ -24,19 +28,23 @@ def tell(log: logging.Logger, level: int, what: str, *, document: str, **fields:
 class Lines(logging.Formatter):
     """A line for a person, or an object for a program."""
 
-    def __init__(self, form: Literal["text", "json"]) -> None:
+    def __init__(self, form: Form) -> None:
         """``json``: at, level, logger, message, and whatever ``tell`` was given."""
         super().__init__("%(levelname)s %(name)s: %(message)s")
-        self._is_json = form == "json"
+        self.is_json = form == "json"
 
     def format(self, record: logging.LogRecord) -> str:
         """The line. A traceback is no part of an object: its message may quote a document."""
-        if not self._is_json:
+        if not self.is_json:
             return super().format(record)
+        return json.dumps(self.told(record), ensure_ascii=False)
+
+    def told(self, record: logging.LogRecord) -> dict[str, float | str]:
+        """What the object has."""
         fields: dict[str, float | str] | None = getattr(record, _FIELDS, None)
         what = str(record.args[0]) if fields and isinstance(record.args, tuple) else record.getMessage()
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        told = {"at": at, "level": record.levelname, "logger": record.name, "message": what}
+        at = to_the_millisecond(datetime.fromtimestamp(record.created, UTC))
+        told: dict[str, float | str] = {"at": at, "level": record.levelname, "logger": record.name, "message": what}
         if record.exc_info and record.exc_info[0]:
             told["error"] = record.exc_info[0].__name__
-        return json.dumps(told | (fields or {}), ensure_ascii=False)
+        return told | (fields or {})

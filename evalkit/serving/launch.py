@@ -19,8 +19,9 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from evalkit.errors import UsageError
+from evalkit.logs import Form
 from evalkit.review.roster import Roster
-from evalkit.serving.page import HUB
+from evalkit.serving.page import HUB, LOG_FORMAT
 from evalkit.settings import Review
 from evalkit.store import Files, chosen
 
@@ -41,13 +42,14 @@ def review(
     database: str | None,
     say: Callable[[str], None],
     *,
+    log_format: Form = "text",
     is_of_hub: bool = False,
 ) -> NoReturn:
     """Become the server of the experts' screen. UsageError where it cannot start.
 
     ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port;
-    ``settings`` are those of ``[review]``; ``database`` is the setting of that name; ``is_of_hub``: JupyterHub has started
-    it as a service, gives the port, and says who is who.
+    ``settings`` are those of ``[review]``; ``database`` and ``log_format`` those of these names;
+    ``is_of_hub``: JupyterHub has started it as a service, gives the port, and says who is who.
     """
     find_notebook()
     prefix = ""
@@ -71,6 +73,7 @@ def review(
     words = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or "", prefix]
     words.append(settings.model_dump_json())
     told = {name: value for name, value in os.environ.items() if is_of_hub and name.startswith(HUB)}
+    told[LOG_FORMAT] = log_format
     os.execve(words[0], words, environment(os.environ, output, database) | told)  # noqa: S606 - no shell, and our own interpreter
 
 

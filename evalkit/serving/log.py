@@ -13,6 +13,8 @@ import traceback
 from contextvars import ContextVar
 from types import TracebackType
 
+from evalkit.logs import Form, Lines
+
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
 """The request that is being served; error pages show it."""
 
@@ -24,14 +26,21 @@ _NOISE = re.compile("is not trusted$|websocket_ping_timeout")
 _Caught = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
-class Discreet(logging.Formatter):
+class Discreet(Lines):
     """Level, request, logger, message: see above for what is left out."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record as text."""
-        first = record.getMessage().partition("\n")[0]
-        line = f"{record.levelname} {request_id.get()} {record.name}: {_QUERY.sub('?…', first)[:_LONGEST]}"
+        """One record, as text or as an object."""
+        if self.is_json:
+            return super().format(record)
+        line = f"{record.levelname} {request_id.get()} {record.name}: {_harmless(record.getMessage())}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+    def told(self, record: logging.LogRecord) -> dict[str, float | str]:
+        """What the object has; of an exception also where it was raised."""
+        told = super().told(record)
+        told |= {"message": _harmless(str(told["message"])), "request": request_id.get()}
+        return told | {"raised": self.formatException(record.exc_info)} if record.exc_info else told
 
     def formatException(self, ei: _Caught) -> str:  # noqa: N802 - the name is logging's
         """Where it was raised, without its message."""
@@ -39,10 +48,14 @@ class Discreet(logging.Formatter):
         return f"{frames}  {ei[0].__name__ if ei[0] else 'no exception'}"
 
 
-def configure() -> None:
+def _harmless(message: str) -> str:
+    return _QUERY.sub("?…", message.partition("\n")[0])[:_LONGEST]
+
+
+def configure(form: Form) -> None:
     """Send warnings of everybody to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Discreet())
+    handler.setFormatter(Discreet(form))
     handler.addFilter(lambda record: not _NOISE.search(record.getMessage()))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.captureWarnings(capture=True)

@@ -6,12 +6,21 @@ import logging
 import os
 from collections.abc import Mapping
 
+from evalkit.logs import Form, Lines
+
 LOG_DESCRIPTOR = "EVALKIT_LOG_FD"
 """Names the descriptor of the server's log in a kernel's environment."""
+LOG_FORMAT = "EVALKIT_LOG_FORMAT"
+"""Says in their environment how the server and its kernels write their log: text or json."""
 HUB = "JUPYTERHUB_"
 """What JupyterHub tells a service begins with it, its token among them: no kernel gets any of it."""
 MEMORY_MB = "EVALKIT_PAGE_MEMORY_MB"
 """Says in a kernel's environment how much memory it may use; 0: as much as there is."""
+
+
+def log_format(environ: Mapping[str, str] = os.environ) -> Form:
+    """How the server and its kernels write their log."""
+    return "json" if environ.get(LOG_FORMAT) == "json" else "text"
 
 
 def log_to_server(environ: Mapping[str, str] = os.environ) -> None:
@@ -23,7 +32,7 @@ def log_to_server(environ: Mapping[str, str] = os.environ) -> None:
     if LOG_DESCRIPTOR in environ:
         stream = os.fdopen(os.dup(int(environ[LOG_DESCRIPTOR])), "w", buffering=1, encoding="utf-8")
         handler = logging.StreamHandler(stream)
-        handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+        handler.setFormatter(Lines(log_format(environ)))
         logger = logging.getLogger("evalkit")
         logger.addHandler(handler)
         logger.propagate = False

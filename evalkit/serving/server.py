@@ -34,6 +34,7 @@ from evalkit.serving.handlers import (
 )
 from evalkit.serving.identity import REVIEWER_HEADER, ReviewerIdentity
 from evalkit.serving.kernels import ReviewKernels
+from evalkit.serving.page import log_format
 from evalkit.serving.sessions import Sessions
 from evalkit.serving.throttle import Throttle
 from evalkit.store import Files
@@ -63,7 +64,7 @@ def serve(
 
     A prefix is JupyterHub's: it says who is who then.
     """
-    log.configure()
+    log.configure(log_format())
     config = _config()
     if prefix:
         from evalkit.serving.hub import HubIdentity

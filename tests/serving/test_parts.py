@@ -1,6 +1,7 @@
 """The parts that need no running server: environment, throttle, sessions, kernels' rules, log."""
 
 import asyncio
+import json
 import logging
 import os
 import subprocess
@@ -22,7 +23,7 @@ from evalkit.serving.identity import ReviewerIdentity
 from evalkit.serving.kernels import ReviewKernels
 from evalkit.serving.launch import environment
 from evalkit.serving.log import Discreet
-from evalkit.serving.page import LOG_DESCRIPTOR, log_to_server
+from evalkit.serving.page import LOG_DESCRIPTOR, LOG_FORMAT, log_to_server
 from evalkit.serving.sessions import HOURS, Sessions
 from evalkit.serving.throttle import MOST, SECONDS, Throttle
 from evalkit.settings import Review
@@ -274,11 +275,20 @@ def test_the_log_keeps_messages_of_exceptions_and_queries_to_itself() -> None:
     except ValueError:
         caught = sys.exc_info()
     record = logging.LogRecord("x", logging.ERROR, "f", 1, "GET /a?case=%s (::1)\nJane Roe", ("roe",), caught)
-    text = Discreet().format(record)
+    text = Discreet("text").format(record)
     assert text.startswith("ERROR - x: GET /a?… (::1)\n")
     assert "test_parts.py" in text
     assert text.endswith("ValueError")
     assert "roe" not in text.lower()
+    told = json.loads(Discreet("json").format(record))
+    assert (told["level"], told["request"], told["message"], told["error"]) == (
+        "ERROR",
+        "-",
+        "GET /a?… (::1)",
+        "ValueError",
+    )
+    assert "test_parts.py" in told["raised"]
+    assert "roe" not in json.dumps(told).lower()
 
 
 def test_a_kernel_logs_to_the_server(tmp_path: Path) -> None:
@@ -291,6 +301,10 @@ def test_a_kernel_logs_to_the_server(tmp_path: Path) -> None:
             log_to_server({LOG_DESCRIPTOR: str(target.fileno())})
         logging.getLogger("evalkit.widgets").warning("said")
         assert (tmp_path / "log").read_text() == "WARNING evalkit.widgets: said\n"
+        with (tmp_path / "json").open("w") as target:
+            log_to_server({LOG_DESCRIPTOR: str(target.fileno()), LOG_FORMAT: "json"})
+        logging.getLogger("evalkit.widgets").warning("said")
+        assert json.loads((tmp_path / "json").read_text())["message"] == "said"
     finally:
         for handler in set(logger.handlers) - set(before[0]):
             logger.removeHandler(handler)
