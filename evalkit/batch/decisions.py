@@ -21,6 +21,7 @@ COLUMNS = (
     "event",  # decided (by the arbiter), reviewed, opened, purged
     "at",
     "who",  # a reviewer, or the model whose answer was decided about
+    "role",  # of a reviewer, when they decided
     "is_simulated",
     "case_id",
     "doc_id",
@@ -104,6 +105,7 @@ def _reviewed(packet: SMEPacket, revision: int, review: Review, sha256: str) -> 
         "reviewed",
         at=review.submitted_at,
         who=review.reviewer,
+        role=review.role,
         case_id=packet.case_id,
         doc_id=packet.doc_id,
         revision=revision,

@@ -18,14 +18,14 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
+from pydantic import ConfigDict, TypeAdapter
+
 from evalkit.batch.draws import draws
 from evalkit.batch.labels import stored_production
 from evalkit.batch.purge import records
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import EvalkitError, StoreError, UsageError
-from evalkit.extraction.schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
-from evalkit.extraction.schema import Extractions
 from evalkit.review.fields import FormFields
 from evalkit.review.ground_truth import Review, if_readable, newest_revision, numbered, review_sha256
 from evalkit.review.lock import writing
@@ -34,7 +34,7 @@ from evalkit.review.packet import EXTRACTION, SMEPacket, base_of, packet_digest,
 from evalkit.review.queue import case_ids
 from evalkit.review.roster import ROSTER, Roster
 from evalkit.review.seeded import read_seeded, seeded_cases
-from evalkit.review.stored import read_bundle, read_result
+from evalkit.review.stored import read_bundle, read_extractions, read_result
 from evalkit.store import (
     DRAWS,
     EXTRACTIONS,
@@ -48,14 +48,12 @@ from evalkit.store import (
     Files,
     Index,
     bundle_name,
-    extraction_name,
     ground_truth_name,
     packet_name,
     purged_name,
     result_name,
     review_name,
     seeded_name,
-    shaped,
 )
 
 _BACKUP = "Restore it from a backup: it is never changed."
@@ -143,14 +141,8 @@ def _document(files: Files, doc_id: str) -> Iterator[Fault]:
 
 
 def _extracted(files: Files, name: str) -> Iterator[Fault]:
-    if _extractions(files, PurePath(name).stem).doc_id != PurePath(name).stem:
+    if read_extractions(files, PurePath(name).stem).doc_id != PurePath(name).stem:
         yield Fault(name, "it is about another document", "Extract the document with --fresh.")
-
-
-def _extractions(files: Files, doc_id: str) -> Extractions:
-    name = extraction_name(doc_id)
-    stored = files.read(name, schema_version=EXTRACTIONS_VERSION)
-    return shaped(Extractions, stored, name, "Extract the document with --fresh.")
 
 
 # ---------------------------------------------------------------------------------------------------- reviews
@@ -228,7 +220,7 @@ def _silver(files: Files, case_id: str, stored: Mapping[str, Any] | None) -> Ite
     if case_id != doc_id:
         if stored is None:
             return
-        fields = [FormFields.of(one).model_dump(mode="json") for one in _extractions(files, doc_id).extractions]
+        fields = [FormFields.of(one).model_dump(mode="json") for one in read_extractions(files, doc_id).extractions]
         if stored.get("ground_truth_fields") != fields:
             yield Fault(name, "it is not what was extracted", again)
         return
@@ -338,11 +330,16 @@ _CHECKS: tuple[Callable[[Files, Index], Iterator[Fault]], ...] = (
 )
 
 
+_EXPORTED = TypeAdapter(list[tuple[str, int, str]], config=ConfigDict(strict=True))
+"""Case, revision, and SHA-256 of the file."""
+
+
 def _missing(files: Files, against: Path) -> Iterator[Fault]:
     """The reviews that an earlier export has, and that neither are there nor were purged."""
     try:
         rows = json.loads(against.read_text("utf-8"))["events"]
-        wanted = [(row["case_id"], row["revision"], row["sha256"]) for row in rows if row["event"] == "reviewed"]
+        reviewed = [row for row in rows if row["event"] == "reviewed"]
+        wanted = _EXPORTED.validate_python([(row["case_id"], row["revision"], row["sha256"]) for row in reviewed])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{against} is no export of decisions ({type(error).__name__})",
@@ -358,7 +355,7 @@ def _missing(files: Files, against: Path) -> Iterator[Fault]:
             continue
         try:
             is_there = review_sha256(files, case_id, revision) == sha256
-        except (EvalkitError, TypeError, ValueError):
+        except EvalkitError:
             is_there = False
         if not is_there:
             yield Fault(

@@ -190,7 +190,8 @@ def test_a_chain_whose_end_is_cut_off_with_all_traces_is_noticed_against_an_expo
 
 
 def test_what_is_no_export_is_told(output: Path, tmp_path: Path) -> None:
-    for text in ("", "[]", '{"events": 3}', '{"events": [{"event": "reviewed"}]}'):
+    row = '{"event": "reviewed", "case_id": "a", "revision": 1, "sha256": ["a"]}'
+    for text in ("", "[]", '{"events": 3}', '{"events": [{"event": "reviewed"}]}', f'{{"events": [{row}]}}'):
         (tmp_path / "x.json").write_text(text)
         with pytest.raises(UsageError, match=r"x\.json"):
             verify(output, against=tmp_path / "x.json")
