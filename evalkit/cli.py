@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
+    from evalkit.logs import Form
     from evalkit.review.packet import SMEPacket
     from evalkit.statements.apply import Statement
     from evalkit.statements.reconcile import Reconciliation
@@ -87,6 +88,7 @@ class LogFormat(StrEnum):
 
 @app.callback()
 def _logging(
+    context: typer.Context,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens to standard error.")] = False,
     log_format: Annotated[
         LogFormat | None, typer.Option(help="How the log is written: json is one object a line.", show_default="text")
@@ -94,13 +96,13 @@ def _logging(
 ) -> None:
     from evalkit.logs import Lines
 
-    form = log_format.value if log_format else _log_format()
+    context.obj = form = log_format.value if log_format else _log_format()
     handler = logging.StreamHandler()
-    handler.setFormatter(Lines("json" if form == "json" else "text"))
+    handler.setFormatter(Lines(form))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
 
 
-def _log_format() -> str:
+def _log_format() -> Form:
     from evalkit.settings import Settings
 
     try:
@@ -310,6 +312,7 @@ def review_template(
         str | None,
         typer.Option(metavar="NAME", help="Who reviews on top of what is measured.", show_default="embedded"),
     ] = None,
+    even_purged: PurgedOption = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -319,7 +322,7 @@ def review_template(
     """
     from evalkit.batch.templates import review_template as review
 
-    made = review(*_template_text(template, output), pdf, output=output, model=model)
+    made = review(*_template_text(template, output), pdf, output=output, model=model, even_purged=even_purged)
     if as_json:
         _print_json(_reviewed_json(made))
     else:
@@ -551,6 +554,8 @@ def review(
         Example | None, typer.Option(help="Print a configuration of nginx or JupyterHub to begin with, and end.")
     ] = None,
     output: OutputOption = None,
+    *,
+    context: typer.Context,
 ) -> None:
     """Serve the experts' screen on this machine, behind a login; runs until Ctrl-C.
 
@@ -564,7 +569,16 @@ def review(
         typer.echo(example_of(example.value), nl=False)
         return
     settings = Settings.load()
-    serve(_existing(output), port, public_url, settings.review, settings.database, typer.echo, is_of_hub=jupyterhub)
+    serve(
+        _existing(output),
+        port,
+        public_url,
+        settings.review,
+        settings.database,
+        typer.echo,
+        log_format=context.obj,
+        is_of_hub=jupyterhub,
+    )
 
 
 reviewers = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who may log in to `evalkit review`.")
@@ -716,13 +730,11 @@ def sample(
 
     Example: evalkit sample 50 --by production
     """
-    from datetime import UTC, datetime
-
+    from evalkit.clocks import now
     from evalkit.evaluation.sampling import sample as draw
     from evalkit.settings import Settings
 
     folder = _existing(output)
-    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if seeded:
         if by is not None:
             raise UsageError(
@@ -730,10 +742,10 @@ def sample(
                 code="SAMPLE-BY",
                 remedy="Give --seeded or --by, not both.",
             )
-        _sample_seeded(folder, number, seed=Settings.load().audit_seed, drawn_at=now, as_json=as_json)
+        _sample_seeded(folder, number, seed=Settings.load().audit_seed, drawn_at=now(), as_json=as_json)
         return
     by = by or SampleBy.type
-    made = draw(folder, number, by.value, seed=Settings.load().audit_seed, drawn_at=now)
+    made = draw(folder, number, by.value, seed=Settings.load().audit_seed, drawn_at=now())
     if as_json:
         _print_json(made.model_dump(mode="json"))
         return
@@ -912,7 +924,7 @@ def move_database(output: OutputOption = None) -> None:
     """
     from evalkit.batch.reindex import move_database as move
     from evalkit.settings import Settings
-    from evalkit.store.moving import MOVED
+    from evalkit.store import MOVED
 
     url = Settings.load().database
     if url is None:
@@ -1215,7 +1227,8 @@ def _read_alone(pdf: Path) -> DocumentBundle:
     """One PDF, in a process of its own. DocumentError where it cannot be read."""
     from evalkit.batch.identity import stem_of
     from evalkit.batch.reading import Readers
-    from evalkit.batch.runner import how_of, in_a_thread, now
+    from evalkit.batch.runner import how_of, in_a_thread
+    from evalkit.clocks import now
     from evalkit.settings import Settings
 
     with Readers(1, how_of(Settings.load())) as readers:

@@ -1,6 +1,6 @@
 """Reading on many machines: a Dask cluster does what the local pool does, to the byte.
 
-Workers get the bytes of a document, never a path of this machine; each hands them to a reading process of its own, so
+Workers get the bytes of a document, and open no path of this machine; each hands them to a reading process of its own, so
 that a file that kills its reader, or takes too long, costs no worker. What asks others (language models, Document AI)
 stays here: one journal, one set of limits. Dask logs the arguments of a task that raises, shows keys and types on its
 dashboard, and may write what it holds to its disk: so tasks never raise, what they take and give is sealed, keys have
@@ -19,7 +19,7 @@ import secrets
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
@@ -42,9 +42,13 @@ from evalkit.http import is_near
 from evalkit.logs import tell
 
 if TYPE_CHECKING:
+    from evalkit.batch.extracting import FieldWork
     from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+    from evalkit.classification.result import UsageReport
+    from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.documents.ocr import EngineName
+    from evalkit.extraction.schema import Extraction
 
 T = TypeVar("T")
 
@@ -188,7 +192,7 @@ class Cluster:
         """``executor``: ``dask://HOST:PORT`` of the scheduler.
 
         ``workers``: processes of this machine, for what is not sent. ``decides``: documents are decided about on the
-        workers too, because no language model is asked.
+        workers too, and their fields read, because no language model is asked.
         """
         self._executor = executor
         self._how = how
@@ -221,10 +225,26 @@ class Cluster:
 
     async def evaluate(self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied: Any) -> Outcome:
         """See ``Executor``."""
+        return await self._about("decide", orchestrator.evaluate, bundle, supplied)
+
+    async def extract(
+        self, work: FieldWork, bundle: DocumentBundle, classification: ClassificationOutput | None
+    ) -> tuple[tuple[Extraction, ...], UsageReport]:
+        """See ``Executor``."""
+        return await self._about("extract", work.extract, bundle, classification)
+
+    async def _about(
+        self,
+        step: str,
+        answer: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]],
+        bundle: DocumentBundle,
+        given: Any,
+    ) -> T:
+        """The answer about a document: on a worker, or here where a language model's journal is."""
         if self._decides:
             with suppress(BrokenProcessPool):  # then here, as without a cluster
-                return await self._done("decide", bundle.sha256, decide, orchestrator, bundle, supplied)
-        return await orchestrator.evaluate(bundle, supplied)
+                return await self._done(step, bundle.sha256, to_its_end, answer, bundle, given)
+        return await answer(bundle, given)
 
     async def _done(self, step: str, document: str, function: Callable[..., T], *arguments: Any) -> T:
         """What the function makes of these on a worker, or here where workers were lost over it again and again.
@@ -420,9 +440,11 @@ class RemoteFaultError(Exception):
     """A defect that a document met on a worker."""
 
 
-def decide(orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied: Any) -> Outcome:
-    """As ``orchestrator.evaluate``, in a process of its own."""
-    return asyncio.run(orchestrator.evaluate(bundle, supplied))
+def to_its_end(
+    answer: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]], bundle: DocumentBundle, given: Any
+) -> T:
+    """What comes of it, in a process of its own."""
+    return asyncio.run(answer(bundle, given))
 
 
 def address_of(executor: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from evalkit.batch.asking import Asking
@@ -19,17 +20,19 @@ from evalkit.batch.runner import (
     as_text,
     how_of,
     in_a_thread,
-    now,
     read_document,
     settings_of,
     stored_bundle,
     unexpected,
     versions,
 )
+from evalkit.clocks import now
 from evalkit.errors import EvalkitError, ExecutorError, StoreError
-from evalkit.extraction.schema import Extraction, Extractions
+from evalkit.extraction.schema import Extraction
+from evalkit.review.stored import read_extractions
 from evalkit.settings import Settings
 from evalkit.store import EXTRACTIONS, Files, Index
+from evalkit.times import Times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,7 +119,7 @@ def extract(
         model: who extracts and judges.
         reader: ``local`` or ``documentai``.
         workers: processes that read PDFs; 0 is one per core.
-        executor: ``local``, or ``dask://HOST:PORT``: where PDFs are read.
+        executor: ``local``, or ``dask://HOST:PORT``: where PDFs are read, and their fields without a language model.
         fresh: do everything again, also what an earlier run finished.
         even_purged: take documents in again that were purged.
         on_progress: called after each document.
@@ -153,8 +156,10 @@ async def _extract(
             found = without_purged(files, found, known, even_purged=even_purged)
             async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:
                 work = FieldExtraction(given, asking, versions(), name=template, tax_year=year_of(tax_year))
-                treat = partial(_document, files=files, index=index, work=work, reader=how.reader, fresh=fresh)
-                executor = executor_of(given, how, found.sources, decides=False)
+                treat = partial(
+                    _document, files=files, index=index, work=work, reader=how.reader, run_started_at=now(), fresh=fresh
+                )
+                executor = executor_of(given, how, found.sources, decides=not asking.is_remote)
                 documents = await each(found.sources, executor, treat, on_progress=on_progress)
                 asking.ledger.end()
         finally:
@@ -166,11 +171,9 @@ def _known(files: Files, index: Index) -> dict[str, str]:
     """The doc_id of every document that was run, or of which fields were extracted, by SHA-256."""
     known = {row["sha256"]: row["doc_id"] for row in index.documents() if row["sha256"]}
     for name in files.names(EXTRACTIONS):
-        try:
-            one = Extractions.model_validate(files.read(name))
-        except (StoreError, ValueError):
-            continue
-        known.setdefault(one.sha256, one.doc_id)
+        with suppress(StoreError):
+            one = read_extractions(files, PurePath(name).stem)
+            known.setdefault(one.sha256, one.doc_id)
     return known
 
 
@@ -182,16 +185,18 @@ async def _document(
     index: Index,
     work: FieldExtraction,
     reader: str,
+    run_started_at: str,
     fresh: bool,
 ) -> ExtractedDocument:
     """One document, whatever happens to it."""
     if source.fault:
         return _failed(source, source.fault)
     try:
-        started = now()
+        times = Times(run_started_at=run_started_at, started_at=now())
         bundle = None if fresh else stored_bundle(files, source, reader)
-        bundle = bundle or (await read_document(files, source, readers, started)).bundle
-        made, resumed = await ensure(files, index, work, bundle, {"started_at": started}, fresh=fresh)
+        if bundle is None:
+            bundle, times["seconds"] = await read_document(files, source, readers, times["started_at"])
+        made, resumed = await ensure(files, index, work, bundle, readers, times, fresh=fresh)
     except ExecutorError:
         raise
     except EvalkitError as error:

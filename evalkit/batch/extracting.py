@@ -2,35 +2,112 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evalkit.batch.asking import Asking
+from evalkit.batch.reading import Executor
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import DocumentResult, UsageReport, UsageTotal
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.windows import joined, windows
+from evalkit.clocks import now
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import StoreError, UsageError
 from evalkit.extraction.clinical_documents import ReportPages, extract_reports
 from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.extractor import ClinicalExtractor
 from evalkit.extraction.form_filling import FormFilling, form_pages
-from evalkit.extraction.optimizer import configured
+from evalkit.extraction.optimizer import ReliabilityLoopConfig, configured
 from evalkit.extraction.reliability_loop import ReliabilityLoop
-from evalkit.extraction.schema import SCHEMA_VERSION, Extraction, Extractions
-from evalkit.extraction.template import template, templates_version
+from evalkit.extraction.schema import Extraction, Extractions
+from evalkit.extraction.template import FieldTemplate, template, templates_version
 from evalkit.issue import Issue
 from evalkit.llm.model import A, Answer, Model, Question, Usage
+from evalkit.logs import tell
 from evalkit.review.ground_truth import accept_silver_fields, is_backed, withdraw_silver
 from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_for_a_person, publish, withdraw
-from evalkit.review.stored import read_bundle, read_result
+from evalkit.review.stored import read_extractions, read_result
 from evalkit.settings import Settings
 from evalkit.store import Files, Index, digest, extraction_name, packet_name
+from evalkit.times import Times
+
+log = logging.getLogger(__name__)
 
 AUTO = "auto"
 #: Raise it with every change that alters what is extracted from the same words.
 _RULES_VERSION = 2
+
+
+@dataclass(frozen=True)
+class FieldWork:
+    """What reads the fields of a document; where no language model is asked it can be sent to another process."""
+
+    model: Model
+    ensemble: tuple[Model, ...]
+    config: ReliabilityLoopConfig
+    window: int | None
+    """Characters of a document that are asked about at once; None: all."""
+    template: FieldTemplate | None
+    """That the whole document is taken for; None: whatever stands in it."""
+    tax_year: int | None
+
+    async def extract(
+        self, bundle: DocumentBundle, classification: ClassificationOutput | None
+    ) -> tuple[tuple[Extraction, ...], UsageReport]:
+        """The fields of each report and form, in the order of their pages, and what answers cost.
+
+        Without a ``classification``, the classifier is asked where one is needed: for pages that are no forms. StoreError
+        where an answer could not be kept.
+        """
+        model = _Counting(self.model)
+        fixed = self.template.name if self.template else None
+        forms: Sequence[int] = ()
+        done: list[Extraction] = []
+        if self.template is None or self.template.kind == "tax":
+            pages = None if fixed else form_pages(bundle, everything=self.tax_year is not None)
+            filling = FormFilling(model, tax_year=self.tax_year, fixed=fixed)
+            done += [one.extraction for one in await filling.fill(bundle, pages)]
+            forms = range(1, bundle.total_pages + 1) if pages is None else pages
+        if len(forms) < bundle.total_pages:
+            reports = await self._reports(bundle, model, set(forms), classification)
+            made = await extract_reports(bundle, reports, self._loop(model))
+            done += [one.extraction for one in made]
+        return tuple(_numbered(sorted(done, key=lambda one: (one.start_page, one.end_page)))), model.usage()
+
+    async def _reports(
+        self, bundle: DocumentBundle, model: Model, forms: set[int], given: ClassificationOutput | None
+    ) -> list[ReportPages]:
+        """The clinical reports among the pages that are no forms."""
+        if self.template is not None:
+            return [ReportPages(1, bundle.total_pages, self.template.document_type, self.template.name)]
+        answer = given or await self._classified(bundle, model)
+        if answer is None:
+            return []
+        found: list[ReportPages] = []
+        for segment in answer.segments:
+            kind = segment.dominant_type.value if segment.dominant_type else "Other"
+            last = min(segment.end_page, bundle.total_pages)
+            found += [ReportPages(start, end, kind) for start, end in _runs(max(segment.start_page, 1), last, forms)]
+        return found
+
+    async def _classified(self, bundle: DocumentBundle, model: Model) -> ClassificationOutput | None:
+        if not bundle.has_text:
+            return None
+        parts = windows(bundle, self.window)
+        answers = [await model.ask(PrimaryClassifier().question(bundle, pages)) for pages in parts]
+        told = [(pages, answer.value) for pages, answer in zip(parts, answers, strict=True) if answer.value is not None]
+        return joined(told) if len(told) == len(parts) else None
+
+    def _loop(self, model: Model) -> ReliabilityLoop:
+        return ReliabilityLoop(
+            self.config,
+            extractor=ClinicalExtractor(model, window=self.window),
+            evaluator=ExtractionEvaluator(model, ensemble=self.ensemble, window=self.window),
+        )
 
 
 class FieldExtraction:
@@ -46,72 +123,42 @@ class FieldExtraction:
         self._settings = settings
         self._asking = asking
         self._versions = versions
-        self._template = None if name == AUTO else template(name)
-        self._tax_year = tax_year
+        wanted = settings.reliability_loop
+        self._work = FieldWork(
+            model=asking.model,
+            ensemble=asking.ensemble,
+            config=configured(wanted.profile, **wanted.model_dump(exclude={"profile", "ensemble"})),
+            window=settings.window_characters if asking.is_remote else None,
+            template=None if name == AUTO else template(name),
+            tax_year=tax_year,
+        )
 
     async def extract(
-        self, bundle: DocumentBundle, times: dict[str, Any], classification: ClassificationOutput | None = None
+        self,
+        bundle: DocumentBundle,
+        readers: Executor,
+        times: Times,
+        classification: ClassificationOutput | None = None,
     ) -> Extractions:
-        """The document's fields. StoreError where an answer could not be kept.
+        """The document's fields; ``classification`` and StoreError as of ``FieldWork.extract``.
 
-        Without a ``classification``, the classifier is asked where one is needed: for pages that are no forms.
+        ``times`` has when it was begun, and the seconds of steps before this one.
         """
-        model = _Counting(self._asking.model)
-        fixed = self._template.name if self._template else None
-        forms: Sequence[int] = ()
-        done: list[Extraction] = []
-        if self._template is None or self._template.kind == "tax":
-            pages = None if fixed else form_pages(bundle, everything=self._tax_year is not None)
-            filling = FormFilling(model, tax_year=self._tax_year, fixed=fixed)
-            done += [one.extraction for one in await filling.fill(bundle, pages)]
-            forms = range(1, bundle.total_pages + 1) if pages is None else pages
-        if len(forms) < bundle.total_pages:
-            reports = await self._reports(bundle, model, set(forms), classification)
-            made = await extract_reports(bundle, reports, self._loop(model))
-            done += [one.extraction for one in made]
+        began, waited = time.monotonic(), self._asking.seconds_on(bundle.sha256)
+        extractions, usage = await readers.extract(self._work, bundle, classification)
+        asking = self._asking.seconds_on(bundle.sha256) - waited
+        took = {"asking": asking, "extracting": max(time.monotonic() - began - asking, 0.0)}
+        seconds = {step: round(seconds, 3) for step, seconds in took.items()}
+        tell(log, logging.INFO, "extracted", document=bundle.sha256, extractions=len(extractions), **seconds)
         return Extractions(
             doc_id=bundle.doc_id,
             sha256=bundle.sha256,
             fingerprint=self.fingerprint(bundle, classification),
-            extractions=tuple(_numbered(sorted(done, key=lambda one: (one.start_page, one.end_page)))),
-            usage=model.usage().model_dump(mode="json"),
+            extractions=extractions,
+            usage=usage.model_dump(mode="json"),
             model=self._settings.models.default,
             reader=bundle.reader,
-            times=times,
-        )
-
-    async def _reports(
-        self, bundle: DocumentBundle, model: Model, forms: set[int], given: ClassificationOutput | None
-    ) -> list[ReportPages]:
-        """The clinical reports among the pages that are no forms."""
-        if self._template is not None:
-            return [ReportPages(1, bundle.total_pages, self._template.document_type, self._template.name)]
-        answer = given or await self._classified(bundle, model)
-        if answer is None:
-            return []
-        found: list[ReportPages] = []
-        for segment in answer.segments:
-            kind = segment.dominant_type.value if segment.dominant_type else "Other"
-            last = min(segment.end_page, bundle.total_pages)
-            found += [ReportPages(start, end, kind) for start, end in _runs(max(segment.start_page, 1), last, forms)]
-        return found
-
-    async def _classified(self, bundle: DocumentBundle, model: Model) -> ClassificationOutput | None:
-        if not bundle.has_text:
-            return None
-        parts = windows(bundle, self._settings.window_characters if self._asking.is_remote else None)
-        answers = [await model.ask(PrimaryClassifier().question(bundle, pages)) for pages in parts]
-        told = [(pages, answer.value) for pages, answer in zip(parts, answers, strict=True) if answer.value is not None]
-        return joined(told) if len(told) == len(parts) else None
-
-    def _loop(self, model: Model) -> ReliabilityLoop:
-        wanted = self._settings.reliability_loop
-        config = configured(wanted.profile, **wanted.model_dump(exclude={"profile", "ensemble"}))
-        window = self._settings.window_characters if self._asking.is_remote else None
-        return ReliabilityLoop(
-            config,
-            extractor=ClinicalExtractor(model, window=window),
-            evaluator=ExtractionEvaluator(model, ensemble=self._asking.ensemble, window=window),
+            times=Times(**times, finished_at=now()) | {"seconds": times.get("seconds", {}) | seconds},
         )
 
     def fingerprint(self, bundle: DocumentBundle, classification: ClassificationOutput | None) -> str:
@@ -124,8 +171,8 @@ class FieldExtraction:
                 "window_characters": self._settings.window_characters,
                 "own_servers": [self._settings.openai_base_url, self._settings.ollama_base_url],
                 "reliability_loop": self._settings.reliability_loop.model_dump(),
-                "template": self._template.name if self._template else AUTO,
-                "tax_year": self._tax_year,
+                "template": self._work.template.name if self._work.template else AUTO,
+                "tax_year": self._work.tax_year,
                 "templates": templates_version(),
                 "rules": _RULES_VERSION,
                 "versions": self._versions,
@@ -140,12 +187,10 @@ def stored(files: Files, doc_id: str, fingerprint: str) -> Extractions | None:
     StoreError where a newer evalkit wrote it.
     """
     try:
-        found = Extractions.model_validate(files.read(extraction_name(doc_id), schema_version=SCHEMA_VERSION))
+        found = read_extractions(files, doc_id)
     except StoreError as error:
         if error.code == "STORE-NEWER":  # nobody's newer work is written over
             raise
-        return None
-    except ValueError:
         return None
     unanswered = any(issue.code.endswith("-AGENT-FAILED") for one in found.extractions for issue in one.issues)
     return found if found.fingerprint == fingerprint and not unanswered else None
@@ -166,27 +211,21 @@ async def ensure(
     index: Index,
     extraction: FieldExtraction,
     bundle: DocumentBundle,
-    times: dict[str, Any],
+    readers: Executor,
+    times: Times,
     *,
     fresh: bool,
 ) -> tuple[Extractions, bool]:
     """The document's fields, written, with the case or ground truth that follows; and whether an earlier run had
-    extracted them.
+    extracted them. ``times`` as of ``FieldExtraction.extract``.
     """
     answer = classified(files, bundle)
     found = None if fresh else stored(files, bundle.doc_id, extraction.fingerprint(bundle, answer))
-    made = found or await extraction.extract(bundle, times, answer)
+    made = found or await extraction.extract(bundle, readers, times, answer)
     if found is None:
         files.write(extraction_name(bundle.doc_id), made.model_dump(mode="json"))
     settle(files, index, made, bundle)
     return made, found is not None
-
-
-async def ensure_of(
-    files: Files, index: Index, extraction: FieldExtraction, doc_id: str, times: dict[str, Any], *, fresh: bool
-) -> None:
-    """As ``ensure``, of a document whose bundle is stored."""
-    await ensure(files, index, extraction, read_bundle(files, doc_id), times, fresh=fresh)
 
 
 def settle(files: Files, index: Index, made: Extractions, bundle: DocumentBundle) -> None:

@@ -1,17 +1,19 @@
-"""What of the last run was slow, and why: from the seconds that each document's result has under ``times``."""
+"""What of the last run was slow, and why: from the seconds that each document's files have under ``times``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
-from typing import Any
 
 from evalkit.classification.result import DocumentResult
 from evalkit.errors import NotFound, StoreError
-from evalkit.review.stored import read_result
-from evalkit.store import RESULTS, Files
+from evalkit.review.stored import read_extractions, read_result
+from evalkit.store import EXTRACTIONS, RESULTS, Files
+from evalkit.times import Times
 
 #: A step that takes this share of all seconds is said to be why.
 _MUCH = 0.3
@@ -39,6 +41,11 @@ STEPS = {
     "deciding": (
         "the checks, and the built-in model",
         "It is one process here; on the workers of a Dask cluster (--executor) it is as many as read.",
+    ),
+    "extracting": (
+        "the fields of reports and forms",
+        "It is one process here; on the workers of a Dask cluster (--executor) it is as many as read. Without --extract a "
+        "run leaves them to `evalkit extract`.",
     ),
 }
 
@@ -80,35 +87,39 @@ class Pace:
 
 def pace(output: Path | str) -> Pace:
     """The pace of the last run in that folder. NotFound where none has left its seconds."""
-    timed = [times for times in _times(Files(output)) if times[1].get("seconds")]
+    timed = [times for times in _times(Files(output)) if times[1].keys() >= Times.__annotations__.keys()]
     if not timed:
         raise NotFound(
             f"no run in {output} has left its times", code="RUN-TIMES", remedy="Run it again, with --fresh if need be."
         )
-    began = max(str(times["run_started_at"]) for _, times in timed)
-    last = [(doc_id, times) for doc_id, times in timed if times["run_started_at"] == began]
-    ended = max(str(times["finished_at"]) for _, times in last)
-    steps = {step: round(sum(times["seconds"].get(step, 0.0) for _, times in last), 3) for step in STEPS}
+    began = max(times["run_started_at"] for _, times in timed)
+    last: dict[str, dict[str, float]] = defaultdict(lambda: dict.fromkeys(STEPS, 0.0))
+    for doc_id, times in timed:
+        if times["run_started_at"] == began:
+            for step in STEPS:
+                last[doc_id][step] += times["seconds"].get(step, 0.0)
+    ended = max(times["finished_at"] for _, times in timed if times["run_started_at"] == began)
+    steps = {step: round(sum(seconds[step] for seconds in last.values()), 3) for step in STEPS}
     took = (datetime.fromisoformat(ended) - datetime.fromisoformat(began)).total_seconds()
     return Pace(began, len(last), round(took, 3), steps, _slowest(last))
 
 
-def _times(files: Files) -> list[tuple[str, dict[str, Any]]]:
-    found: list[tuple[str, dict[str, Any]]] = []
+def _times(files: Files) -> Iterator[tuple[str, Times]]:
     for name in files.names(RESULTS):
-        try:
+        with suppress(StoreError):
             result = read_result(files, PurePath(name).stem)
-        except StoreError:
-            continue
-        if isinstance(result, DocumentResult):
-            found.append((result.doc_id, result.times))
-    return found
+            if isinstance(result, DocumentResult):
+                yield result.doc_id, result.times
+    for name in files.names(EXTRACTIONS):
+        with suppress(StoreError):
+            made = read_extractions(files, PurePath(name).stem)
+            yield made.doc_id, made.times
 
 
-def _slowest(timed: Sequence[tuple[str, dict[str, Any]]]) -> tuple[Slow, ...]:
+def _slowest(timed: Mapping[str, Mapping[str, float]]) -> tuple[Slow, ...]:
     told = []
-    for doc_id, times in timed:
-        own = {step: took for step, took in times["seconds"].items() if step != "waiting"}
+    for doc_id, seconds in timed.items():
+        own = {step: seconds[step] for step in STEPS if step != "waiting"}
         whole = sum(own.values())
         step = max(own, key=lambda one: own[one])
         told.append(Slow(doc_id, round(whole, 3), step, round(own[step] / whole, 3) if whole else 0.0))

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -26,11 +26,15 @@ from evalkit.errors import DocumentError
 if TYPE_CHECKING:
     from PIL import Image
 
+    from evalkit.batch.extracting import FieldWork
     from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+    from evalkit.classification.result import UsageReport
+    from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.documentai import DocumentAi
     from evalkit.documents.ocr import Engine, EngineName
     from evalkit.documents.quality import Recognised
     from evalkit.documents.scanned import Recogniser
+    from evalkit.extraction.schema import Extraction
 
 T = TypeVar("T")
 
@@ -65,12 +69,12 @@ class Read(NamedTuple):
     """A document that was read, and what that took."""
 
     bundle: DocumentBundle
-    seconds: Mapping[str, float]
+    seconds: dict[str, float]
     """``recognising`` pages that are pictures, all other ``reading``, and ``waiting`` for whoever reads."""
 
 
 class Executor(Protocol):
-    """What reads documents, and where no language model has to be asked, decides about them."""
+    """What reads documents, and where no language model has to be asked, decides about them and reads their fields."""
 
     @property
     def room(self) -> int:
@@ -81,6 +85,11 @@ class Executor(Protocol):
 
     async def evaluate(self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied: Any) -> Outcome:
         """As ``orchestrator.evaluate``."""
+
+    async def extract(
+        self, work: FieldWork, bundle: DocumentBundle, classification: ClassificationOutput | None
+    ) -> tuple[tuple[Extraction, ...], UsageReport]:
+        """As ``work.extract``."""
 
 
 class Readers:
@@ -104,6 +113,12 @@ class Readers:
     async def evaluate(self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied: Any) -> Outcome:
         """See ``Executor``; here, where the model's journal is."""
         return await orchestrator.evaluate(bundle, supplied)
+
+    async def extract(
+        self, work: FieldWork, bundle: DocumentBundle, classification: ClassificationOutput | None
+    ) -> tuple[tuple[Extraction, ...], UsageReport]:
+        """See ``Executor``; here, as ``evaluate``."""
+        return await work.extract(bundle, classification)
 
     async def apply(self, function: Callable[..., T], *arguments: Any) -> T:
         """What the function makes of these in one of the processes. BrokenProcessPool where it ends that."""

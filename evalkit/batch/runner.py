@@ -14,7 +14,6 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalkit.batch.asking import Asking
 from evalkit.batch.audit import AuditPlan
 from evalkit.batch.draws import sampled
-from evalkit.batch.extracting import FieldExtraction, ensure_of
+from evalkit.batch.extracting import FieldExtraction, ensure
 from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
 from evalkit.batch.purge import without_purged
@@ -38,6 +37,7 @@ from evalkit.classification.schema import type_definitions
 from evalkit.classification.traps import traps_of
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v5_arbiter import Decision, count
+from evalkit.clocks import now
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError, UsageError
 from evalkit.grounding import grounding_version
@@ -52,6 +52,7 @@ from evalkit.review.seeded import seeded_cases
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
 from evalkit.store import RESULTS, Files, Index, bundle_name, digest, result_name
+from evalkit.times import Times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -295,7 +296,7 @@ async def aevaluate(
     async with Asking(given) as asking:
         outcome = await orchestrator(given, asking).evaluate(bundle, supplied)
     print_ = fingerprint(bundle.sha256, given, how.reader, supplied)
-    return _result(bundle, outcome, given, print_, {"started_at": started, "finished_at": now()})
+    return _result(bundle, outcome, given, print_, Times(started_at=started, finished_at=now()))
 
 
 def settings_of(
@@ -403,14 +404,7 @@ def _json_of(supplied: Any) -> Any:
     return {"unparseable": supplied.reason} if isinstance(supplied, Unparseable) else supplied
 
 
-def now() -> str:
-    """ISO 8601, UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _result(
-    bundle: DocumentBundle, outcome: Outcome, settings: Settings, print_: str, times: dict[str, Any]
-) -> DocumentResult:
+def _result(bundle: DocumentBundle, outcome: Outcome, settings: Settings, print_: str, times: Times) -> DocumentResult:
     return DocumentResult(
         doc_id=bundle.doc_id,
         sha256=bundle.sha256,
@@ -509,8 +503,9 @@ class _Batch:
             summary = None if self._fresh else self._finished(source, print_)
             summary = summary or await self._decide(source, readers, supplied, print_)
             if self._extraction and summary.error is None:
-                times = {"started_at": now()}
-                await ensure_of(self._files, self._index, self._extraction, source.doc_id, times, fresh=self._fresh)
+                bundle = read_bundle(self._files, source.doc_id)
+                times = Times(run_started_at=self._started, started_at=now())
+                await ensure(self._files, self._index, self._extraction, bundle, readers, times, fresh=self._fresh)
             return summary
         except ExecutorError:
             raise
@@ -533,7 +528,9 @@ class _Batch:
         if isinstance(result, DocumentFailure):
             return _failure_summary(source, result.error, resumed=True)
         bundle = stored_bundle(self._files, source, self._how.reader)
-        if bundle is None or _is_unanswered(result, is_supplied=source.doc_id in self._supplied):
+        if bundle is None or "finished_at" not in result.times:
+            return None
+        if _is_unanswered(result, is_supplied=source.doc_id in self._supplied):
             return None
         if self._labels is not None:
             self._publish(result, bundle, source)
@@ -555,7 +552,7 @@ class _Batch:
         seconds["deciding"] = round(max(time.monotonic() - began - seconds["asking"], 0.0), 3)
         told = {"attempts": len(outcome.attempts), "decision": outcome.verdict.decision.value}
         tell(log, logging.INFO, "decided", document=bundle.sha256, **told, **seconds)
-        times = {"run_started_at": self._started, "started_at": started, "finished_at": now(), "seconds": seconds}
+        times = Times(run_started_at=self._started, started_at=started, finished_at=now(), seconds=seconds)
         result = _result(bundle, outcome, self._settings, print_, times)
         self._files.write(result_name(source.doc_id), result.model_dump(mode="json"))
         self._publish(result, bundle, source)

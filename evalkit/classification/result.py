@@ -13,6 +13,7 @@ from evalkit.classification.v5_arbiter import Decision
 from evalkit.issue import Issue
 from evalkit.llm.ledger import total
 from evalkit.llm.model import Usage
+from evalkit.times import Times
 
 SCHEMA_VERSION = 1
 
@@ -110,7 +111,7 @@ class DocumentResult(_Frozen):
     model: str
     reader: str
     versions: dict[str, Any]
-    times: dict[str, Any]
+    times: Times
     """The only clocks in this file."""
 
     @property

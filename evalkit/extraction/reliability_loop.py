@@ -12,9 +12,9 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
+from evalkit.clocks import now
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.clinical_rules import base, values_of
 from evalkit.extraction.evaluator import (
@@ -247,7 +247,7 @@ def _log(bundle: DocumentBundle, one: Iteration) -> None:
                     "missingFields": list(one.feedback.missing_fields),
                 },
                 "improvement": one.improvement,
-                "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                "timestamp": now(),
             }
         ),
     )

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from evalkit.issue import Issue, PageBox
+from evalkit.times import Times
 
 SCHEMA_VERSION = 1
 
@@ -117,5 +118,5 @@ class Extractions(_Frozen):
     """What the model's answers cost, as in results."""
     model: str
     reader: str
-    times: dict[str, Any] = {}
+    times: Times = {}
     """The only clocks in this file."""

@@ -1,4 +1,4 @@
-"""Results and bundles from their files; what is wrong with a file is said without quoting it."""
+"""Results, fields and bundles from their files; what is wrong with a file is said without quoting it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from evalkit.classification.result import SCHEMA_VERSION, DocumentFailure, Docum
 from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.documents.bundle import DocumentBundle, packed
 from evalkit.errors import StoreError
-from evalkit.store import Files, bundle_name, result_name, shaped
+from evalkit.extraction.schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
+from evalkit.extraction.schema import Extractions
+from evalkit.store import Files, bundle_name, extraction_name, result_name, shaped
 
 _HEAD = 8192
 """Bytes, about twice as many as the longest path has."""
@@ -22,6 +24,13 @@ def read_result(files: Files, doc_id: str) -> DocumentResult | DocumentFailure:
     if "error" in stored:
         return shaped(DocumentFailure, stored, name, _REMEDY)
     return shaped(DocumentResult, stored, name, _REMEDY)
+
+
+def read_extractions(files: Files, doc_id: str) -> Extractions:
+    """The fields that were extracted from a document. NotFound; StoreError for a damaged file."""
+    name = extraction_name(doc_id)
+    stored = files.read(name, schema_version=EXTRACTIONS_VERSION)
+    return shaped(Extractions, stored, name, "Extract the document with --fresh.")
 
 
 def read_file_path(files: Files, doc_id: str) -> str:

@@ -73,11 +73,22 @@ def test_the_same_to_the_byte_as_here(records: Path, samples: Path, two: Started
     assert all(one.resumed for one in evalkit.run([records], output=tmp_path / "there", **options).documents)
 
 
-def test_fields_are_extracted_from_what_a_cluster_read(records: Path, two: Started, tmp_path: Path) -> None:
+def test_fields_are_extracted_on_the_cluster_too(
+    records: Path, two: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    done = on_dask.Cluster._done
+
+    def noting(cluster, step, *arguments):
+        asked.append(step)
+        return done(cluster, step, *arguments)
+
+    monkeypatch.setattr(on_dask.Cluster, "_done", noting)
     here = extract([records / "quest_cbc.pdf"], output=tmp_path / "here")
     there = extract([records / "quest_cbc.pdf"], output=tmp_path / "there", executor=two.executor)
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
     assert there.rows() == here.rows()
+    assert asked == ["read", "extract"]
 
 
 def test_a_file_too_large_to_be_sent_is_read_here(

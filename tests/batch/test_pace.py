@@ -12,6 +12,7 @@ from documents.drawing import lines
 from documents.scanning import NOTE, needs_tesseract, printed, scan
 
 import evalkit
+from evalkit.batch.extract import extract
 from evalkit.batch.pace import STEPS, Pace, pace
 from evalkit.errors import NotFound
 from evalkit.logs import Lines, tell
@@ -31,6 +32,19 @@ def test_a_run_over_scans_was_slow_because_of_recognising(samples: Path, tmp_pat
     assert 0 < found.slowest[0].seconds <= found.seconds
     told = evalkit_command("doctor", "--run", tmp_path / "output").stdout
     assert all(step in told for step in (*STEPS, *(why for why, _ in found.reasons)))
+
+
+def test_reading_fields_is_a_step_of_its_own_with_a_run_and_without(samples: Path, tmp_path: Path) -> None:
+    told = {}
+    evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "run", extract=True)
+    extract([samples / "quest_cbc.pdf"], output=tmp_path / "fields")
+    for name in ("run", "fields"):
+        found = pace(tmp_path / name)
+        assert found.documents == 1
+        assert found.steps["extracting"] > 0
+        told[name] = found.steps["deciding"] > 0
+        assert found.slowest[0].seconds <= sum(found.steps.values()) + 0.001
+    assert told == {"run": True, "fields": False}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +71,7 @@ def test_only_the_last_run_is_told_of(samples: Path, tmp_path: Path) -> None:
     found = pace(tmp_path)
     assert [one.doc_id for one in found.slowest] == ["requisition"]
     seconds = read_result(Files(tmp_path), "requisition").times["seconds"]
-    assert seconds.keys() == STEPS.keys()
+    assert seconds.keys() == STEPS.keys() - {"extracting"}
     assert all(took >= 0 for took in seconds.values())
 
 
