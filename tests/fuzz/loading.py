@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -10,20 +11,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pymupdf
 from batch.patient import DOC, OTHER
+from benchmarks.tax_forms import draw, form_w2
+from statements.spoilt import put, spoilt
 from statements.test_template import TEXT
 from tables import Table
 
 from evalkit.batch.decisions import decisions
 from evalkit.batch.draws import draws
+from evalkit.batch.extract import extract
 from evalkit.batch.identity import find
 from evalkit.batch.integrity import verify
 from evalkit.batch.labels import read_classifications, read_production, read_truth, stored_production
+from evalkit.batch.pace import pace
 from evalkit.batch.purge import is_begun, purge, records, without_purged
+from evalkit.batch.reindex import reindex
+from evalkit.batch.templates import review_template
 from evalkit.classification.traps import traps_of
 from evalkit.errors import EvalkitError
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.study import read_study
+from evalkit.evaluation.template_reviews import read_cycles
 from evalkit.extraction.template import read_template as read_form
 from evalkit.review import Desk, packet_digest, withdraw_silver
 from evalkit.review.ground_truth import read_review, silver_probability, withdraw_unbacked
@@ -31,10 +40,11 @@ from evalkit.review.opinions import Opinions
 from evalkit.review.packet import read_packet
 from evalkit.review.roster import Roster
 from evalkit.review.seeded import read_seeded
-from evalkit.review.stored import read_bundle, read_result
+from evalkit.review.stored import read_bundle, read_extractions, read_result
 from evalkit.settings import Settings
 from evalkit.statements.template import read_template
 from evalkit.store import Files, Index, StoredDraft
+from evalkit.store.postgresql import schema_of
 
 from .mutation import MARK, damaged_json, damaged_text
 
@@ -75,6 +85,19 @@ def _settings(folder: Path) -> None:
         os.chdir(before)
 
 
+def _opened(case_id: str) -> Load:
+    """The case as the workbench opens it."""
+
+    def load(folder: Path) -> None:
+        desk = Desk(folder / "output", "dr_lee", "tab")
+        try:
+            desk.open(case_id)
+        finally:
+            desk.close()
+
+    return load
+
+
 def _purging(folder: Path) -> None:
     files = Files(folder / "output")
     without_purged(files, find([folder / "records"], {}), ())
@@ -102,6 +125,16 @@ KINDS: dict[str, Kind] = {
         _f(lambda f: (silver_probability(f, OTHER), withdraw_unbacked(f, OTHER), withdraw_silver(f, OTHER))),
     ),
     "exported truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: read_truths(folder / "output"), shows=" "),
+    "fields": Kind(f"output/extractions/{OTHER}.json", _f(lambda f: read_extractions(f, OTHER))),
+    "case of fields": Kind("output/sme_packets/sme_packet_w2.extraction.json", _opened("w2.extraction"), shows=" "),
+    "case of a template": Kind("output/sme_packets/sme_packet_bank_bank.statement_template.json", _opened("bank_bank.statement_template"), shows=" "),
+    "review of a template": Kind("output/template_reviews/bank_bank/cycle_1.json", _f(read_cycles)),
+    "where the database is": Kind("moved/database.json", lambda folder: schema_of(folder / "moved")),
+    "decisions of before": Kind(
+        "decisions.json", lambda folder: verify(folder / "output", against=folder / "decisions.json"), is_own=True
+    ),
+    "where the seconds went": Kind(f"output/results/{OTHER}.json", lambda folder: pace(folder / "output"), shows=" "),
+    "index": Kind(f"output/results/{OTHER}.json", lambda folder: reindex(folder / "output")),
     "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).names(), Roster(f).check("abcd")))),
     "production": Kind("output/production.json", _f(stored_production)),
     "draw": Kind("output/draws/0001.json", _f(draws)),
@@ -159,6 +192,18 @@ def prepare(made: Path, folder: Path) -> None:
     shutil.copy(folder / f"records/answers/{OTHER}.json", folder / "answers/x.json")
     shutil.copy(root / "evalkit/extraction/templates/tax/1099-div.toml", folder / "form.toml")
     (folder / "bank.toml").write_text(TEXT)
+    Files(folder / "moved").write("database.json", {"schema_version": 1, "schema": f"evalkit_{0:016x}"})
+    events, _ = decisions(folder / "output")
+    (folder / "decisions.json").write_text(json.dumps({"events": events}))
+    form = pymupdf.open()
+    draw(form_w2(random.Random(1)), random.Random(4), form.new_page(width=612, height=792))
+    form.save(folder / "w2.pdf")
+    extract([folder / "w2.pdf"], output=folder / "output", tax_year=2099)  # of which the form is none
+    bank = spoilt(folder, "bank")
+    review_template(bank.case.template, "bank.toml", folder / "bank.pdf", output=folder / "output")
+    index = Index(folder / "output")
+    put(Files(folder / "output"), index, bank)  # as if no builder had found a better one
+    index.close()
 
 
 def fuzz(made: Path, folder: Path, *, each: int, seed: int) -> Table:

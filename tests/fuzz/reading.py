@@ -15,6 +15,7 @@ from documents.bombs import BOMBS
 from tables import Table
 
 import evalkit
+from evalkit.batch import DocumentSummary
 from evalkit.errors import EvalkitError
 from evalkit.settings import Settings
 from evalkit.store import Files
@@ -75,25 +76,27 @@ DAMAGES: Mapping[str, Damage] = {
 
 
 def read_damaged(samples: Path, folder: Path, *, each: int, seed: int, bombs: int = 0, seconds: int = 10) -> Table:
-    """One run over damaged files and a whole one: each must be decided or refused by name, and the whole one accepted.
+    """One run over damaged files and whole ones: each must be decided or refused by name.
 
-    ``bombs`` is their strength; 0: none. A file that is decided although it was damaged is one that a reader mends.
+    ``bombs`` is their strength; 0: none. A file that is decided although it was damaged is one that a reader mends; nobody
+    may accept it as anything else than the whole one.
     """
     records = folder / "records"
     records.mkdir(parents=True)
     dice = random.Random(seed)
-    whole = [path.read_bytes() for path in sorted(samples.glob("*.pdf"))]
+    whole = sorted(samples.glob("*.pdf"))
     kinds: dict[str, str] = {}
+    made_of: dict[str, str] = {}
+    for path in whole:  # with bytes of their own: damage may leave a file as it was, and equal bytes are one document
+        (records / f"whole_{path.name}").write_bytes(path.read_bytes() + b"\n% whole\n")
     for kind, damage in DAMAGES.items():
         for number in range(each):
-            name = f"{re.sub('[^a-z]', '', kind)}{number}"
-            kinds[name] = kind
-            (records / f"{name}.pdf").write_bytes(damage(dice, dice.choice(whole)))
+            name, path = f"{re.sub('[^a-z]', '', kind)}{number}", dice.choice(whole)
+            kinds[name], made_of[name] = kind, f"whole_{path.stem}"
+            (records / f"{name}.pdf").write_bytes(damage(dice, path.read_bytes()))
     for number, bomb in enumerate(BOMBS.values() if bombs else ()):
         kinds[f"bomb{number}"] = "PDF, bombs"
         (records / f"bomb{number}.pdf").write_bytes(bomb(bombs))
-    # With bytes of its own: damage may leave a file as it was, and equal bytes are one document.
-    (records / "whole.pdf").write_bytes((samples / "clinical_note.pdf").read_bytes() + b"\n% whole\n")
     settings = Settings.load(
         read_seconds=seconds, read_memory_mb=1500, ocr="none", workers=2, output=str(folder / "output")
     )
@@ -107,13 +110,19 @@ def read_damaged(samples: Path, folder: Path, *, each: int, seed: int, bombs: in
             _note(table, kind, "valid" if name in copies else "losses", name)
         elif one.error is None:
             _note(table, kind, "valid", name)
+            if one.decision == "AUTO_ACCEPT" and _said(one) != _said(done[made_of[name]]):
+                table.faults.append(f"{kind}: {name} is accepted as {_said(one)}, and is {made_of[name]}")
         elif "failed unexpectedly" in one.error or one.pdf_filename not in one.error:
             _note(table, kind, "crashes", f"{name}: {one.error}")
         else:
             _note(table, kind, "refused", name)
-    if done["whole"].decision != "AUTO_ACCEPT":
-        table.faults.append("the whole document among them was not accepted")
+    if done["whole_clinical_note"].decision != "AUTO_ACCEPT":
+        table.faults.append("a whole document among them was not accepted")
     return table
+
+
+def _said(one: DocumentSummary) -> tuple[str | None, int | None]:
+    return one.dominant_type, one.pages
 
 
 def _note(table: Table, kind: str, outcome: str, told: str) -> None:

@@ -166,6 +166,7 @@ def _walk(machine: Machine, server: PostgreSQLServer, chromium: Browser, ending:
         assert reviewed in screen.cases()
         screen.open(reviewed)
         screen.see_everything()
+        screen.page.wait_for_selector(".ek-primary[data-key=v]:enabled")
         screen.page.keyboard.press("v")
         screen.page.wait_for_selector(f".ek-notice:has-text('{reviewed}.pdf validated')", timeout=30_000)
         screen.assert_clean()
