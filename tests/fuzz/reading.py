@@ -106,19 +106,20 @@ def read_damaged(samples: Path, folder: Path, *, each: int, seed: int, bombs: in
     copies = {Path(line.split(" is ", 1)[0]).stem for line in run.copies}
     for name, kind in kinds.items():
         one = done.get(name)
-        if one is None:
-            _note(table, kind, "valid" if name in copies else "losses", name)
-        elif one.error is None:
-            _note(table, kind, "valid", name)
-            if one.decision == "AUTO_ACCEPT" and _said(one) != _said(done[made_of[name]]):
-                table.faults.append(f"{kind}: {name} is accepted as {_said(one)}, and is {made_of[name]}")
-        elif "failed unexpectedly" in one.error or one.pdf_filename not in one.error:
-            _note(table, kind, "crashes", f"{name}: {one.error}")
-        else:
-            _note(table, kind, "refused", name)
+        outcome = _outcome(one) if one else ("valid" if name in copies else "losses")
+        _note(table, kind, outcome, f"{name}: {one.error}" if one else name)
+        if one and one.decision == "AUTO_ACCEPT" and name in made_of and _said(one) != _said(done[made_of[name]]):
+            table.faults.append(f"{kind}: {name} is accepted as {_said(one)}, and is {made_of[name]}")
     if done["whole_clinical_note"].decision != "AUTO_ACCEPT":
         table.faults.append("a whole document among them was not accepted")
     return table
+
+
+def _outcome(one: DocumentSummary) -> str:
+    if one.error is None:
+        return "valid"
+    is_ours = "failed unexpectedly" not in one.error and one.pdf_filename in one.error
+    return "refused" if is_ours else "crashes"
 
 
 def _said(one: DocumentSummary) -> tuple[str | None, int | None]:
