@@ -9,13 +9,13 @@ from pydantic import AfterValidator, NonNegativeFloat
 from typing_extensions import TypedDict
 
 
-def _required(text: str) -> str:
+def _with_zone(text: str) -> str:
     if datetime.fromisoformat(text).tzinfo is None:
         raise ValueError("a moment needs a zone")
     return text
 
 
-Moment = Annotated[str, AfterValidator(_required)]
+Moment = Annotated[str, AfterValidator(_with_zone)]
 """ISO 8601."""
 
 

@@ -402,7 +402,7 @@ def dead_process() -> int:
 
 def test_a_killed_runs_leftovers_are_swept_and_a_living_ones_are_not(files: Files, scratch: Path) -> None:
     own = scratch_name()
-    dead, alive = scratch / own.replace(str(os.getpid()), str(dead_process())), scratch / own
+    dead, alive = scratch / own.replace(f".{os.getpid()}-", f".{dead_process()}-"), scratch / own
     dead.write_text("{")
     alive.write_text("{")
     with files.run_lock():

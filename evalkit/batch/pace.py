@@ -40,12 +40,12 @@ STEPS = {
     ),
     "deciding": (
         "the checks, and the built-in model",
-        "It is one process here; on the workers of a Dask cluster (--executor) it is as many as read.",
+        "It is one process here; on a Dask cluster (--executor) every worker does it, and the wait for one counts.",
     ),
     "extracting": (
         "the fields of reports and forms",
-        "It is one process here; on the workers of a Dask cluster (--executor) it is as many as read. Without --extract a "
-        "run leaves them to `evalkit extract`.",
+        "It is one process here; on a Dask cluster (--executor) every worker does it, and the wait for one counts. Without "
+        "--extract a run leaves them to `evalkit extract`.",
     ),
 }
 

@@ -248,7 +248,7 @@ def _present(folder: _Folder, doc_id: str) -> Iterator[str]:
 
 
 def expired(output: Path | str, *, before: datetime) -> Expired:
-    """The documents of which nothing was written or said since that moment, by whether a case of theirs waits."""
+    """The documents of which nothing was made or said since that moment, as their files note it, by whether a case waits."""
     files = Files(output)
     index = Index(output)
     try:
@@ -286,7 +286,7 @@ def records(files: Files) -> list[PurgeRecord]:
     ]
 
 
-def without_purged(files: Files, found: Found, known: Iterable[str | None], *, even_purged: bool = False) -> Found:
+def without_purged(files: Files, found: Found, known: Iterable[str], *, even_purged: bool = False) -> Found:
     """What was found, without the documents that were purged; each of them is a problem that says so.
 
     ``known`` are the SHA-256 of documents that are there: one that was let in again after its purge stays in.
@@ -378,15 +378,24 @@ class _Folder:
         made = (result_name(doc_id), extraction_name(doc_id), *self.cycles.get(self.identity(doc_id) or "", ()))
         told = [_stored(self.files, name).get("times") for name in made]
         told.append({"processed_at": self.documents.get(doc_id, {}).get("processed_at")})
-        return max((at for times in told for at in _moments(times)), default=otherwise)
+        noted = [at for times in told for at in _moments(times)]
+        if not noted:  # of a statement that was read, and not compared with its template
+            noted = [*_moments({"read": _stored(self.files, bundle_name(doc_id)).get("processing_timestamp")})]
+        return max(noted, default=otherwise)
 
     def is_older(self, doc_id: str, than: datetime) -> bool:
-        """Whether all that was made and said of a document is older; False where somebody's review cannot be read."""
+        """Whether all that was made of a document is older; where no file notes it, whether all that was said of it is.
+
+        False where neither can be told, because somebody's review cannot be read.
+        """
+        noted = self.noted_last(doc_id, otherwise=_NEVER)
+        if noted > _NEVER:
+            return noted < than
         try:
-            said = [datetime.fromisoformat(one.submitted_at) for one in self._newest(self.about(doc_id)) if one]
+            reviews = self._newest(self.about(doc_id))
         except StoreError:
             return False
-        return max([*said, self.noted_last(doc_id, otherwise=_NEVER)]) < than
+        return all(datetime.fromisoformat(one.submitted_at) < than for one in reviews if one)
 
     def standing(
         self, doc_id: str, every: Iterable[str], before: datetime

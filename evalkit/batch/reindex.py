@@ -13,7 +13,7 @@ from typing import Any
 from loky.process_executor import BrokenProcessPool
 
 from evalkit.batch.reading import processes
-from evalkit.classification.result import DocumentFailure
+from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.errors import StoreError
 from evalkit.review.claims import show_status
 from evalkit.review.lock import stem, writing
@@ -122,33 +122,23 @@ def _documents(files: Files, names: Sequence[str]) -> _Rows:
 def _row(files: Files, name: str) -> dict[str, Any]:
     result = read_result(files, PurePath(name).stem)
     if isinstance(result, DocumentFailure):
-        return _columns(result.doc_id, result.sha256, result.fingerprint, error_code=result.error.code)
-    return _columns(
-        result.doc_id,
-        result.sha256,
-        result.fingerprint,
-        file_path=read_file_path(files, result.doc_id),
-        processed_at=result.times.get("finished_at"),
-        decision=result.decision.value,
-    )
+        return _columns(result, error_code=result.error.code)
+    return _columns(result, file_path=read_file_path(files, result.doc_id), decision=result.decision.value)
 
 
 def _columns(
-    doc_id: str,
-    sha256: str | None,
-    fingerprint: str | None,
+    result: DocumentResult | DocumentFailure,
     *,
     file_path: str | None = None,
-    processed_at: str | None = None,
     decision: str | None = None,
     error_code: str | None = None,
 ) -> dict[str, Any]:
     return {
-        "doc_id": doc_id,
-        "sha256": sha256,
+        "doc_id": result.doc_id,
+        "sha256": result.sha256,
         "file_path": file_path,
-        "processed_at": processed_at,
-        "fingerprint": fingerprint,
+        "processed_at": result.times.get("finished_at"),
+        "fingerprint": result.fingerprint,
         "decision": decision,
         "error_code": error_code,
         "replaced": False,  # unless there is a newer one from its path

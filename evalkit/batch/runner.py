@@ -599,6 +599,7 @@ class _Batch:
             error=Failure(code=error.code, message=error.message, remedy=error.remedy),
             sha256=source.sha256,
             fingerprint=print_,
+            times=Times(run_started_at=self._started, finished_at=now()),
         )
         try:
             self._files.write(result_name(source.doc_id), failure.model_dump(mode="json"))

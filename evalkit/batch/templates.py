@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from rapidfuzz import fuzz
 
 from evalkit.batch.asking import EMBEDDED, Asking
-from evalkit.batch.identity import Source, find
+from evalkit.batch.identity import Source, find, stem_of
 from evalkit.batch.purge import without_purged
 from evalkit.batch.reading import Readers
 from evalkit.batch.runner import how_of, in_a_thread, read_document, settings_of, stored_bundle
@@ -31,6 +32,7 @@ from evalkit.statements.record import STATEMENT_TEMPLATE, Cycle
 from evalkit.statements.review_loop import Reviewed, ReviewLoop, Rules, aside
 from evalkit.statements.template import StatementTemplate, Status, read_template, write_template
 from evalkit.store import (
+    BUNDLES,
     EXTRACTIONS,
     TEMPLATE_REVIEWS,
     Files,
@@ -216,32 +218,23 @@ def _source(files: Files, index: Index, pdf: Path, *, even_purged: bool) -> Sour
     """The statement, under a name that no other document has. DocumentError, UsageError where it cannot be had."""
     known = {row["sha256"]: row["doc_id"] for row in index.documents() if row["sha256"]}
     for name in files.names(EXTRACTIONS):
-        try:
+        with suppress(StoreError, LookupError):
             known.setdefault(files.read(name)["sha256"], PurePath(name).stem)
-        except (StoreError, LookupError):
-            continue
-    found = find([pdf], known)
+    # Of statements only the bundle is there: one that is called alike may be this one, and keeps its name.
+    stem = stem_of(pdf)
+    names = [PurePath(name).stem for name in files.names(BUNDLES)]
+    alike = [doc_id for doc_id in names if doc_id == stem or doc_id.startswith(f"{stem}-")]
+    for doc_id in alike:
+        with suppress(StoreError, LookupError):
+            known.setdefault(files.read(bundle_name(doc_id), schema_version=BUNDLE_VERSION)["sha256"], doc_id)
+    found = find([pdf], known, reserved=alike)
+    found = without_purged(files, found, known, even_purged=even_purged)
+    for problem in found.problems:
+        raise problem
     (source,) = found.sources
     if source.fault:
         raise source.fault
-    # Of statements only the bundle is there: one of another's bytes keeps its name.
-    there = _read_before(files, source.doc_id)
-    if source.sha256 not in known and there not in (None, source.sha256):
-        found = find([pdf], known, reserved=[source.doc_id])
-    found = without_purged(files, found, {*known, there}, even_purged=even_purged)
-    for problem in found.problems:
-        raise problem
-    return found.sources[0]
-
-
-def _read_before(files: Files, doc_id: str) -> str | None:
-    """The SHA-256 of the document that has the name; None where none has."""
-    try:
-        return str(files.read(bundle_name(doc_id), schema_version=BUNDLE_VERSION)["sha256"])
-    except NotFound:
-        return None
-    except (StoreError, LookupError):  # whatever it is, it is somebody's
-        return ""
+    return source
 
 
 def _check_bank(template: StatementTemplate, bundle: DocumentBundle) -> None:

@@ -81,6 +81,8 @@ class DocumentFailure(_Frozen):
     sha256: str | None = None
     """None where not even the bytes could be had."""
     fingerprint: str | None = None
+    times: Times = {}
+    """The only clocks in this file."""
 
 
 class DocumentResult(_Frozen):

@@ -91,5 +91,5 @@ def _leave_traces(output: Path) -> None:
     drawn = {"value": "Other", "probability": {DOC: 0.5, "quest_cbc": 0.75}, "drawn": [DOC]}
     files.create(draw_name(2), {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [drawn]})
     (output / SCRATCH).mkdir(exist_ok=True)
-    killed = scratch_name().replace(str(os.getpid()), "999999999")
+    killed = scratch_name().replace(f".{os.getpid()}-", ".999999999-")
     (output / SCRATCH / killed).write_text("half a page of Zebulon Quagmire")

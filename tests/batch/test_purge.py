@@ -343,8 +343,19 @@ def test_what_a_restored_backup_has_of_a_document_that_could_not_be_read_is_purg
     result = {"schema_version": 1, "doc_id": "Zebulon", "sha256": "ab" * 32, "error": failed}
     files.write(result_name("Zebulon"), result)
     purge(files.root, ["Zebulon"], purged_at=LATER)
-    files.write(result_name("Zebulon"), result)
+    files.write(result_name("Zebulon"), result)  # of an evalkit that noted no times there
     assert recorded(files.root) == ["Zebulon"]
+    files.write(result_name("Zebulon"), result | {"times": {"finished_at": "2027-02-02T00:00:00Z"}})  # let in again
+    assert recorded(files.root) == []
+
+
+def test_who_reviewed_a_restored_document_does_not_keep_it_from_being_purged_again(output: Path, made: Path) -> None:
+    purge(output, [OTHER], purged_at="2027-01-01T00:00:00+00:00")
+    shutil.copytree(made, output, dirs_exist_ok=True)
+    helper = SMEReviewHelper(output, "dr_first", clock=lambda: "2027-02-02T00:00:00+00:00")
+    helper.reopen(OTHER, "to look again")
+    helper.close()
+    assert recorded(output) == [OTHER]
 
 
 def test_what_an_expert_said_after_a_document_was_let_in_again_is_not_purged_with_an_old_record(output: Path) -> None:
@@ -357,6 +368,7 @@ def test_what_an_expert_said_after_a_document_was_let_in_again_is_not_purged_wit
     ):  # as if its bytes were the purged ones, and no clock stood there
         files.write(name, files.read(name) | {"sha256": sha256, "times": {}})
     reindex(output)
+    (output / f"document_bundles/{OTHER}.json").unlink()
     assert recorded(output) == []  # for its review is newer
     shutil.rmtree(output / f"reviews/{OTHER}")
     assert recorded(output) == [OTHER]

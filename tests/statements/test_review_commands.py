@@ -230,6 +230,9 @@ def test_another_statement_of_the_same_name_has_a_name_of_its_own(folder: Path) 
     Path("more/statement.pdf").write_bytes(draw("CR and DR", 1, month=1).pdf)
     review("bank.toml", "more/statement.pdf")
     review("bank.toml", "statement.pdf")
+    purge("output", ["statement"], purged_at=datetime.now(UTC).isoformat())
+    review("bank.toml", "more/statement.pdf")  # keeps its name though the other is free now
+    review("bank.toml", "statement.pdf", "--even-purged")
     names = sorted(path.stem for path in Path("output/document_bundles").iterdir())
     assert names[0] == "statement"
     assert re.fullmatch("statement-[0-9a-f]{8}", names[1])
