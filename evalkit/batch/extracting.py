@@ -148,7 +148,7 @@ class FieldExtraction:
         extractions, usage = await readers.extract(self._work, bundle, classification)
         asking = self._asking.seconds_on(bundle.sha256) - waited
         took = {"asking": asking, "extracting": max(time.monotonic() - began - asking, 0.0)}
-        seconds = {step: round(seconds, 3) for step, seconds in took.items()}
+        seconds = {step: round(elapsed, 3) for step, elapsed in took.items()}
         tell(log, logging.INFO, "extracted", document=bundle.sha256, extractions=len(extractions), **seconds)
         return Extractions(
             doc_id=bundle.doc_id,
