@@ -50,8 +50,8 @@ def _copied(source: sa.Engine, folder: Path, url: str) -> dict[str, int]:
         try:
             with target.begin() as writing:
                 moved = {table.name: _table(reading, writing, table) for table in tables.metadata.sorted_tables}
-                number = sa.select(sa.func.max(tables.calls.c.number)).scalar_subquery()
-                writing.execute(sa.select(sa.func.setval("calls_number_seq", sa.func.coalesce(number, 1))))
+                for table in tables.numbered:
+                    _go_on_counting(writing, table)
                 writing.exec_driver_sql(f"ANALYZE {', '.join(moved)}")
             postgresql.join(folder, name)
         except BaseException:
@@ -75,6 +75,13 @@ def _alone(connection: sa.Connection) -> None:
             code="STORE-BUSY",
             remedy="End `evalkit review` and what else works on the folder, then move it.",
         ) from None
+
+
+def _go_on_counting(writing: sa.Connection, table: sa.Table) -> None:
+    """The next row gets the number after the last one that was moved: the server counts by itself, and began at 1."""
+    last = sa.select(sa.func.max(table.c.number)).scalar_subquery()
+    sequence = sa.func.pg_get_serial_sequence(table.name, "number")
+    writing.execute(sa.select(sa.func.setval(sequence, sa.func.coalesce(last, 1), last.is_not(None))))
 
 
 def _table(reading: sa.Connection, writing: sa.Connection, table: sa.Table) -> int:

@@ -213,3 +213,6 @@ heads = sa.Table(
     sa.Column("revision", sa.Integer, nullable=False),
     sa.Column("sha256", Text, nullable=False),
 )
+
+#: The tables whose rows the database itself numbers, as they come.
+numbered = (calls, views)

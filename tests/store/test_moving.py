@@ -12,7 +12,7 @@ from servers.postgresql import PASSWORD, PostgreSQLServer
 
 from evalkit.batch.reindex import move_database, reindex
 from evalkit.errors import StoreError, UsageError
-from evalkit.store import Call, Claim, Deferral, Index, StoredDraft
+from evalkit.store import Call, Claim, Deferral, Index, StoredDraft, Viewed
 
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2099-01-02T00:15:00+00:00"
 CALL = Call("q", "d", "v2", "m", NOW, 1.5, '{"ä": 1}', None, 1, 2, 3, 4, "0.0100")
@@ -32,6 +32,8 @@ def worked_on(build: type[Build], desk: Desk) -> Path:
     desk.index.deferrals.put(Deferral("a", "dr_kim", "why", NOW))
     for _ in range(3):
         desk.index.calls.add(CALL)
+    for case_id in ("a", "b"):
+        desk.index.views.add(Viewed(case_id, "dr_lee", NOW))
     desk.index.calls.begin_fresh()
     desk.index.close()
     return desk.root
@@ -67,7 +69,7 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
         **dict.fromkeys(("documents", "closings", "claims", "drafts", "deferrals", "fresh", "heads"), 1),
         "cases": 2,
         "calls": 3,
-        "views": 0,
+        "views": 2,
     }
     assert seen(worked_on, postgresql.url) == before
     assert not list(worked_on.glob("evalkit.sqlite"))
@@ -75,6 +77,18 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
     index = Index(worked_on, postgresql.url)
     index.calls.add(CALL)  # its number is the next one
     assert len(index.calls.of("q", after=3)) == 1
+    index.views.add(Viewed("a", "dr_kim", LATER))
+    assert [one.opened_at for one in index.views.all()] == [NOW, NOW, LATER]
+    index.close()
+
+
+def test_where_nothing_was_numbered_counting_begins_at_one(tmp_path: Path, postgresql: PostgreSQLServer) -> None:
+    Index(tmp_path).close()
+    move_database(tmp_path, postgresql.url)
+    index = Index(tmp_path, postgresql.url)
+    index.calls.add(CALL)
+    assert (len(index.calls.of("q", after=0)), len(index.calls.of("q", after=1))) == (1, 0)
+    index.views.add(Viewed("a", "dr_kim", NOW))
     index.close()
 
 
@@ -88,7 +102,7 @@ def test_by_the_command_line_and_back_to_work(
     monkeypatch.setenv("EVALKIT_DATABASE", postgresql.url)
     done = evalkit_command(*words)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("12 rows of 10 tables moved")
+    assert done.stdout.startswith("14 rows of 10 tables moved")
     assert PASSWORD not in done.stdout + done.stderr
     again = evalkit_command(*words)
     assert again.returncode == 2
