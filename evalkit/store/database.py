@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 #: Where a database is set; ``Settings`` reads both.
 _FILE, _VARIABLE = "evalkit.toml", "EVALKIT_DATABASE"
+
+_AT_ONCE = 1000
+"""Rows that are given to the database in one go."""
 
 _joined: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
@@ -130,19 +134,44 @@ class Database:
                 _joined.reset(joined)
 
     @contextmanager
-    def alone(self, *table: sa.Table) -> Iterator[sa.Connection]:
-        """A transaction in which nobody else writes to these tables, most of whose rows become others."""
-        names = ", ".join(one.name for one in table)
+    def exchanging(self, rows: Mapping[sa.Table, Iterable[Mapping[str, Any]]]) -> Iterator[sa.Connection]:
+        """A transaction in which these rows, and no others, are in their tables; of one table all have the same columns.
+
+        They are taken as they come, which may take minutes, and put aside: others write meanwhile, and wait only while
+        the rows take their place.
+        """
+        names = ", ".join(table.name for table in rows)
         with self.transaction() as connection:
-            if connection.dialect.name == "sqlite":  # it has one writer at a time anyway, and no statistics
-                yield connection
-                return
-            connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
+            aside = {table: _put_aside(connection, table, some) for table, some in rows.items()}
+            if connection.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
+            for table, waiting in aside.items():
+                connection.execute(sa.delete(table))
+                if waiting is not None:
+                    columns = [column.name for column in waiting.columns]
+                    connection.execute(sa.insert(table).from_select(columns, sa.select(waiting)))
+                    waiting.drop(connection)
             yield connection
-        with self.statement() as connection:
-            # Else the first minute's queries would be planned for the rows that were there before, and look at each row
-            # that an index has found, to see whether it is there.
-            connection.exec_driver_sql(f"VACUUM (ANALYZE) {names}")
+        if self._engine.dialect.name == "postgresql":
+            with self.statement() as connection:
+                # Else the first minute's queries would be planned for the rows that were there before, and look at each
+                # row that an index has found, to see whether it is there.
+                connection.exec_driver_sql(f"VACUUM (ANALYZE) {names}")
+
+
+def _put_aside(connection: sa.Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> sa.Table | None:
+    """The rows in a table that only this connection has; None where there are none."""
+    waiting = iter(rows)
+    first = list(islice(waiting, _AT_ONCE))
+    if not first:
+        return None
+    columns = (sa.Column(name, table.columns[name].type) for name in first[0])
+    aside = sa.Table(f"aside_{table.name}", sa.MetaData(), *columns, prefixes=["TEMPORARY"])
+    connection.execute(sa.schema.DropTable(aside, if_exists=True))  # of one that failed: SQLite has kept it
+    aside.create(connection)
+    for some in chain([first], iter(lambda: list(islice(waiting, _AT_ONCE)), [])):
+        connection.execute(sa.insert(aside), some)
+    return aside
 
 
 def chosen(root: Path | str, url: str | None = None) -> str | None:

@@ -22,7 +22,7 @@ class Erasure:
     def seeded_cases(self, doc_id: str) -> list[str]:
         """The seeded cases that show the document's pages, as far as the index knows them."""
         query = sa.select(tables.cases.c.case_id).where(tables.cases.c.shows == doc_id)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return list(connection.execute(query).scalars())
 
     def erase(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import islice
 
 import sqlalchemy as sa
 
 from evalkit.store import tables
 from evalkit.store.database import Database, inserting, replace
+
+_AT_ONCE = 1000
+"""Heads that are noted in one transaction."""
 
 
 @dataclass(frozen=True)
@@ -29,25 +33,28 @@ class Heads:
 
     def put(self, head: Head) -> None:
         """Insert or replace a case's head."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             replace(connection, tables.heads, asdict(head))
 
     def catch_up(self, heads: Iterable[Head]) -> None:
         """Note those of which nothing or an earlier review is noted. None is taken back: its review may have been removed."""
-        with self._database.transaction() as connection:
-            for head in heads:
-                putting = inserting(connection, tables.heads).values(**asdict(head))
+        waiting = iter(heads)
+        # In portions: they may be read from files as they come, and nobody else could write all that time.
+        while some := [asdict(head) for head in islice(waiting, _AT_ONCE)]:
+            with self._database.transaction() as connection:
+                putting = inserting(connection, tables.heads)
                 later = {"revision": putting.excluded.revision, "sha256": putting.excluded.sha256}
                 connection.execute(
                     putting.on_conflict_do_update(
                         index_elements=["case_id"],
                         set_=later,
                         where=tables.heads.c.revision < putting.excluded.revision,
-                    )
+                    ),
+                    some,
                 )
 
     def all(self) -> list[Head]:
         """Every head, by case_id."""
         query = sa.select(tables.heads).order_by(tables.heads.c.case_id)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return [Head(**row) for row in connection.execute(query).mappings()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,6 @@ CASE_COLUMNS = (
     *("decision_reason", "review_reason", "review_status"),
 )
 
-_AT_ONCE = 1000
-"""Rows that are given to the database in one go."""
 _LONGEST = {"created_at": 40, "dominant_type": 200, "source": 200, "folded_name": 1400, "folded_id": 200}
 """Bytes of what is searched and counted by: an index of PostgreSQL holds 2,700 of a row, with ids of some 140.
 
@@ -144,12 +141,7 @@ class Index:
             tables.cases: map(_searchable, cases),
             tables.closings: closings,
         }
-        with self._database.alone(*given) as connection:
-            for table, rows in given.items():
-                connection.execute(sa.delete(table))
-                waiting = iter(rows)
-                while some := list(islice(waiting, _AT_ONCE)):
-                    connection.execute(sa.insert(table), some)
+        with self._database.exchanging(given) as connection:
             newer = tables.documents.alias("newer")
             newest = sa.select(sa.func.max(newer.c.processed_at)).where(
                 newer.c.file_path == tables.documents.c.file_path

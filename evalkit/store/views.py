@@ -29,12 +29,12 @@ class Views:
 
     def add(self, viewed: Viewed) -> None:
         """Append it."""
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             connection.execute(sa.insert(tables.views).values(**asdict(viewed)))
 
     def all(self) -> list[Viewed]:
         """Every opening, oldest first."""
         row = tables.views.c
         query = sa.select(row.case_id, row.reviewer, row.opened_at).order_by(row.number)
-        with self._database.transaction() as connection:
+        with self._database.statement() as connection:
             return [Viewed(**one) for one in connection.execute(query).mappings()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from evalkit.batch import reindex as rebuilding
 from evalkit.batch.integrity import verify
 from evalkit.errors import StoreError
 from evalkit.review.stored import read_file_path
-from evalkit.store import Files, Head, Index, bundle_name, packet_name, result_name
+from evalkit.store import Files, Head, Index, StoredDraft, bundle_name, packet_name, result_name
 
 CASES = [f"case_{number}" for number in range(5)]
 
@@ -86,6 +86,41 @@ def test_who_reads_has_ended_when_others_may_write_again(desk: Desk, monkeypatch
         rebuilding.reindex(desk.root)
     assert multiprocessing.active_children() == []
     assert refused.value.code == "STORE-INDEX"
+
+
+def test_drafts_are_saved_while_the_folder_is_read(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may take longer than SQLite lets another writer wait."""
+    monkeypatch.setattr(rebuilding, "_WORTH_IT", 9)  # in this process
+    written = []
+
+    def reading(read: Callable[..., Any]) -> Callable[..., Any]:
+        def also_writing(*given: Any) -> Any:
+            other = Index(desk.root)
+            other.drafts.put(StoredDraft(CASES[1], "dr_lee", "tab", "0" * 64, f"{len(written)}", "2025-01-02T00:00:00"))
+            other.close()
+            written.append(read.__name__)
+            return read(*given)
+
+        return also_writing
+
+    for read in (rebuilding._documents, rebuilding._settled, rebuilding.read_result):
+        monkeypatch.setattr(rebuilding, read.__name__, reading(read))
+    assert rebuilding.reindex(desk.root) == (2, 5)
+    assert {"_documents", "_settled"} <= set(written)
+    assert desk.index.drafts.newest(CASES[1], "dr_lee", "tab").draft == f"{len(written) - 1}"
+
+
+def test_an_index_that_failed_is_rebuilt_by_the_same_process(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def torn(*_: Any) -> Any:
+        raise StoreError("torn", code="STORE-TORN", remedy="none")
+
+    row = {"doc_id": "a", "sha256": None, "file_path": None, "processed_at": None, "fingerprint": None}
+    row |= {"decision": None, "error_code": None, "replaced": False}
+    with pytest.raises(StoreError):
+        desk.index.rebuild([row], map(torn, CASES), [])
+    desk.index.rebuild([row], [], [])
+    assert [one["doc_id"] for one in desk.index.documents()] == ["a"]
+    assert desk.index.cases() == []
 
 
 def ended(*_: Any) -> list[Any]:
