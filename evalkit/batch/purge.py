@@ -25,9 +25,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from evalkit.batch.draws import Draw, draws
 from evalkit.batch.identity import Found
-from evalkit.batch.labels import stored_production
+from evalkit.batch.lists import Lists
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.review.ground_truth import Review, newest_revision, read_review, review_sha256, revisions, status_after
 from evalkit.review.lock import writing
@@ -41,7 +40,6 @@ from evalkit.store import (
     GROUND_TRUTH,
     MOVED,
     PACKETS,
-    PRODUCTION,
     PURGED,
     PURGING,
     RESULTS,
@@ -51,7 +49,6 @@ from evalkit.store import (
     Files,
     Index,
     bundle_name,
-    draw_name,
     extraction_name,
     ground_truth_name,
     packet_name,
@@ -67,6 +64,8 @@ SCHEMA_VERSION = 1
 
 _SETTLED = 60
 """Seconds after which what was written and has no name yet never will have one: nobody else writes meanwhile."""
+_AT_ONCE = 200
+"""Documents that are taken out of the lists in one go: each of them has a row for every document that there is."""
 _SAID = (REVIEWS, GROUND_TRUTH, DRAWS, TEMPLATES, TEMPLATE_REVIEWS)
 """Where somebody may have named a document in their own words."""
 
@@ -131,6 +130,8 @@ class _Intent(_Frozen):
     cases: tuple[str, ...] = ()
     number: int = 0
     """Of the record."""
+    listed: tuple[str, ...] = ()
+    """Documents that were purged before it, and still stand in the lists of many."""
     purged_at: str = ""
 
 
@@ -203,13 +204,7 @@ def purge(
             limits: dict[str, datetime | None] = dict.fromkeys(wanted)
             limits |= {one: before for one in old if before and one not in limits}
             if limits:
-                _require_readable(files)
-            for doc_id, limit in limits.items():
-                # Nobody may submit, draft, open or reopen anything from the question whether it may go until it is gone.
-                with writing(files):
-                    cases = folder.about_now(doc_id)
-                    if limit is None or folder.standing(doc_id, cases, limit) == "finished":
-                        done.append(_carried_out(folder, _begun(folder, doc_id, cases, purged_at)))
+                done += _purged(folder, limits, purged_at)
             if done:
                 done = _with_stays(folder, done)
                 # Only now: killed before, the last of them is purged again, and what stays of it is told.
@@ -224,6 +219,36 @@ def purge(
         finally:
             index.close()
     return done
+
+
+def _purged(folder: _Folder, limits: Mapping[str, datetime | None], purged_at: str) -> Iterator[Purged]:
+    """Purge those of these documents that may go: all, or where there is a limit those that are finished and older."""
+    files = folder.files
+    lists, number = Lists(files), len(records(files))
+    listed: list[str] = []
+    for doc_id, limit in limits.items():
+        # Nobody may submit, draft, open or reopen anything from the question whether it may go until it is gone.
+        with writing(files):
+            cases = folder.about_now(doc_id)
+            if limit is not None and folder.standing(doc_id, cases, limit) != "finished":
+                continue
+            number += 1
+            intent = _Intent(
+                doc_id=doc_id,
+                sha256=folder.identity(doc_id),
+                cases=cases,
+                number=number,
+                purged_at=purged_at,
+                listed=tuple(listed),
+            )
+            files.write(PURGING, intent.model_dump(mode="json"))
+            made = _carried_out(folder, lists, intent)
+        yield made
+        listed.append(doc_id)
+        if len(listed) == _AT_ONCE:
+            lists.take_out(listed)
+            listed.clear()
+    lists.take_out(listed)
 
 
 def is_begun(output: Path | str) -> bool:
@@ -294,7 +319,8 @@ def without_purged(files: Files, found: Found, known: Iterable[str], *, even_pur
     """
     purged: dict[str | None, str] = {}
     if not even_purged:
-        purged = {one.sha256: one.purged_at for one in records(files) if one.sha256 not in set(known)}
+        there = set(known)
+        purged = {one.sha256: one.purged_at for one in records(files) if one.sha256 not in there}
     if files.exists(PURGING):
         intent = _read_intent(files)
         purged[intent.sha256] = intent.purged_at
@@ -495,26 +521,6 @@ _ANY_VERSION = 1 << 31
 # ---------------------------------------------------------------------------------------------- what is done
 
 
-def _require_readable(files: Files) -> None:
-    """A look at all that could keep a purge from being finished; only runs and purges write it. StoreError."""
-    draws(files)
-    stored_production(files)
-    records(files)
-
-
-def _begun(folder: _Folder, doc_id: str, cases: tuple[str, ...], purged_at: str) -> _Intent:
-    """Write down what is going to be purged."""
-    intent = _Intent(
-        doc_id=doc_id,
-        sha256=folder.identity(doc_id),
-        cases=cases,
-        number=len(folder.files.numbered(PURGED, purged_name)) + 1,
-        purged_at=purged_at,
-    )
-    folder.files.write(PURGING, intent.model_dump(mode="json"))
-    return intent
-
-
 def _read_intent(files: Files) -> _Intent:
     return shaped(
         _Intent, files.read(PURGING, schema_version=SCHEMA_VERSION), PURGING, "Remove it, and purge the document again."
@@ -527,19 +533,24 @@ def _finished(folder: _Folder) -> Iterator[Purged]:
     if not files.exists(PURGING):
         return
     intent = _read_intent(files)
-    if intent.doc_id is None:
+    doc_id = intent.doc_id
+    if doc_id is None:
         return
     with writing(files):
         # A case that came since is written down too: its packet, by which it is found, is the first to go.
-        cases = tuple(sorted({*intent.cases, *folder.about_now(intent.doc_id)}))
+        cases = tuple(sorted({*intent.cases, *folder.about_now(doc_id)}))
         intent = intent.model_copy(update={"cases": cases})
         files.write(PURGING, intent.model_dump(mode="json"))
-        done = _carried_out(folder, intent)
+        lists = Lists(files)
+        done = _carried_out(folder, lists, intent)
+    lists.take_out((doc_id, *intent.listed))
     yield done
 
 
-def _carried_out(folder: _Folder, intent: _Intent) -> Purged:
-    """What the intent says, done; for whoever has the writers' turn. What stays is not looked for yet."""
+def _carried_out(folder: _Folder, lists: Lists, intent: _Intent) -> Purged:
+    """What the intent says, done but for the lists, which are written for many documents at once; for whoever has the
+    writers' turn. What stays is not looked for yet.
+    """
     files, index = folder.files, folder.index
     doc_id, cases = intent.doc_id or "", intent.cases
     live = index.claims.live(intent.purged_at)
@@ -547,32 +558,29 @@ def _carried_out(folder: _Folder, intent: _Intent) -> Purged:
     # Without their packets nothing more can be said in these cases: what the record has is all that there was.
     removed = [name for name in (*map(seeded_name, cases), *map(packet_name, cases)) if files.remove(name)]
     if not files.exists(purged_name(intent.number)):
-        files.create(purged_name(intent.number), _record(files, intent, cases).model_dump(mode="json"))
+        files.create(purged_name(intent.number), _record(files, lists, intent).model_dump(mode="json"))
     for case_id in cases:
         removed += files.remove_folder(f"{REVIEWS}/{case_id}")
     removed += [name for name in (*folder.own_files(doc_id, intent.sha256, cases), MOVED) if files.remove(name)]
-    rows = _out_of_lists(files, doc_id)
     names = {one: f"{intent.sha256 or f'purge-{intent.number}'}{one.removeprefix(doc_id)}" for one in cases}
-    rows |= index.erasure.erase(doc_id, cases, intent.sha256, names)
+    rows = lists.entries(doc_id) | index.erasure.erase(doc_id, cases, intent.sha256, names)
     files.sweep(time.time() - _SETTLED)
     record = shaped(PurgeRecord, files.read(purged_name(intent.number)), purged_name(intent.number), "Restore it.")
     kept = sum(len(chain.reviews) for chain in record.chains)
     return Purged(doc_id, intent.sha256, tuple(sorted(removed)), rows, kept, was_open, stays=())
 
 
-def _record(files: Files, intent: _Intent, cases: Iterable[str]) -> PurgeRecord:
+def _record(files: Files, lists: Lists, intent: _Intent) -> PurgeRecord:
     doc_id = intent.doc_id or ""
     before = intent.number - 1
-    chains = ((one, tuple(_digests(files, one))) for one in cases)
+    chains = ((one, tuple(_digests(files, one))) for one in intent.cases)
     return PurgeRecord(
         sha256=intent.sha256,
         purged_at=intent.purged_at,
         chains=tuple(PurgedChain(case=one.removeprefix(doc_id), reviews=found) for one, found in chains if found),
         draws=tuple(
             PurgedDraw(draw=number, probability=one.probability[doc_id], was_drawn=doc_id in one.drawn)
-            for number, draw in enumerate(draws(files), 1)
-            for one in draw.strata
-            if doc_id in one.probability
+            for number, one in lists.strata_of(doc_id)
         ),
         prev_sha256=hashlib.sha256(files.raw(purged_name(before))).hexdigest() if before else None,
     )
@@ -597,34 +605,6 @@ def _digests(files: Files, case_id: str) -> Iterator[PurgedReview]:
             seconds_active=review.seconds_active,
             versions=review.versions,
         )
-
-
-def _out_of_lists(files: Files, doc_id: str) -> dict[str, int]:
-    """Take the document out of what lists many; the probabilities of the others stay what they are."""
-    changed = {}
-    labels = stored_production(files)
-    if doc_id in labels:
-        stored = files.read(PRODUCTION)
-        files.write(PRODUCTION, {**stored, "labels": {name: row for name, row in labels.items() if name != doc_id}})
-        changed["production"] = 1
-    for number, draw in enumerate(draws(files), 1):
-        if any(doc_id in one.probability for one in draw.strata):
-            files.write(draw_name(number), _without(draw, doc_id).model_dump(mode="json"))
-            changed["draws"] = changed.get("draws", 0) + 1
-    return changed
-
-
-def _without(draw: Draw, doc_id: str) -> Draw:
-    strata = (
-        one.model_copy(
-            update={
-                "probability": {name: share for name, share in one.probability.items() if name != doc_id},
-                "drawn": tuple(name for name in one.drawn if name != doc_id),
-            }
-        )
-        for one in draw.strata
-    )
-    return draw.model_copy(update={"strata": tuple(one for one in strata if one.probability)})
 
 
 # ------------------------------------------------------------------------------------------------ what stays

@@ -29,9 +29,10 @@ from tables import trying
 from typer.testing import CliRunner
 
 import evalkit
-from evalkit.batch.draws import read_draws
+from evalkit.batch.draws import Draw, Stratum, draws, read_draws
 from evalkit.batch.extract import extract
 from evalkit.batch.integrity import verify
+from evalkit.batch.labels import keep_production, stored_production
 from evalkit.batch.purge import Expired, PurgeRecord, expired, purge, recorded, records, removable
 from evalkit.batch.reindex import reindex
 from evalkit.cli import app
@@ -39,7 +40,7 @@ from evalkit.errors import NotFound, UsageError
 from evalkit.evaluation.study import read_study
 from evalkit.review import Desk, SMEReviewHelper
 from evalkit.review.lock import writing
-from evalkit.store import MOVED, Files, Index, StoredDraft, cycle_name, extraction_name, result_name
+from evalkit.store import MOVED, Files, Index, StoredDraft, cycle_name, draw_name, extraction_name, result_name
 
 if TYPE_CHECKING:
     from servers.buckets import S3Server
@@ -289,7 +290,7 @@ def test_a_case_that_came_after_a_purge_was_killed_goes_though_the_next_one_is_k
     case = desk.open(OTHER)
     desk.ask_second(OTHER, seen(case, case.draft), "is it unpurgeable?")
     desk.close()
-    killed("_out_of_lists", [])
+    killed("Lists.entries", [])
     assert not list((output / "sme_packets").glob(f"*{OTHER}*"))
     purge(output, [], purged_at=LATER)
     assert remembering(output, {OTHER.encode(), b"unpurgeable"}) == {}
@@ -297,6 +298,31 @@ def test_a_case_that_came_after_a_purge_was_killed_goes_though_the_next_one_is_k
 
 def interrupted(*_: object) -> None:
     raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("killed", ["Lists.take_out", "_with_stays"])
+def test_several_that_were_purged_are_out_of_the_lists_though_it_was_killed_before(
+    output: Path, killed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = Files(output)
+    keep_production(files, {one: {"dominant_type": "Other"} for one in (DOC, OTHER, "a_third")})
+    shares = {DOC: 0.5, OTHER: 0.25, "a_third": 0.125}
+    stratum = Stratum(value="x", probability=shares, drawn=(OTHER,))
+    number = len(draws(files)) + 1
+    draw = Draw(by="type", drawn_at=NOW, strata=(stratum, Stratum(value="y", probability={DOC: 1.0}, drawn=())))
+    files.create(draw_name(number), draw.model_dump(mode="json"))
+    with monkeypatch.context() as patch:
+        patch.setattr(f"evalkit.batch.purge.{killed}", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            purge(output, [DOC, OTHER], purged_at=LATER)
+    purge(output, [], purged_at=LATER)
+    assert not {DOC, OTHER} & stored_production(files).keys()
+    assert "a_third" in stored_production(files)
+    (left,) = draws(files)[number - 1].strata
+    assert (dict(left.probability), left.drawn) == ({"a_third": 0.125}, ())
+    drawn = {one.draw: one.was_drawn for record in records(files)[-2:] for one in record.draws if one.draw == number}
+    assert drawn == {number: True}
+    assert [one.probability for one in records(files)[-2].draws if one.draw == number] == [0.5, 1.0]
 
 
 def test_a_run_beside_a_killed_purge_leaves_the_document_out(output: Path, made: Path) -> None:
