@@ -23,11 +23,13 @@ from pydantic import BaseModel
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store import (
     CASE_COLUMNS,
+    DRAWS,
     Files,
     Index,
     bundle_name,
     canonical,
     digest,
+    draw_name,
     ground_truth_name,
     packet_name,
     result_name,
@@ -115,6 +117,17 @@ def test_files_are_private_in_private_folders_whatever_the_umask(files: Files, h
     folders = [files.root, *(path for path in files.root.rglob("*") if path.is_dir())]
     assert len(folders) >= 3
     assert {mode(folder) for folder in folders} == {0o700}
+
+
+def test_the_ten_thousandth_numbered_file_follows_the_one_before(files: Files) -> None:
+    names = [draw_name(number) for number in range(1, 10_002)]
+    for name in names:
+        files.path(name).parent.mkdir(exist_ok=True)
+        files.path(name).touch()
+    assert files.numbered(DRAWS, draw_name) == names
+    files.remove(draw_name(1001))
+    with pytest.raises(StoreError, match=r"1001\.json is not there"):
+        files.numbered(DRAWS, draw_name)
 
 
 def test_a_folder_goes_with_all_that_is_in_it_and_nothing_beside_it(anywhere: Files) -> None:

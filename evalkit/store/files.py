@@ -92,7 +92,7 @@ class Files:
 
         StoreError where one is lost, and for one that is none of them.
         """
-        names = self.names(folder)
+        names = sorted(self.names(folder), key=lambda name: (len(name), name))  # the ten-thousandth has a digit more
         for number, name in enumerate(names, 1):
             if name != named(number):
                 raise StoreError(
