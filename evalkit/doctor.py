@@ -223,6 +223,8 @@ def _output(output: str) -> Check:
             return Check("output folder", True, f"{folder}{found}")
     except EvalkitError as error:
         return Check("output folder", False, error.message, error.remedy)
+    if folder.exists() and not folder.is_dir():
+        return Check("output folder", False, f"{folder} is no folder", "Choose another with --output.")
     there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
     if not os.access(there, os.W_OK):
         return Check("output folder", False, f"{folder} cannot be written", "Choose another with --output.")

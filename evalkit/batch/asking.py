@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Self
 
@@ -75,8 +76,9 @@ class Asking:
 
     async def close(self) -> None:
         """Wait for what is under way, and give the connections back."""
-        for model in self._remote.values():
-            await model.close()
+        async with AsyncExitStack() as closing:  # one that fails leaves none of the others open
+            for model in self._remote.values():
+                closing.push_async_callback(model.close)
 
     async def __aenter__(self) -> Self:
         return self

@@ -20,8 +20,8 @@ import time
 import traceback
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
-from functools import cache, partial
+from contextlib import asynccontextmanager, nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, cast
@@ -136,7 +136,7 @@ class _Ending(WorkerPlugin):
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 - the name is Dask's
         if _pool is not None:
-            _pool.__exit__(None, None, None)
+            _pool.close()
 
 
 def _described(ocr: EngineName) -> dict[str, str]:
@@ -213,15 +213,14 @@ class Cluster:
 
     async def read(self, path: Path, *, doc_id: str, timestamp: str) -> Read:
         """See ``Executor``."""
-        data = None if self._how.documentai else await asyncio.to_thread(_to_send, path)
-        if data is None:
+        size = await asyncio.to_thread(_size, path)
+        if self._how.documentai or size > _LARGEST:
             return await self._here.read(path, doc_id=doc_id, timestamp=timestamp)
-        document = hashlib.sha256(data).hexdigest()
-        done = partial(self._done, "read", document, read_within, self._how, path, doc_id, timestamp, data)
-        if len(data) < _LARGE:
-            return await timed(done(), path.name, self._how)
-        async with self._large:
-            return await timed(done(), path.name, self._how)
+        async with self._large if size >= _LARGE else nullcontext():  # before it is loaded: it is memory here, too
+            data = await asyncio.to_thread(load, path)
+            document = hashlib.sha256(data).hexdigest()
+            done = self._done("read", document, read_within, self._how, path, doc_id, timestamp, data)
+            return await timed(done, path.name, self._how)
 
     async def evaluate(self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied: Any) -> Outcome:
         """See ``Executor``."""
@@ -401,8 +400,8 @@ class Cluster:
             if self._client.status in ("closing", "closed"):
                 self._ended("the scheduler was lost")
                 return
-            with suppress(OSError):
-                async with asyncio.timeout(_CONNECT):  # one that hangs takes calls, and answers none
+            with suppress(Exception):  # whatever Dask makes of one that is lost or hangs: it has not answered
+                async with asyncio.timeout(_CONNECT):
                     if await self._look():
                         seen = time.monotonic()
             if time.monotonic() - seen > _ALONE:
@@ -421,19 +420,19 @@ class Cluster:
         await self._close()
 
     async def _close(self) -> None:
-        self._here.__exit__(None, None, None)
+        self._here.close()
         if self._client is not None:
             with suppress(OSError):
                 async with asyncio.timeout(_SILENT):
                     await self._client.close()
 
 
-def _to_send(path: Path) -> bytes | None:
-    """The file's bytes; None where there are too many to be sent. DocumentError as ``load``."""
-    with suppress(OSError):
-        if path.stat().st_size > _LARGEST:
-            return None
-    return load(path)
+def _size(path: Path) -> int:
+    """Of the file, in bytes; 0 where it cannot be seen, which ``load`` tells."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 class RemoteFaultError(Exception):

@@ -128,7 +128,7 @@ def extract(
     Raises:
         UsageError: nothing could be begun.
     """
-    given = settings_of(output, model, workers, reader, None, executor, settings)
+    given = settings_of(settings, output=output, model=model, workers=workers, reader=reader, executor=executor)
     files = Files(output or given.output, given.database)
     return in_a_thread(
         _extract(paths, files, given, template, tax_year, on_progress, fresh=fresh, even_purged=even_purged)

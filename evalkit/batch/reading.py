@@ -136,8 +136,15 @@ class Readers:
                 self._pool = processes(self._workers)
                 pool.shutdown(wait=False)  # what it is reading it reads to the end
         # All that was under way fails together; done alone, only the guilty one fails again.
-        with processes(1) as alone:
+        alone = processes(1)
+        try:
             return await _in(alone, function, *arguments)
+        finally:
+            alone.shutdown(kill_workers=True)  # who is interrupted waits for nothing that is not wanted any more
+
+    def close(self) -> None:
+        """End the processes; whatever is still being read is not wanted any more."""
+        self._pool.shutdown(kill_workers=True)
 
     def __enter__(self) -> Self:
         return self
@@ -145,7 +152,7 @@ class Readers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.shutdown(kill_workers=True)  # whatever is still being read is not wanted any more
+        self.close()
 
 
 class Done(NamedTuple):

@@ -175,7 +175,7 @@ def run(
         extract: extract the fields of reports and forms too.
         even_purged: take documents in again that were purged.
         on_progress: called after each document.
-        settings: instead of the environment and ``evalkit.toml``.
+        settings: instead of the environment, ``evalkit.toml`` and the options from ``model`` to ``executor``.
 
     Raises:
         UsageError: nothing could be begun.
@@ -219,7 +219,9 @@ async def arun(
 ) -> RunSummary:
     """The asynchronous twin of :func:`run`."""
     began = time.monotonic()
-    given = settings_of(output, model, workers, reader, profile, executor, settings)
+    given = settings_of(
+        settings, output=output, model=model, workers=workers, reader=reader, profile=profile, executor=executor
+    )
     files = Files(output or given.output, given.database)
     how = how_of(given)
     with files.run_lock():
@@ -286,7 +288,7 @@ async def aevaluate(
     settings: Settings | None = None,
 ) -> DocumentResult:
     """The asynchronous twin of :func:`evaluate`."""
-    given = settings_of(None, model, None, reader, profile, None, settings)
+    given = settings_of(settings, model=model, reader=reader, profile=profile)
     started = now()
     where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
     how = how_of(given)
@@ -300,16 +302,30 @@ async def aevaluate(
 
 
 def settings_of(
+    settings: Settings | None = None,
+    *,
     output: Path | str | None = None,
     model: str | None = None,
     workers: int | None = None,
     reader: str | None = None,
     profile: str | None = None,
     executor: str | None = None,
-    settings: Settings | None = None,
 ) -> Settings:
-    """The settings in force: these, or else the environment's with the options that were given."""
-    return settings or Settings.load(
+    """The settings in force: these, or else the environment's with the options that were given.
+
+    UsageError where both are given, but for ``output``, which every caller takes from its own argument first.
+    """
+    options = {"model": model, "workers": workers, "reader": reader, "profile": profile, "executor": executor}
+    given = [name for name, value in options.items() if value is not None]
+    if settings is not None:
+        if given:
+            raise UsageError(
+                f"settings are given, and beside them {', '.join(given)}",
+                code="SETTINGS",
+                remedy="Give one of the two: Settings.load(…) takes what is to be different.",
+            )
+        return settings
+    return Settings.load(
         output=None if output is None else str(output),
         models={"default": model} if model is not None else None,
         workers=workers,
@@ -590,8 +606,6 @@ class _Batch:
         """
         tell(log, logging.INFO, "failed", document=source.sha256 or "", code=error.code)
         may_pass = source.sha256 is None or error.code in _MAY_PASS
-        if may_pass and self._files.exists(result_name(source.doc_id)):
-            return _failure_summary(source, error)
         supplied = self._supplied.get(source.doc_id)
         print_ = None if may_pass else fingerprint(source.sha256 or "", self._settings, self._how.reader, supplied)
         failure = DocumentFailure(
@@ -602,6 +616,8 @@ class _Batch:
             times=Times(run_started_at=self._started, finished_at=now()),
         )
         try:
+            if may_pass and self._files.exists(result_name(source.doc_id)):
+                return _failure_summary(source, error)
             self._files.write(result_name(source.doc_id), failure.model_dump(mode="json"))
             cases = (source.doc_id, source.doc_id + EXTRACTION)
             if not any(is_frozen(self._files, self._index, case_id, now()) for case_id in cases):

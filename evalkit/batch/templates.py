@@ -94,7 +94,7 @@ def review_template(
         UsageError: the template is none, or another bank's; the statement was purged; nothing could be begun.
         DocumentError: the statement cannot be read.
     """
-    given = settings_of(output, model, settings=settings)
+    given = settings_of(settings, output=output, model=model)
     files = Files(output or given.output, given.database)
     return in_a_thread(_review(read_template(text, name), pdf, files, given, even_purged=even_purged))
 

@@ -50,7 +50,7 @@ class Sessions:
         """The login of a reviewer for whom another program answers: one for all browsers, renewed whenever it is asked
         for. None for a name that is not on the roster.
         """
-        digest = self._roster.digest(reviewer)
+        digest = self._digest(reviewer)
         if digest is None:
             return None
         known = self.find(self._vouched.get(reviewer, ""))
@@ -79,7 +79,10 @@ class Sessions:
         seen, digest = self._codes.get(reviewer, (now, None))
         if not seen < now < seen + self._remembered:
             digest = self._roster.digest(reviewer)
-            self._codes[reviewer] = now, digest
+            if digest is None:
+                self._codes.pop(reviewer, None)  # who is added is let in at once
+            else:
+                self._codes[reviewer] = now, digest
         return digest
 
     def _opened(self, session_id: str, reviewer: str, digest: str, token: str = "") -> Session:

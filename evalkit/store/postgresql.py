@@ -111,7 +111,12 @@ def run_of(name: str, url: str) -> sa.Connection | None:
     kept = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 6}
     engine = _engine(url, "", connect_args=kept, poolclass=sa.NullPool)
     connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-    if connection.execute(sa.select(sa.func.pg_try_advisory_lock(_number(name, "run")))).scalar_one():
+    try:
+        is_ours = connection.execute(sa.select(sa.func.pg_try_advisory_lock(_number(name, "run")))).scalar_one()
+    except BaseException:
+        connection.close()
+        raise
+    if is_ours:
         return connection
     connection.close()
     return None

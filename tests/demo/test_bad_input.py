@@ -3,7 +3,10 @@
 import asyncio
 import json
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +14,9 @@ import evalkit
 from evalkit.batch.identity import stem_of
 from evalkit.batch.reading import How, Readers
 from evalkit.documents import DocumentBundle
-from evalkit.errors import DocumentError, UsageError
+from evalkit.errors import DocumentError, StoreError, UsageError
+from evalkit.settings import Settings
+from evalkit.store import Files
 
 
 @pytest.fixture
@@ -96,6 +101,33 @@ def test_an_unforeseen_fault_fails_its_document_alone(
     assert [one.doc_id for one in run.failed] == ["quest_cbc"]
     assert "LookupError" in (run.failed[0].error or "")
     assert "Zebulon" not in (run.failed[0].error or "")
+
+
+def test_a_store_that_does_not_say_what_is_there_fails_its_document_alone(
+    pdf: bytes, samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torn.pdf").write_bytes(pdf[:200])
+    (tmp_path / "torn.pdf").chmod(0)
+    exists = Files.exists
+
+    def unsure(files: Files, name: str) -> bool:
+        if "torn" in name:
+            raise StoreError("no answer", code="STORE-FAILED", remedy="Try again.")
+        return exists(files, name)
+
+    monkeypatch.setattr(Files, "exists", unsure)
+    monkeypatch.setattr("evalkit.batch.runner._MAY_PASS", frozenset({"READER-DAMAGED", "READER-UNREADABLE"}))
+    run = evalkit.run([tmp_path / "torn.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output")
+    assert {one.doc_id: one.decision for one in run.documents} == {"torn": None, "quest_cbc": "AUTO_ACCEPT"}
+    assert "no answer" in (run.failed[0].error or "")
+
+
+@pytest.mark.parametrize("option", ["model", "reader", "workers", "profile", "executor"])
+def test_an_option_beside_settings_is_not_passed_over_in_silence(samples: Path, tmp_path: Path, option: str) -> None:
+    given: dict[str, Any] = {option: 1 if option == "workers" else "local"}
+    with pytest.raises(UsageError, match=f"beside them {option}"):
+        evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output", settings=Settings(), **given)
+    assert not (tmp_path / "output").exists()
 
 
 def test_a_link_that_leads_nowhere_is_named(pdf: bytes, tmp_path: Path) -> None:
@@ -319,6 +351,33 @@ def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path) -
     refused, following = asyncio.run(both())
     assert refused.code == "READER-CRASHED"
     assert following.total_pages == 2
+
+
+def test_who_is_interrupted_does_not_wait_for_what_is_tried_once_more(tmp_path: Path) -> None:
+    async def interrupted() -> float:
+        with Readers(1, How(longest=60)) as readers:
+            again = asyncio.create_task(readers.apply(_deadly_then_slow, tmp_path / "died"))
+            await asyncio.to_thread(_until, (tmp_path / "alone").exists)
+            again.cancel()
+            began = time.monotonic()
+            with pytest.raises(asyncio.CancelledError):
+                await again
+            return time.monotonic() - began
+
+    assert asyncio.run(interrupted()) < 15
+
+
+def _deadly_then_slow(mark: Path) -> None:
+    if not mark.exists():
+        mark.touch()
+        os._exit(1)
+    mark.with_name("alone").touch()
+    time.sleep(60)
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    while not is_so():
+        time.sleep(0.05)
 
 
 def test_a_pipe_is_not_waited_for(samples: Path, tmp_path: Path) -> None:

@@ -135,6 +135,32 @@ def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) ->
     assert sessions.find(first.session_id) is None
 
 
+def test_who_was_not_on_the_roster_a_moment_ago_is_let_in_at_once(tmp_path: Path) -> None:
+    roster, clock = Roster(Files(tmp_path)), Clock()
+    sessions = Sessions(roster, clock, remembered=1)
+    assert sessions.vouch("dr_lee") is None
+    roster.add("dr_lee")
+    clock.now += 0.5
+    assert sessions.vouch("dr_lee") is not None
+
+
+def test_the_roster_is_not_read_for_each_request_that_a_proxy_vouches_for(tmp_path: Path) -> None:
+    class Counted(Roster):
+        looks = 0
+
+        def digest(self, name: str) -> str | None:
+            self.looks += 1
+            return super().digest(name)
+
+    roster, clock = Counted(Files(tmp_path)), Clock()
+    roster.add("dr_lee")
+    sessions = Sessions(roster, clock, remembered=1)
+    for _ in range(9):
+        clock.now += 0.1
+        assert sessions.vouch("dr_lee") is not None
+    assert roster.looks == 1
+
+
 def test_a_vouched_login_is_one_for_all_browsers_and_ends_with_the_roster(tmp_path: Path) -> None:
     roster, clock = Roster(Files(tmp_path)), Clock()
     sessions = Sessions(roster, clock)
