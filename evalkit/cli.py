@@ -1158,8 +1158,8 @@ def _print_pace(folder: Path | str, *, as_json: bool) -> None:
         _print_json(asdict(found) | {"reasons": [{"why": why, "remedy": remedy} for why, remedy in found.reasons]})
         return
     typer.echo(
-        f"The run that began at {found.began_at} decided {found.documents} documents in {found.seconds:.1f} s "
-        f"({found.seconds / found.documents:.2f} s each)."
+        f"The run that began at {found.began_at} was done with {found.documents} documents in {found.seconds:.1f} s "
+        f"({found.seconds / found.documents:.2f} s each). Together they waited {found.waiting:.1f} s for a process that reads."
     )
     whole = sum(found.steps.values()) or 1.0
     rows = [[step, f"{took:.1f}", f"{took / whole:.0%}", STEPS[step][0]] for step, took in found.steps.items()]

@@ -28,3 +28,7 @@ class Times(TypedDict, total=False):
     finished_at: Moment
     seconds: dict[str, NonNegativeFloat]
     """What each step took, by the names that ``evalkit.batch.pace`` has for them."""
+
+
+FAILING = "failing"
+"""The step of a document that could not be read: from its beginning to the error."""

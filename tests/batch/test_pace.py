@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,10 @@ from documents.drawing import lines
 from documents.scanning import NOTE, needs_tesseract, printed, scan
 
 import evalkit
+from evalkit.batch import reading
 from evalkit.batch.extract import extract
 from evalkit.batch.pace import STEPS, Pace, pace
-from evalkit.errors import NotFound
+from evalkit.errors import DocumentError, NotFound
 from evalkit.logs import Lines, tell
 from evalkit.review.stored import read_bundle, read_extractions, read_result
 from evalkit.store import Files
@@ -42,7 +44,8 @@ def test_reading_fields_is_a_step_of_its_own_with_a_run_and_without(samples: Pat
         found = pace(tmp_path / name)
         assert found.documents == 1
         fields = read_extractions(Files(tmp_path / name), "quest_cbc").times["seconds"]
-        assert found.steps == {step: before.get(step, 0) + fields.get(step, 0) for step in STEPS}
+        whole = {step: before.get(step, 0) + fields.get(step, 0) for step in ("waiting", *STEPS)}
+        assert {"waiting": found.waiting, **found.steps} == whole
         assert found.steps["extracting"] > 0
         assert found.steps["reading"] > 0
 
@@ -52,15 +55,16 @@ def test_reading_fields_is_a_step_of_its_own_with_a_run_and_without(samples: Pat
     [
         ({"recognising": 9.0, "reading": 1.0}, ["90% of the seconds: recognising pages that are pictures"]),
         (
-            {"asking": 5.0, "waiting": 4.0, "deciding": 1.0},
-            ["40% of the seconds: documents waited for a process", "50%"],
+            {"asking": 5.0, "failing": 4.0, "deciding": 1.0},
+            ["50%", "40% of the seconds: documents that could not be read"],
         ),
-        ({"deciding": 3.0, "reading": 3.0, "asking": 2.0, "waiting": 2.0}, ["30% of the seconds: reading", "30%"]),
+        ({"deciding": 3.0, "reading": 3.0, "asking": 4.0}, ["30% of the seconds: reading", "40%", "30%"]),
         ({"reading": 0.0}, []),
     ],
 )
 def test_what_took_a_large_part_is_why(seconds: dict[str, float], reasons: list[str]) -> None:
-    told = [why for why, _ in Pace("2026-01-01T00:00:00Z", 1, 10.0, seconds, ()).reasons]
+    steps = dict.fromkeys(STEPS, 0.0) | seconds
+    told = [why for why, _ in Pace("2026-01-01T00:00:00Z", 1, 10.0, 99.0, steps, ()).reasons]
     assert len(told) == len(reasons)
     assert all(why.startswith(reason) for why, reason in zip(told, reasons, strict=True))
 
@@ -71,8 +75,23 @@ def test_only_the_last_run_is_told_of(samples: Path, tmp_path: Path) -> None:
     found = pace(tmp_path)
     assert [one.doc_id for one in found.slowest] == ["requisition"]
     seconds = read_result(Files(tmp_path), "requisition").times["seconds"]
-    assert seconds.keys() == STEPS.keys() - {"extracting"}
+    assert seconds.keys() == {"waiting", *STEPS} - {"extracting", "failing"}
     assert all(took >= 0 for took in seconds.values())
+
+
+def test_a_document_that_could_not_be_read_in_its_time_is_why(
+    samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*_: object) -> None:
+        time.sleep(1)
+        raise DocumentError("it took too long", code="READER-CRASHED", remedy="Print it anew.")
+
+    monkeypatch.setattr(reading, "read_within", slow)
+    evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path)
+    found = pace(tmp_path)
+    assert (found.documents, found.slowest[0].doc_id, found.slowest[0].step) == (1, "quest_cbc", "failing")
+    assert found.slowest[0].seconds >= 1
+    assert [why.partition(": ")[2] for why, _ in found.reasons] == ["documents that could not be read in the end"]
 
 
 def test_a_folder_without_times_says_so(tmp_path: Path) -> None:
