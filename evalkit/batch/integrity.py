@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from evalkit.batch.draws import draws
 from evalkit.batch.labels import stored_production
@@ -26,8 +27,16 @@ from evalkit.batch.purge import records
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import EvalkitError, StoreError, UsageError
-from evalkit.review.fields import FormFields
-from evalkit.review.ground_truth import Review, if_readable, newest_revision, numbered, review_sha256
+from evalkit.review.ground_truth import (
+    Review,
+    if_readable,
+    is_as_saved,
+    newest_revision,
+    numbered,
+    review_sha256,
+    silver,
+    silver_fields,
+)
 from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import EXTRACTION, SMEPacket, base_of, packet_digest, read_packet, to_json
@@ -36,9 +45,11 @@ from evalkit.review.roster import ROSTER, Roster
 from evalkit.review.seeded import read_seeded, seeded_cases
 from evalkit.review.stored import read_bundle, read_extractions, read_result
 from evalkit.store import (
+    BUNDLES,
     DRAWS,
     EXTRACTIONS,
     GROUND_TRUTH,
+    PACKETS,
     PRODUCTION,
     PURGED,
     PURGING,
@@ -46,6 +57,7 @@ from evalkit.store import (
     REVIEWS,
     SEEDED,
     Files,
+    Head,
     Index,
     bundle_name,
     ground_truth_name,
@@ -56,6 +68,7 @@ from evalkit.store import (
     seeded_name,
 )
 
+_FOLDERS = (BUNDLES, RESULTS, PACKETS, REVIEWS, GROUND_TRUTH, EXTRACTIONS, SEEDED, DRAWS, PURGED)
 _BACKUP = "Restore it from a backup: it is never changed."
 _REINDEX = "`evalkit reindex` makes it again from the reviews."
 
@@ -75,7 +88,8 @@ class Checked:
     """What was looked at, and what is wrong with it."""
 
     counts: Mapping[str, int]
-    """How many reviews, cases, results … there are."""
+    """How many reviews, cases, results … there are; of how many chains the database does not know the newest review, so
+    that nothing vouches for it: `evalkit reindex` notes them, as they are then."""
     faults: tuple[Fault, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -92,8 +106,9 @@ def verify(output: Path | str, *, against: Path | None = None) -> Checked:
     index = Index(output)
     try:
         faults = [fault for check in _CHECKS for fault in check(files, index)]
+        heads = {head.case_id for head in index.heads.all()}
         if against is not None:
-            faults += _missing(files, against)
+            faults += _missing(files, index, against)
     finally:
         index.close()
     chains = files.folders(REVIEWS)
@@ -101,6 +116,7 @@ def verify(output: Path | str, *, against: Path | None = None) -> Checked:
         "results": len(files.names(RESULTS)),
         "cases": len(case_ids(files)),
         "chains": len(chains),
+        "chains_without_head": sum(one not in heads for one in chains),
         "reviews": sum(len(files.names(f"{REVIEWS}/{one}")) for one in chains),
         "ground_truth": len(files.names(GROUND_TRUTH)),
         "seeded": len(files.names(SEEDED)),
@@ -135,6 +151,10 @@ def _document(files: Files, doc_id: str) -> Iterator[Fault]:
         yield Fault(name, "it is about another document", "Run the document with --fresh.")
     if not isinstance(result, DocumentResult):
         return
+    if result.decision is Decision.ESCALATE_TO_SME and not files.exists(packet_name(doc_id)):
+        yield Fault(
+            packet_name(doc_id), "its document goes to a person, and it is not there", "Run the document again."
+        )
     bundle = read_bundle(files, doc_id)
     if (bundle.doc_id, bundle.sha256) != (doc_id, result.sha256):
         yield Fault(bundle_name(doc_id), "it is another document than the result is about", "Run it with --fresh.")
@@ -173,8 +193,6 @@ def _chain(files: Files, case_id: str) -> Iterator[Fault]:
 
 def _reviewed(files: Files, case_id: str, chain: list[tuple[int, Review]]) -> Iterator[Fault]:
     packet = read_packet(files, case_id)
-    if packet.case_id != case_id:
-        yield Fault(packet_name(case_id), "it is another case's", _BACKUP)
     seen = packet_digest(packet)
     for revision, review in chain:
         if review.packet_sha256 != seen:
@@ -220,15 +238,25 @@ def _silver(files: Files, case_id: str, stored: Mapping[str, Any] | None) -> Ite
     if case_id != doc_id:
         if stored is None:
             return
-        fields = [FormFields.of(one).model_dump(mode="json") for one in read_extractions(files, doc_id).extractions]
-        if stored.get("ground_truth_fields") != fields:
+        fields = silver_fields(read_extractions(files, doc_id), accepted_at=_any_of(stored)[0])
+        if stored != fields.model_dump(mode="json"):
             yield Fault(name, "it is not what was extracted", again)
         return
     result = read_result(files, doc_id) if files.exists(result_name(doc_id)) else None
-    accepted = isinstance(result, DocumentResult) and result.decision is Decision.AUTO_ACCEPT
-    answer = result.classification if isinstance(result, DocumentResult) and accepted else None
-    if (stored and stored.get("ground_truth_classification")) != (answer and answer.model_dump(mode="json")):
+    is_accepted = isinstance(result, DocumentResult) and result.decision is Decision.AUTO_ACCEPT
+    if is_accepted != (stored is not None):
         yield Fault(name, "it is not what was accepted", again)
+    elif isinstance(result, DocumentResult) and stored is not None:
+        at, probability = _any_of(stored)
+        if stored != silver(result, accepted_at=at, inclusion_probability=probability).model_dump(mode="json"):
+            yield Fault(name, "it is not what was accepted", again)
+
+
+def _any_of(stored: Mapping[str, Any]) -> tuple[str, float | None]:
+    """What a silver record alone knows: when it was accepted, and with what probability it could have been drawn."""
+    probability = stored.get("inclusion_probability")
+    is_one = isinstance(probability, float) and 0 <= probability <= 1
+    return str(stored.get("reviewed_at")), probability if is_one else None
 
 
 # ------------------------------------------------------------------------------------------ what else there is
@@ -250,6 +278,25 @@ def _packet(files: Files, case_id: str, is_planted: bool) -> Iterator[Fault]:
         yield Fault(seeded_name(case_id), "it is gone, and its case is there", "Restore it from a backup.")
     elif is_planted:
         yield from _told(seeded_name(case_id), partial(_planted, files, case_id, packet))
+    elif packet.kind == "classification" and case_id == packet.doc_id and not newest_revision(files, case_id):
+        yield from _told(result_name(case_id), partial(_asked, files, packet))
+
+
+def _asked(files: Files, packet: SMEPacket) -> Iterator[Fault]:
+    """Whether what nobody has answered yet is what was decided: no review vouches for it so far.
+
+    Of a run that found the case open the packet is older than the result, and stays what that person saw.
+    """
+    result = read_result(files, packet.doc_id)
+    if not isinstance(result, DocumentResult) or packet.created_at != result.times.get("finished_at"):
+        return
+    is_same = (
+        (packet.classification, packet.v5_decision) == (result.classification, result.decision)
+        and (packet.decision_rule, packet.decision_reason) == (result.decision_rule, result.decision_reason)
+        and {one.issue_id: one for one in packet.issues} == {one.issue_id: one for one in result.issues}
+    )
+    if not is_same:
+        yield Fault(packet_name(packet.case_id), "it is not what was decided", "Run the document with --fresh.")
 
 
 def _planted(files: Files, case_id: str, packet: SMEPacket) -> Iterator[Fault]:
@@ -307,15 +354,24 @@ def _purged(files: Files) -> Iterator[Fault]:
 
 def _newest(files: Files, index: Index) -> Iterator[Fault]:
     """No later review vouches for the newest one; the database noted its digest when it was saved."""
-    for head in index.heads.all():
+    for case_id in [head.case_id for head in index.heads.all()]:
+        with writing(files, case_id):
+            # As it is now: a purge may have been here since.
+            if head := index.heads.of(case_id):
+                yield from list(_told(review_name(case_id, head.revision), partial(_saved, files, head)))
+
+
+def _saved(files: Files, head: Head) -> Iterator[Fault]:
+    if not is_as_saved(files, head):
         name = review_name(head.case_id, head.revision)
-        with writing(files, head.case_id):
-            try:
-                is_same = review_sha256(files, head.case_id, head.revision) == head.sha256
-            except StoreError:
-                is_same = False
-        if not is_same:
-            yield Fault(name, "it is not the review that was saved, or is gone", _BACKUP)
+        yield Fault(name, "it is not the review that was saved, or is gone", _BACKUP)
+
+
+def _strays(files: Files, _index: Index) -> Iterator[Fault]:
+    chains = (f"{REVIEWS}/{case_id}" for case_id in files.folders(REVIEWS))
+    for folder in (*_FOLDERS, *chains):
+        for name in files.strays(folder):
+            yield Fault(f"{folder}/{name}", "evalkit has not written it, and passes it over", "Move it elsewhere.")
 
 
 _CHECKS: tuple[Callable[[Files, Index], Iterator[Fault]], ...] = (
@@ -327,19 +383,31 @@ _CHECKS: tuple[Callable[[Files, Index], Iterator[Fault]], ...] = (
     _links,
     _purges,
     _newest,
+    _strays,
 )
 
 
-_EXPORTED = TypeAdapter(list[tuple[str, int, str]], config=ConfigDict(strict=True))
-"""Case, revision, and SHA-256 of the file."""
+class _Exported(BaseModel):
+    """Of an export's event what does not change, whatever is purged later."""
+
+    model_config = ConfigDict(strict=True)
+
+    event: str
+    at: str | None
+    who: str | None
+    case_id: str | None
+    document_sha256: str | None
+    revision: int | None
+    sha256: str | None
 
 
-def _missing(files: Files, against: Path) -> Iterator[Fault]:
-    """The reviews that an earlier export has, and that neither are there nor were purged."""
+_EXPORT = TypeAdapter(list[_Exported])
+
+
+def _missing(files: Files, index: Index, against: Path) -> Iterator[Fault]:
+    """What an earlier export has, and that is not there any more: reviews that were not purged, purges, openings."""
     try:
-        rows = json.loads(against.read_text("utf-8"))["events"]
-        reviewed = [row for row in rows if row["event"] == "reviewed"]
-        wanted = _EXPORTED.validate_python([(row["case_id"], row["revision"], row["sha256"]) for row in reviewed])
+        rows = _EXPORT.validate_python(json.loads(against.read_text("utf-8"))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{against} is no export of decisions ({type(error).__name__})",
@@ -347,17 +415,27 @@ def _missing(files: Files, against: Path) -> Iterator[Fault]:
             remedy="Give a file that `evalkit audit export --to FILE.json` wrote.",
         ) from None
     try:
-        purged = {one.sha256 for record in records(files) for chain in record.chains for one in chain.reviews}
-    except StoreError:
-        purged = set()
-    for case_id, revision, sha256 in wanted:
-        if sha256 in purged:
-            continue
-        try:
-            is_there = review_sha256(files, case_id, revision) == sha256
-        except EvalkitError:
-            is_there = False
-        if not is_there:
-            yield Fault(
-                f"{REVIEWS}/{case_id}", f"review {revision} is not the one that was exported, or is gone", _BACKUP
-            )
+        purges = records(files)
+    except StoreError:  # `_purges` names it
+        purges = []
+    purged = {one.sha256 for record in purges for chain in record.chains for one in chain.reviews}
+    for row in rows:
+        if row.event == "reviewed" and row.sha256 not in purged and not _is_there(files, row):
+            what = f"review {row.revision} is not the one that was exported, or is gone"
+            yield Fault(f"{REVIEWS}/{row.case_id}", what, _BACKUP)
+    recorded = {(one.sha256, one.purged_at) for one in purges}
+    for row in rows:
+        if row.event == "purged" and (row.document_sha256, row.at) not in recorded:
+            yield Fault(PURGED, f"the purge of {row.at} that was exported has no record any more", _BACKUP)
+    # By who and when: of a purged document, the case has another name since.
+    opened = Counter((row.who, row.at) for row in rows if row.event == "opened")
+    if lost := (opened - Counter((one.reviewer, one.opened_at) for one in index.views.all())).total():
+        yield Fault("the view log", f"{lost} of the openings that were exported are gone", "Restore the database.")
+
+
+def _is_there(files: Files, row: _Exported) -> bool:
+    """Whether an exported review still is what it was."""
+    try:
+        return review_sha256(files, row.case_id or "", row.revision or 0) == row.sha256
+    except EvalkitError:
+        return False

@@ -31,6 +31,7 @@ from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.review.ground_truth import Review, newest_revision, read_review, review_sha256, revisions, status_after
 from evalkit.review.lock import writing
 from evalkit.review.packet import ADJUDICATION, EXTRACTION, SECOND, base_of
+from evalkit.review.roles import Role
 from evalkit.review.seeded import seeded_cases
 from evalkit.statements.record import STATEMENT_TEMPLATE
 from evalkit.store import (
@@ -60,7 +61,8 @@ from evalkit.store import (
     template_name,
 )
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+"""With the reviewers' roles."""
 
 _SETTLED = 60
 """Seconds after which what was written and has no name yet never will have one: nobody else writes meanwhile."""
@@ -88,6 +90,10 @@ class PurgedReview(_Frozen):
     outcome: str | None = None
     seconds_active: float | None = None
     versions: dict[str, str] = {}
+    role: Role | None = None
+    """What the reviewer was then; None where it is not known."""
+    seeded: bool = False
+    """Whether it was of a case with a planted fault."""
 
 
 class PurgedChain(_Frozen):
@@ -229,7 +235,7 @@ def _purged(folder: _Folder, limits: Mapping[str, datetime | None], purged_at: s
     for doc_id, limit in limits.items():
         # Nobody may submit, draft, open or reopen anything from the question whether it may go until it is gone.
         with writing(files):
-            cases = folder.about_now(doc_id)
+            cases = folder.about(doc_id)
             if limit is not None and folder.standing(doc_id, cases, limit) != "finished":
                 continue
             number += 1
@@ -305,10 +311,11 @@ def recorded(output: Path | str) -> list[str]:
 
 def records(files: Files) -> list[PurgeRecord]:
     """All records of purges, oldest first. StoreError for a damaged one, for one that is lost, and for one that is none."""
-    return [
-        shaped(PurgeRecord, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
-        for name in files.numbered(PURGED, purged_name)
-    ]
+    return [_read_record(files, name) for name in files.numbered(PURGED, purged_name)]
+
+
+def _read_record(files: Files, name: str) -> PurgeRecord:
+    return shaped(PurgeRecord, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
 
 
 def without_purged(files: Files, found: Found, known: Iterable[str], *, even_purged: bool = False) -> Found:
@@ -349,7 +356,7 @@ class _Folder:
     """An output folder, with what is in it of all documents read once for however many are asked about.
 
     Under the run lock that holds until its end: runs, draws, planted faults and templates, which add documents and cases,
-    take it too. All that experts begin beside it are further opinions: ``about_now`` looks for those.
+    take it too. All that experts begin beside it are further opinions.
     """
 
     files: Files
@@ -448,16 +455,15 @@ class _Folder:
         return [read_review(files, one, number) if (number := newest_revision(files, one)) else None for one in cases]
 
     def about(self, doc_id: str) -> tuple[str, ...]:
-        """The case_ids of everything that people were or could be asked about the document when the folder was read."""
+        """The case_ids of everything that people were or could be asked about the document.
+
+        With the further opinions on each, whether there are any: one may come at any time, and of one that was withdrawn
+        the database still has what was said in it.
+        """
         seeded = {*self.seeded.get(doc_id, ()), *self.index.erasure.seeded_cases(doc_id)}
         own = (case_id for name in (doc_id, *seeded) for case_id in self.own.get(name, ()))
-        return tuple(sorted({doc_id, doc_id + EXTRACTION, *seeded, *own, *self.templates.get(doc_id, ())}))
-
-    def about_now(self, doc_id: str) -> tuple[str, ...]:
-        """The same, with the further opinions that were asked for since; for whoever has the writers' turn."""
-        known = self.about(doc_id)
-        further = {base_of(one) + ending for one in known for ending in (SECOND, ADJUDICATION)}
-        return tuple(sorted({*known, *(one for one in further if self.files.exists(packet_name(one)))}))
+        known = {doc_id, doc_id + EXTRACTION, *seeded, *own, *self.templates.get(doc_id, ())}
+        return tuple(sorted({base_of(one) + ending for one in known for ending in ("", SECOND, ADJUDICATION)}))
 
     def require_there(self, doc_id: str) -> tuple[str, ...]:
         """The document's cases. NotFound where there is nothing of it."""
@@ -538,7 +544,7 @@ def _finished(folder: _Folder) -> Iterator[Purged]:
         return
     with writing(files):
         # A case that came since is written down too: its packet, by which it is found, is the first to go.
-        cases = tuple(sorted({*intent.cases, *folder.about_now(doc_id)}))
+        cases = tuple(sorted({*intent.cases, *folder.about(doc_id)}))
         intent = intent.model_copy(update={"cases": cases})
         files.write(PURGING, intent.model_dump(mode="json"))
         lists = Lists(files)
@@ -562,10 +568,10 @@ def _carried_out(folder: _Folder, lists: Lists, intent: _Intent) -> Purged:
     for case_id in cases:
         removed += files.remove_folder(f"{REVIEWS}/{case_id}")
     removed += [name for name in (*folder.own_files(doc_id, intent.sha256, cases), MOVED) if files.remove(name)]
-    names = {one: f"{intent.sha256 or f'purge-{intent.number}'}{one.removeprefix(doc_id)}" for one in cases}
+    names = {one: f"{intent.sha256 or f'purge-{intent.number}'}{_ending(doc_id, one)}" for one in cases}
     rows = lists.entries(doc_id) | index.erasure.erase(doc_id, cases, intent.sha256, names)
     files.sweep(time.time() - _SETTLED)
-    record = shaped(PurgeRecord, files.read(purged_name(intent.number)), purged_name(intent.number), "Restore it.")
+    record = _read_record(files, purged_name(intent.number))
     kept = sum(len(chain.reviews) for chain in record.chains)
     return Purged(doc_id, intent.sha256, tuple(sorted(removed)), rows, kept, was_open, stays=())
 
@@ -577,13 +583,18 @@ def _record(files: Files, lists: Lists, intent: _Intent) -> PurgeRecord:
     return PurgeRecord(
         sha256=intent.sha256,
         purged_at=intent.purged_at,
-        chains=tuple(PurgedChain(case=one.removeprefix(doc_id), reviews=found) for one, found in chains if found),
+        chains=tuple(PurgedChain(case=_ending(doc_id, one), reviews=found) for one, found in chains if found),
         draws=tuple(
             PurgedDraw(draw=number, probability=one.probability[doc_id], was_drawn=doc_id in one.drawn)
             for number, one in lists.strata_of(doc_id)
         ),
         prev_sha256=hashlib.sha256(files.raw(purged_name(before))).hexdigest() if before else None,
     )
+
+
+def _ending(doc_id: str, case_id: str) -> str:
+    """What a case's name has behind the document's. Templates bear a name of their own, which may be a patient's too."""
+    return case_id.removeprefix(doc_id) if case_id.startswith(doc_id) else case_id[len(case_id.partition(".")[0]) :]
 
 
 def _digests(files: Files, case_id: str) -> Iterator[PurgedReview]:
@@ -604,6 +615,8 @@ def _digests(files: Files, case_id: str) -> Iterator[PurgedReview]:
             outcome=review.outcome,
             seconds_active=review.seconds_active,
             versions=review.versions,
+            role=review.role,
+            seeded=review.seeded,
         )
 
 

@@ -45,14 +45,20 @@ from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
 from evalkit.logs import tell
-from evalkit.review.ground_truth import accept_silver, silver_probability, withdraw_silver, withdraw_unbacked
+from evalkit.review.ground_truth import (
+    accept_silver,
+    newest_revision,
+    silver_probability,
+    withdraw_silver,
+    withdraw_unbacked,
+)
 from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_frozen, publish, withdraw
 from evalkit.review.seeded import seeded_cases
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
-from evalkit.store import RESULTS, Files, Index, bundle_name, digest, result_name
-from evalkit.times import Times
+from evalkit.store import RESULTS, Files, Index, bundle_name, digest, packet_name, result_name
+from evalkit.times import FAILING, Times
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -445,14 +451,26 @@ def _result(bundle: DocumentBundle, outcome: Outcome, settings: Settings, print_
 
 def stored_bundle(files: Files, source: Source, reader: str) -> DocumentBundle | None:
     """The bundle that an earlier run read from the same bytes with the same reader, if any."""
-    try:
-        bundle = read_bundle(files, source.doc_id)
-    except StoreError:
+    bundle = _current(read_bundle, files, source.doc_id)
+    if bundle is None:
         return None
     same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader, str(source.path))
     # What an engine could not do in its time, it may do now.
     is_done = all(page.quality is not None or not page.problems for page in bundle.pages)
     return bundle if same and is_done else None
+
+
+def _current(read: Callable[[Files, str], T], files: Files, doc_id: str) -> T | None:
+    """What an earlier run has left; None where it is made again: it is not there, or torn.
+
+    StoreError where a newer evalkit has written it: that is not written over.
+    """
+    try:
+        return read(files, doc_id)
+    except StoreError as error:
+        if error.code == "STORE-NEWER":
+            raise
+        return None
 
 
 async def read_document(files: Files, source: Source, readers: Executor, timestamp: str) -> Read:
@@ -511,8 +529,9 @@ class _Batch:
 
     async def _document(self, source: Source, readers: Executor) -> DocumentSummary:
         """One document, whatever happens to it."""
+        began = time.monotonic()
         if source.fault:
-            return self._failed(source, source.fault)
+            return self._failed(source, source.fault, began)
         try:
             supplied = self._supplied.get(source.doc_id)
             print_ = fingerprint(source.sha256 or "", self._settings, self._how.reader, supplied)
@@ -526,20 +545,19 @@ class _Batch:
         except ExecutorError:
             raise
         except DocumentError as error:
-            return self._failed(source, error)
+            return self._failed(source, error, began)
         except EvalkitError as error:
             return _failure_summary(source, error)
         except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
-            return self._failed(source, unexpected(source, error))
+            return self._failed(source, unexpected(source, error), began)
 
     def _finished(self, source: Source, print_: str) -> DocumentSummary | None:
         """The summary of what an earlier run finished, if all that made it is the same."""
         row = self._known.get(source.doc_id)
         if row is None or row["fingerprint"] != print_ or row["file_path"] != str(source.path):
             return None
-        try:
-            result = read_result(self._files, source.doc_id)
-        except StoreError:
+        result = _current(read_result, self._files, source.doc_id)
+        if result is None:
             return None
         if isinstance(result, DocumentFailure):
             return _failure_summary(source, result.error, resumed=True)
@@ -548,7 +566,7 @@ class _Batch:
             return None
         if _is_unanswered(result, is_supplied=source.doc_id in self._supplied):
             return None
-        if self._labels is not None:
+        if self._labels is not None or not self._is_published(result):
             self._publish(result, bundle, source)
         if row["replaced"]:
             self._enter(source, print_, result.decision.value, None)  # an earlier version came back
@@ -557,6 +575,7 @@ class _Batch:
     async def _decide(self, source: Source, readers: Executor, supplied: Any, print_: str) -> DocumentSummary:
         started = now()
         seconds: dict[str, float] = {}
+        _current(read_result, self._files, source.doc_id)  # it may be a newer evalkit's, whatever is to be done anew
         bundle = None if self._fresh else stored_bundle(self._files, source, self._how.reader)
         if bundle is None:
             made = await read_document(self._files, source, readers, started)
@@ -576,6 +595,16 @@ class _Batch:
         spent = self._asking.ledger.spent_on(bundle.sha256)
         return _summary(result, source, bundle, spent if self._asking.is_remote else Usage(result.usage.calls))
 
+    def _is_published(self, result: DocumentResult) -> bool:
+        """Whether the last thing that ``_publish`` writes is there: a run may have ended, or lost its database, before.
+
+        The index alone does not tell: made again from the files it knows the result.
+        """
+        silver = silver_probability(self._files, result.doc_id)
+        if result.decision is Decision.AUTO_ACCEPT:
+            return silver is not None or newest_revision(self._files, result.doc_id) > 0
+        return silver is None and self._files.exists(packet_name(result.doc_id))
+
     def _publish(self, result: DocumentResult, bundle: DocumentBundle, source: Source) -> None:
         """Ground truth and packet, or their withdrawal, as the decision asks."""
         label = self._labels.get(source.doc_id) if self._labels else None
@@ -586,25 +615,26 @@ class _Batch:
             # The probability is that of the moment of drawing: a document that was accepted before keeps it.
             before = silver_probability(self._files, result.doc_id)
             share = self._audit.share(self._audits_done) if before is None else before
-            accept_silver(self._files, result, accepted_at=result.times["finished_at"], inclusion_probability=share)
             if self._audit.draws(result.sha256, share):
                 publish(self._files, self._index, packet(review_reason="audit", inclusion_probability=share))
             elif probability := self._sampled.get(result.doc_id):
                 publish(self._files, self._index, packet(review_reason="sample", inclusion_probability=probability))
             else:
                 withdraw(self._files, self._index, result.doc_id)
+            accept_silver(self._files, result, accepted_at=result.times["finished_at"], inclusion_probability=share)
         else:
             withdraw_silver(self._files, result.doc_id)
             publish(self._files, self._index, packet(review_reason="escalated", inclusion_probability=1.0))
         with writing(self._files, result.doc_id):
             withdraw_unbacked(self._files, result.doc_id)
 
-    def _failed(self, source: Source, error: DocumentError) -> DocumentSummary:
-        """A document that cannot be read leaves a result that says so.
+    def _failed(self, source: Source, error: DocumentError, began: float) -> DocumentSummary:
+        """A document that cannot be read leaves a result that says so, and how long that took since ``began``.
 
         What may pass (a crash, a time limit, missing rights) is tried again by the next run and takes nothing away.
         """
-        tell(log, logging.INFO, "failed", document=source.sha256 or "", code=error.code)
+        seconds = {FAILING: round(time.monotonic() - began, 3)}
+        tell(log, logging.INFO, "failed", document=source.sha256 or "", code=error.code, **seconds)
         may_pass = source.sha256 is None or error.code in _MAY_PASS
         supplied = self._supplied.get(source.doc_id)
         print_ = None if may_pass else fingerprint(source.sha256 or "", self._settings, self._how.reader, supplied)
@@ -613,7 +643,7 @@ class _Batch:
             error=Failure(code=error.code, message=error.message, remedy=error.remedy),
             sha256=source.sha256,
             fingerprint=print_,
-            times=Times(run_started_at=self._started, finished_at=now()),
+            times=Times(run_started_at=self._started, finished_at=now(), seconds=seconds),
         )
         try:
             if may_pass and self._files.exists(result_name(source.doc_id)):

@@ -20,7 +20,7 @@ from evalkit.classification.autofix import Repair
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.errors import ReviewConflict, ReviewRefused, StoreError
+from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.extraction.schema import Extraction, Extractions
 from evalkit.review.corrections import Part
 from evalkit.review.fields import FormFields, Key, form_template
@@ -28,7 +28,7 @@ from evalkit.review.lock import writing
 from evalkit.review.packet import EXTRACTION, ReviewStatus, SMEPacket, is_for_a_person
 from evalkit.review.roles import Role
 from evalkit.statements.template import StatementTemplate
-from evalkit.store import REVIEWS, Files, ground_truth_name, review_name, shaped
+from evalkit.store import REVIEWS, Files, Head, ground_truth_name, review_name, shaped
 
 SCHEMA_VERSION = 1
 
@@ -262,6 +262,14 @@ def review_sha256(files: Files, case_id: str, revision: int) -> str:
     return hashlib.sha256(files.raw(review_name(case_id, revision))).hexdigest()
 
 
+def is_as_saved(files: Files, head: Head) -> bool:
+    """Whether the review that was the newest of its case is there, and is what it was. StoreError where nobody can tell."""
+    try:
+        return review_sha256(files, head.case_id, head.revision) == head.sha256
+    except NotFound:
+        return False
+
+
 def project(
     packet: SMEPacket, chain: Sequence[tuple[int, Review]], *, withheld: Container[int] = ()
 ) -> GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None:
@@ -313,16 +321,21 @@ def accept_silver(
     ``accepted_at`` is ISO 8601 in UTC; ``inclusion_probability`` is that of being drawn for an audit, 0..1.
     ReviewRefused for a result that was not accepted.
     """
+    record = silver(result, accepted_at=accepted_at, inclusion_probability=inclusion_probability)
+    return _write_silver(files, result.doc_id, record)
+
+
+def silver(result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None) -> GroundTruth:
+    """An accepted result as silver ground truth; arguments and ReviewRefused as of ``accept_silver``."""
     if result.decision is not Decision.AUTO_ACCEPT or result.classification is None:
         raise ReviewRefused(
             f"document {result.doc_id!r} was not accepted", code="REVIEW-NOT-ACCEPTED", remedy="Let an expert decide."
         )
-    record = GroundTruth(
+    return GroundTruth(
         ground_truth_classification=result.classification,
         corrected_dominant_type=None,
         **_silver(result.doc_id, accepted_at, inclusion_probability),
     )
-    return _write_silver(files, result.doc_id, record)
 
 
 def accept_silver_fields(files: Files, made: Extractions, *, accepted_at: str) -> bool:
@@ -331,16 +344,20 @@ def accept_silver_fields(files: Files, made: Extractions, *, accepted_at: str) -
     Accepted fields are not drawn for audits: the probability is 0. ReviewRefused where some go to a person, or there
     are none.
     """
+    return _write_silver(files, made.doc_id + EXTRACTION, silver_fields(made, accepted_at=accepted_at))
+
+
+def silver_fields(made: Extractions, *, accepted_at: str) -> FieldsGroundTruth:
+    """Accepted fields as silver ground truth; ReviewRefused as of ``accept_silver_fields``."""
     if not made.extractions or any(map(is_for_a_person, made.extractions)):
         raise ReviewRefused(
             f"the fields of document {made.doc_id!r} were not accepted",
             code="REVIEW-NOT-ACCEPTED",
             remedy="Let an expert decide.",
         )
-    record = FieldsGroundTruth(
+    return FieldsGroundTruth(
         ground_truth_fields=tuple(map(FormFields.of, made.extractions)), **_silver(made.doc_id, accepted_at, 0.0)
     )
-    return _write_silver(files, made.doc_id + EXTRACTION, record)
 
 
 def _silver(doc_id: str, accepted_at: str, inclusion_probability: float | None) -> dict[str, Any]:

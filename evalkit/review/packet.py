@@ -475,9 +475,12 @@ def read_packet(files: Files, case_id: str) -> SMEPacket:
         raise missing
     name = packet_name(case_id)
     try:
-        return _shaped(name, files.raw(name))
+        packet = _shaped(name, files.raw(name))
     except NotFound as error:
         raise missing from error
+    if packet.case_id != case_id:
+        raise StoreError(f"{name} is another case's packet", code="STORE-TORN", remedy="Restore it from a backup.")
+    return packet
 
 
 @lru_cache(maxsize=4)
@@ -526,7 +529,10 @@ def publish(files: Files, index: Index, packet: SMEPacket, *, clock: Callable[[]
         new = to_json(packet) | {"review_status": status}
         # The mirror of a claim that has run out is no difference either.
         passing = ("created_at", "review_status")
-        is_new = not files.exists(name) or _without(new, *passing) != _without(files.read(name), *passing)
+        before = files.read(name) if files.exists(name) else None
+        is_new = before is None or _without(new, *passing) != _without(before, *passing)
+        if before and before.get("doc_id") != packet.doc_id:
+            index.drafts.forget(packet.case_id)  # their words are about another patient's document: nobody else would
         if is_new:
             files.write(name, new)
         else:
@@ -540,6 +546,10 @@ def withdraw(files: Files, index: Index, case_id: str, *, clock: Callable[[], da
     with writing(files, case_id):
         if is_frozen(files, index, case_id, moment(clock())):
             return False
+        if base_of(case_id).endswith(STATEMENT_TEMPLATE):
+            index.drafts.forget(
+                case_id
+            )  # the case bears the template's name: a purge of the statement would not find them
         was_there = files.remove(packet_name(case_id))
         index.drop_cases(case_id)
         return was_there

@@ -27,6 +27,7 @@ from evalkit.review.ground_truth import (
     Review,
     Shown,
     append,
+    is_as_saved,
     review_sha256,
 )
 from evalkit.review.lock import writing
@@ -44,7 +45,7 @@ from evalkit.review.roster import Roster
 from evalkit.review.templates import approved, given_template, template_of, unmet
 from evalkit.statements.reading import Reading
 from evalkit.statements.template import StatementTemplate
-from evalkit.store import Files, Head, Index, canonical
+from evalkit.store import Files, Head, Index, canonical, review_name
 
 log = logging.getLogger(__name__)
 
@@ -232,6 +233,7 @@ class Submitter:
         before.require_writable(
             self.files, self.index, case_id, self.reviewer, said["submitted_at"], is_undo=said["outcome"] == "reopened"
         )
+        self._require_as_saved(case_id)
         base = before.revision(case_id) if base_revision is None else base_revision
         review = append(self.files, case_id, self._review(packet, standing.role, said), base_revision=base)
         # From here on the review stands: an error must not invite anybody to save it a second time.
@@ -259,6 +261,16 @@ class Submitter:
         except StoreError:
             log.warning("seeded cases of a reviewed document were not looked over; `evalkit reindex` catches up")
         return review
+
+    def _require_as_saved(self, case_id: str) -> None:
+        """The next review vouches for the one before it: never for one that somebody has put in its place. StoreError."""
+        head = self.index.heads.of(case_id)
+        if head and not is_as_saved(self.files, head):
+            raise StoreError(
+                f"{review_name(case_id, head.revision)} is not the review that was saved, or is gone",
+                code="REVIEW-CHANGED",
+                remedy="Nothing was saved. Restore that file from a backup; `evalkit audit verify` names all such files.",
+            )
 
     def _enter(self, case_id: str, review: Review, opinions: Opinions, there: frozenset[str]) -> None:
         """Tell the index, which can be made again, what the files say; and what vouches for the newest of them."""

@@ -22,7 +22,7 @@ from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store import postgresql
 from evalkit.store.database import chosen, unreached
 from evalkit.store.files import Files, ended, parts_of
-from evalkit.store.names import CREATED_ONCE
+from evalkit.store.names import CREATED_ONCE, PART
 
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
@@ -100,11 +100,18 @@ class BucketFiles(Files):
     def names(self, folder: str) -> list[str]:
         """The JSON files of a folder, sorted, as names that ``read`` takes. StoreError."""
         listed = self._listed(folder).items()
-        return sorted(f"{folder}/{name}" for name, kind in listed if kind == "file" and name.endswith(".json"))
+        ours = (name for name, kind in listed if kind == "file" and name.endswith(".json") and PART.fullmatch(name))
+        return sorted(f"{folder}/{name}" for name in ours)
+
+    def strays(self, folder: str) -> list[str]:
+        """What lies in a folder under names that are none of evalkit's, sorted: it is passed over. StoreError."""
+        # Who makes "folders" at a bucket makes objects of no name.
+        return sorted(name for name in self._listed(folder) if name and not PART.fullmatch(name))
 
     def folders(self, folder: str) -> list[str]:
         """The folders in a folder, sorted, by their bare names. StoreError."""
-        return sorted(name for name, kind in self._listed(folder).items() if kind == "directory")
+        listed = self._listed(folder).items()
+        return sorted(name for name, kind in listed if kind == "directory" and PART.fullmatch(name))
 
     def raw(self, name: str, at_most: int | None = None) -> bytes:
         """The bytes of an object, or so many of them as there are. NotFound, or StoreError where it cannot be read."""

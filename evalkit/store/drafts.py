@@ -57,3 +57,8 @@ class Drafts:
         )
         with self._database.statement() as connection:
             connection.execute(query)
+
+    def forget(self, case_id: str) -> None:
+        """Remove all drafts of the case, whoever's."""
+        with self._database.statement() as connection:
+            connection.execute(sa.delete(tables.drafts).where(tables.drafts.c.case_id == case_id))

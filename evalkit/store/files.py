@@ -85,7 +85,17 @@ class Files:
             return []
         except OSError as error:
             raise _failed(folder, error) from error
-        return sorted(f"{folder}/{name}" for name in inside if name.endswith(".json"))
+        return sorted(f"{folder}/{name}" for name in inside if name.endswith(".json") and PART.fullmatch(name))
+
+    def strays(self, folder: str) -> list[str]:
+        """What lies in a folder under names that are none of evalkit's, sorted: it is passed over. StoreError."""
+        try:
+            inside = os.listdir(self._at(folder))  # noqa: PTH208 - see _at
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise _failed(folder, error) from error
+        return sorted(name for name in inside if not PART.fullmatch(name))
 
     def numbered(self, folder: str, named: Callable[[int], str]) -> list[str]:
         """The JSON files of a folder in which each bears the next number, from 1, and nothing else belongs.
@@ -105,7 +115,8 @@ class Files:
     def folders(self, folder: str) -> list[str]:
         """The folders in a folder, sorted, by their bare names. StoreError where it cannot be seen."""
         try:
-            return sorted(entry.name for entry in self.path(folder).iterdir() if entry.is_dir())
+            inside = self.path(folder).iterdir()
+            return sorted(entry.name for entry in inside if PART.fullmatch(entry.name) and entry.is_dir())
         except FileNotFoundError:
             return []
         except OSError as error:

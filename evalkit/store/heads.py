@@ -53,6 +53,13 @@ class Heads:
                     some,
                 )
 
+    def of(self, case_id: str) -> Head | None:
+        """A case's head; None where none was noted."""
+        query = sa.select(tables.heads).where(tables.heads.c.case_id == case_id)
+        with self._database.statement() as connection:
+            found = connection.execute(query).mappings().first()
+        return None if found is None else Head(**found)
+
     def all(self) -> list[Head]:
         """Every head, by case_id."""
         query = sa.select(tables.heads).order_by(tables.heads.c.case_id)

@@ -6,18 +6,24 @@ import csv
 import json
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pymupdf
 import pytest
 from batch.patient import DOC, FILE, NOW, OTHER
 from commands import evalkit_command
 
+import evalkit
 from evalkit.batch import RunSummary
 from evalkit.batch.decisions import COLUMNS, decisions
 from evalkit.batch.integrity import verify
-from evalkit.batch.purge import purge
-from evalkit.errors import UsageError
+from evalkit.batch.purge import expired, purge
+from evalkit.batch.reindex import reindex
+from evalkit.errors import StoreError, UsageError
 from evalkit.review import SMEReviewHelper
 from evalkit.store import Files
 
@@ -47,6 +53,19 @@ def copied(name: str, to: str) -> Tamper:
 
 def torn(name: str) -> Tamper:
     return lambda output: (output / name).write_bytes((output / name).read_bytes()[:-40])
+
+
+WAITING = "sme_packets/sme_packet_new_one.json"
+
+
+def waiting(output: Path) -> None:
+    """A document that has escalated, and that nobody has looked at yet."""
+    with pymupdf.open() as document:
+        document.new_page().insert_text((72, 72), "Nothing that anybody could tell a type by.")
+        document.save(output.parent / "new_one.pdf")
+    evalkit.run([output.parent / "new_one.pdf"], output=output, workers=1)
+    assert (output / WAITING).exists()
+    assert named(output) == {}
 
 
 def seeded_name(output: Path) -> str:
@@ -91,6 +110,11 @@ TAMPERS: dict[str, tuple[Tamper, str]] = {
     "ground truth is torn": (torn(TRUTH), TRUTH),
     "what was accepted is changed": (changed("ground_truth/gt_quest_cbc.json", ground_truth_classification=None), "ground_truth/gt_quest_cbc.json"),
     "what was accepted is removed": (removed("ground_truth/gt_quest_cbc.json"), "ground_truth/gt_quest_cbc.json"),
+    "who accepted it is changed": (changed("ground_truth/gt_quest_cbc.json", vouched=["mixture"]), "ground_truth/gt_quest_cbc.json"),
+    "with what probability": (changed("ground_truth/gt_quest_cbc.json", inclusion_probability=7), "ground_truth/gt_quest_cbc.json"),
+    "an unanswered case is taken out": (both(waiting, removed(WAITING)), WAITING),
+    "what is asked is changed": (both(waiting, changed(WAITING, decision_reason="nothing")), WAITING),
+    "a case is called another's": (both(waiting, copied(WAITING, WAITING.replace("new_one", "alias"))), WAITING.replace("new_one", "alias")),
     "an expert's word is claimed": (changed("ground_truth/gt_quest_cbc.json", ground_truth_source="SME_VALIDATED"), "ground_truth/gt_quest_cbc.json"),
     "accepted fields are changed": (changed("ground_truth/gt_quest_cbc.extraction.json", ground_truth_fields=[]), "ground_truth/gt_quest_cbc.extraction.json"),
     "a result is exchanged": (copied("results/requisition.json", "results/quest_cbc.json"), "results/quest_cbc.json"),
@@ -138,10 +162,60 @@ def test_a_planted_case_that_shows_something_else_is_noticed(output: Path) -> No
     assert name in named(output)
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_no_later_review_vouches_for_one_that_was_exchanged(output: Path, is_gone: bool) -> None:
+    name = f"reviews/{OTHER}/0001.json"
+    (removed(name) if is_gone else changed(name, reviewer="dr_x"))(output)
+    before = named(output)
+    with closing(SMEReviewHelper(output, "dr_nine")) as helper:
+        again = (
+            partial(helper.save_review, undeterminable="x") if is_gone else partial(helper.reopen, reason="once more")
+        )
+        with pytest.raises(StoreError, match=r"0001\.json") as told:
+            again(OTHER)
+    assert told.value.code == "REVIEW-CHANGED"
+    assert named(output) == before
+    assert name in before
+
+
+@pytest.mark.parametrize(
+    "name", ["reviews/.ipynb_checkpoints", "reviews/a b", "results/quest_cbc (1).json", "results/._x"]
+)
+def test_what_others_leave_is_named_and_stops_nothing(output: Path, name: str) -> None:
+    if name.startswith("reviews"):
+        (output / name).mkdir()
+    else:
+        (output / name).write_text("{}")
+    assert named(output).keys() == {name}
+    assert reindex(output)[0] == 4
+    assert expired(output, before=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
+    purge(output, [DOC], purged_at=NOW)
+
+
+def test_purges_and_openings_are_looked_for_in_an_export(output: Path, tmp_path: Path) -> None:
+    export = tmp_path / "decisions.json"
+    purge(output, [DOC], purged_at=NOW)
+    export.write_text(json.dumps({"events": decisions(output)[0]}))
+    assert named(output, against=export) == {}
+    purge(output, [OTHER], purged_at=NOW)
+    assert named(output, against=export) == {}
+    database(output, "DELETE FROM views WHERE reviewer = 'dr_first'")
+    assert named(output, against=export).keys() == {"the view log"}
+    for path in (output / "purged").iterdir():
+        path.unlink()
+    assert {"the view log", "purged"} <= named(output, against=export).keys()
+
+
+def test_chains_that_nothing_vouches_for_are_counted(output: Path) -> None:
+    assert verify(output).counts["chains_without_head"] == 0
+    database(output, f"DELETE FROM heads WHERE case_id = '{OTHER}'")
+    assert verify(output).counts["chains_without_head"] == 1
+
+
 def test_what_was_purged_is_no_fault_and_stays_verified(output: Path) -> None:
     purge(output, [DOC, OTHER], purged_at=NOW)
     assert named(output) == {}
-    record = Files(output).read("purged/0001.json")
+    record = Files(output).read("purged/0001.json", schema_version=9)
     record["chains"][0]["reviews"][1]["sha256"] = "0" * 64
     Files(output).write("purged/0001.json", record)
     faults = named(output)
@@ -174,8 +248,6 @@ def test_a_chain_whose_end_is_cut_off_with_all_traces_is_noticed_against_an_expo
     export.write_text(json.dumps({"events": events}))
     assert named(output, against=export) == {}
     (output / "reviews/requisition/0001.json").unlink()
-    from evalkit.batch.reindex import reindex
-
     reindex(output)
     result = Files(output).read("results/requisition.json")
     silver = Files(output).read("ground_truth/gt_quest_cbc.json") | {

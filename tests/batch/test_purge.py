@@ -40,6 +40,7 @@ from evalkit.errors import NotFound, UsageError
 from evalkit.evaluation.study import read_study
 from evalkit.review import Desk, SMEReviewHelper
 from evalkit.review.lock import writing
+from evalkit.review.packet import withdraw
 from evalkit.store import MOVED, Files, Index, StoredDraft, cycle_name, draw_name, extraction_name, result_name
 
 if TYPE_CHECKING:
@@ -294,6 +295,44 @@ def test_a_case_that_came_after_a_purge_was_killed_goes_though_the_next_one_is_k
     assert not list((output / "sme_packets").glob(f"*{OTHER}*"))
     purge(output, [], purged_at=LATER)
     assert remembering(output, {OTHER.encode(), b"unpurgeable"}) == {}
+
+
+def test_what_was_drafted_in_an_opinion_that_nobody_wants_any_more_goes_too(output: Path) -> None:
+    helper = SMEReviewHelper(output, "dr_first")
+    helper.reopen(OTHER, "I must look again")
+    helper.close()
+    first = Desk(output, "dr_first", "tab")
+    case = first.open(OTHER)
+    first.ask_second(OTHER, seen(case, case.draft), "is it?")
+    second = Desk(output, "dr_second", "tab 2")
+    case = second.open(f"{OTHER}.second")
+    second.save_draft(f"{OTHER}.second", case.draft.with_notes("unpurgeable words"))
+    second.release(f"{OTHER}.second")
+    second.close()
+    first.undo_submitted()
+    first.close()
+    assert not (output / f"sme_packets/sme_packet_{OTHER}.second.json").exists()
+    assert remembering(output, {b"unpurgeable words"})
+    purge(output, [OTHER], purged_at=LATER)
+    assert remembering(output, {b"unpurgeable words", OTHER.encode()}) == {}
+
+
+@pytest.mark.parametrize("is_withdrawn", [True, False])
+def test_drafts_go_with_the_statement_that_a_template_was_tried_on(tmp_path: Path, is_withdrawn: bool) -> None:
+    """The case bears the template's name: who purges the statement later would not find them."""
+    output, one = tmp_path / "output", spoilt(tmp_path, "first_patient", template_id="bank")
+    files, index = Files(output), Index(output)
+    put(files, index, one)
+    index.drafts.put(StoredDraft(one.case_id, "dr_lee", "tab", "0" * 64, '{"notes": "unpurgeable"}', NOW))
+    assert index.drafts.newest(one.case_id, "dr_lee", "tab")
+    if is_withdrawn:
+        assert withdraw(files, index, one.case_id)
+    else:
+        other = spoilt(tmp_path, "second_patient", seed=4, template_id="bank")
+        assert other.case_id == one.case_id
+        put(files, index, other)
+    assert index.drafts.newest(one.case_id, "dr_lee", "tab") is None
+    index.close()
 
 
 def interrupted(*_: object) -> None:
@@ -666,7 +705,7 @@ def test_no_object_of_the_document_stays_in_a_bucket(
     words = own_words(made, made.parent / "control") | NAMES
     sought = re.compile(b"|".join(map(re.escape, sorted(words))), re.IGNORECASE)
     assert sought.search(rows_of(postgresql, bucket))
-    assert verify(bucket).faults == ()
+    assert [one.file for one in verify(bucket).faults] == [STRAY]
     before = objects_of(s3, bucket)
 
     (done,) = purge(bucket, [DOC], purged_at=LATER)

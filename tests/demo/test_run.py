@@ -6,13 +6,16 @@ import json
 import shutil
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from demo.outputs import contents, run_samples, stamps
 
 import evalkit
 from evalkit.batch import RunSummary
-from evalkit.errors import DocumentError, ReviewConflict, UsageError
+from evalkit.batch.integrity import verify
+from evalkit.batch.reindex import reindex
+from evalkit.errors import DocumentError, ReviewConflict, StoreError, UsageError
 from evalkit.review import SMEReviewHelper
 from evalkit.samples.check import differences
 from evalkit.settings import Settings
@@ -284,3 +287,41 @@ def test_a_reading_that_fails_in_passing_takes_nothing_away_and_is_tried_again(
     assert evalkit.run([one], output=tmp_path / "other").exit_status == 1
     monkeypatch.undo()
     assert evalkit.run([one], output=tmp_path / "other").documents[0].decision == "AUTO_ACCEPT"
+
+
+@pytest.mark.parametrize("name", ["quest_genomic", "quest_cbc"])
+def test_a_run_that_ended_before_a_case_or_truth_was_written_is_gone_on_with(
+    samples: Path, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the index was made again meanwhile, which knows the result."""
+    output = tmp_path / "output"
+    given: dict[str, Any] = {"output": output, "classifications": samples / "classifications"}
+    evalkit.run([samples / f"{name}.pdf"], **given)
+    wanted = {path.relative_to(output): path for path in output.rglob("*.json")}
+    shutil.rmtree(output)
+
+    def away(*_: object, **__: object) -> None:
+        raise StoreError("the database is away", code="STORE-INDEX", remedy="See that it runs.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("evalkit.batch.runner.publish", away)
+        patch.setattr("evalkit.batch.runner.accept_silver", away)
+        assert evalkit.run([samples / f"{name}.pdf"], **given).exit_status == 1
+    assert len(list(output.rglob("*.json"))) < len(wanted)
+    reindex(output)
+    (again,) = evalkit.run([samples / f"{name}.pdf"], **given).documents
+    assert again.resumed
+    assert {path.relative_to(output) for path in output.rglob("*.json")} == wanted.keys()
+    assert verify(output).faults == ()
+
+
+@pytest.mark.parametrize(("name", "fresh"), [("results", False), ("results", True), ("document_bundles", False)])
+def test_what_a_newer_evalkit_wrote_is_not_written_over(samples: Path, tmp_path: Path, name: str, fresh: bool) -> None:
+    output = tmp_path / "output"
+    evalkit.run([samples / "quest_cbc.pdf"], output=output)
+    path = output / name / "quest_cbc.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema_version": 99}))
+    newer = path.read_bytes()
+    (told,) = evalkit.run([samples / "quest_cbc.pdf"], output=output, fresh=fresh).documents
+    assert "schema version 99" in (told.error or "")
+    assert path.read_bytes() == newer

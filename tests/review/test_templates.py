@@ -6,6 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -574,16 +575,15 @@ def writes() -> Iterator[int]:
 def test_reindex_heals_a_crash_at_any_write(
     bank: Bank, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, undo: bool
 ) -> None:
-    helper = bank.desk.helper()
-
     def act() -> None:
-        if undo:
-            helper.reopen(bank.case_id, "wrong statement")
-        else:
-            helper.save_review(bank.case_id, corrected_template=bank.mended)
+        with closing(bank.desk.helper()) as helper:  # anew: its database goes with the folder
+            if undo:
+                helper.reopen(bank.case_id, "wrong statement")
+            else:
+                helper.save_review(bank.case_id, corrected_template=bank.mended)
 
     if undo:
-        helper.save_review(bank.case_id, corrected_template=bank.mended)
+        bank.desk.helper().save_review(bank.case_id, corrected_template=bank.mended)
     shutil.copytree(bank.desk.root, tmp_path / "kept")
     before = state(bank)
     act()
