@@ -6,11 +6,12 @@ Precedence: what is passed in > ``EVALKIT_NAME`` or ``EVALKIT_SECTION__NAME`` > 
 from __future__ import annotations
 
 import os
+import re
 from decimal import Decimal
 from ipaddress import IPv4Address
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -25,6 +26,22 @@ LOCAL = "local"
 """The executor that is this machine."""
 
 _ModelName = Annotated[str, Field(min_length=1)]
+
+
+#: A user without ``:``, a password without ``@`` and ``/``, a host or none, a port, a name.
+_DATABASE = re.compile(
+    r"postgresql(\+psycopg)?://([^@:/\s]+(:[^@/\s]*)?@)?(\[[0-9a-fA-F:.]+\]|[^@:/?\s]*)(:[0-9]{1,5})?(/[^@/?\s]*)?(\?\S*)?"
+)
+
+
+def _address_of_database(given: object) -> object:
+    """An address that is read as it was meant: of a wrong one nothing is repeated, since it may have a password."""
+    if isinstance(given, str) and not _DATABASE.fullmatch(given):
+        raise ValueError(
+            "write postgresql://USER@HOST:PORT/NAME; the password belongs into ~/.pgpass, or with %40 and %2F in the place "
+            "of its @ and /"
+        )
+    return given
 
 
 class Models(BaseModel):
@@ -236,7 +253,7 @@ class Settings(BaseSettings):
 
     output: str = Field("output", min_length=1)
     """The folder that everything is written to; or, with ``database``, one in a bucket: ``s3://BUCKET/PREFIX``, ``gs://…``."""
-    database: str | None = Field(None, pattern=r"^postgresql(\+psycopg)?://", repr=False)
+    database: Annotated[str | None, BeforeValidator(_address_of_database)] = Field(None, repr=False)
     """Where claims, drafts, journal and index are: ``postgresql://USER@HOST/NAME``; None: ``evalkit.sqlite`` in the output
     folder."""
     workers: int = Field(0, ge=0, le=256)
@@ -319,7 +336,7 @@ class Settings(BaseSettings):
         except ValidationError as error:
             first = error.errors()[0]
             raise UsageError(
-                f"setting {'.'.join(str(part) for part in first['loc'])}: {first['msg']}",
+                f"setting {'.'.join(str(part) for part in first['loc'])}: {first['msg'].removeprefix('Value error, ')}",
                 code="SETTINGS",
                 remedy="Correct the option, the EVALKIT_… variable or the line in evalkit.toml.",
             ) from error

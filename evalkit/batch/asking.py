@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import defaultdict
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Self
 
-from evalkit.errors import UsageError
+from evalkit.errors import StoreError, UsageError
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.gate import Gate
 from evalkit.llm.ledger import Journal, Ledger, Limits, priced
@@ -17,6 +18,8 @@ from evalkit.llm.providers import provider
 from evalkit.llm.remote import LanguageModel
 from evalkit.llm.roles import ByRole
 from evalkit.settings import Settings, credentials
+
+log = logging.getLogger(__name__)
 
 EMBEDDED = "embedded"
 """The model that needs no provider."""
@@ -73,6 +76,15 @@ class Asking:
     def seconds_on(self, document: str) -> float:
         """How long the document of that SHA-256 has waited for any language model so far."""
         return self._waits[document].seconds if document in self._waits else 0.0
+
+    def end(self) -> None:
+        """The run has come to its end. Whatever the journal says to that, its documents are told of."""
+        try:
+            self.ledger.end()
+        except StoreError as error:
+            log.warning(
+                "the journal was not closed, so that the next --fresh run goes on with this one's answers: %s", error
+            )
 
     async def close(self) -> None:
         """Wait for what is under way, and give the connections back."""

@@ -161,7 +161,7 @@ async def _extract(
                 )
                 executor = executor_of(given, how, found.sources, decides=not asking.is_remote)
                 documents = await each(found.sources, executor, treat, on_progress=on_progress)
-                asking.ledger.end()
+                asking.end()
         finally:
             index.close()
     return ExtractSummary.of(documents, found, output=files.root, began=began, by_agent=asking.ledger.spent)

@@ -253,7 +253,7 @@ async def arun(
             async with Asking(given, index.calls, fresh=fresh, extracts=extract) as asking:
                 batch = _Batch(given, how, files, index, asking, rows, labels, supplied, fresh, extract)
                 documents = await batch.process(found.sources, on_progress)
-                asking.ledger.end()
+                asking.end()
         finally:
             index.close()
     return RunSummary.of(

@@ -217,11 +217,11 @@ def described(root: Path | str, url: str | None = None) -> str:
     address = chosen(root, url)
     if address is None:
         return f"{SQLITE} in the output folder" + ("" if (Path(root) / SQLITE).exists() else ", once there is a run")
+    schema = postgresql.schema_of(root)
     try:
-        version = postgresql.reached(address)
+        version = postgresql.reached(address, schema)
     except sa.exc.SQLAlchemyError as error:
         raise unreached(address, error) from None
-    schema = postgresql.schema_of(root)
     where = f"schema {schema}" if schema else "a schema for the output folder, once there is a run"
     return f"PostgreSQL {version}, {postgresql.shown(address)}, {where}"
 

@@ -46,7 +46,7 @@ def _copied(source: sa.Engine, folder: Path, url: str) -> dict[str, int]:
     with source.connect() as reading:
         _alone(reading)
         name = postgresql.drawn()
-        target = postgresql.of_schema(name, url)
+        target = postgresql.of_schema(name, url, make=True)
         try:
             with target.begin() as writing:
                 moved = {table.name: _table(reading, writing, table) for table in tables.metadata.sorted_tables}
@@ -55,8 +55,7 @@ def _copied(source: sa.Engine, folder: Path, url: str) -> dict[str, int]:
                 writing.exec_driver_sql(f"ANALYZE {', '.join(moved)}")
             postgresql.join(folder, name)
         except BaseException:
-            with target.begin() as writing:
-                writing.execute(sa.schema.DropSchema(name, cascade=True))
+            postgresql.drop(target, name)
             raise
         finally:
             target.dispose()

@@ -8,7 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 from evalkit.errors import UsageError
 
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):/+")
+#: Also in capitals, or with a slash too few: a folder of that name here would take patients' documents in silence.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+|((?i:s3|gs|file)):")
 #: No ``?``, no ``@``: an address that could hold a key would be printed with it.
 _BUCKET = re.compile(r"(?:s3|gs)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:/[A-Za-z0-9_=-][A-Za-z0-9_=.-]*)*")
 
@@ -20,17 +21,18 @@ def located(output: Path | str) -> Path | str:
 
     >>> located("output"), located("file:///srv/output")
     (PosixPath('output'), PosixPath('/srv/output'))
-    >>> located("s3://bucket/hospital/"), located(Path("gs://bucket"))
-    ('s3://bucket/hospital', 'gs://bucket')
+    >>> located("s3://bucket/hospital/"), located(Path("gs://bucket")), located("S3://bucket")
+    ('s3://bucket/hospital', 'gs://bucket', 's3://bucket')
     """
     text = str(output)
     found = _SCHEME.match(text)
     if not found:
         return Path(output)
-    if found[1] == "file" and not urlsplit(text).netloc:
+    scheme = (found[1] or "").lower()
+    if scheme == "file" and urlsplit(text).netloc in ("", "localhost"):
         return Path(unquote(urlsplit(text).path))
     # pathlib makes one slash of two: without this, s3://bucket as a Path would be a folder of that name here.
-    url = f"{found[1]}://{text[found.end() :].rstrip('/')}"
+    url = f"{scheme}://{text[found.end() :].rstrip('/')}"
     if not _BUCKET.fullmatch(url):
         raise UsageError(
             "the output is a URL that cannot be used",

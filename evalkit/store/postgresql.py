@@ -39,28 +39,50 @@ def schema_of(root: Path | str) -> str | None:
 
 
 def opened(root: Path | str, url: str) -> sa.Engine:
-    """The folder's schema in the newest version; made where there is none. StoreError, OSError, SQLAlchemyError."""
+    """The folder's schema in the newest version; made where the folder has none.
+
+    UsageError where the folder's schema is not in this database; StoreError, OSError, SQLAlchemyError.
+    """
     return of_schema(joined(root, url), url)
 
 
 def joined(root: Path | str, url: str) -> str:
-    """The name of the folder's schema; drawn where it has none. StoreError, SQLAlchemyError."""
+    """The name of the folder's schema; drawn, and the schema made, where it has none. StoreError, SQLAlchemyError."""
     name = schema_of(root)
     if name is None:
-        reached(url)  # before the folder says that it belongs there
-        join(root, drawn())
-        name = str(schema_of(root))  # perhaps another process's, which was a moment earlier
+        name = drawn()
+        made = of_schema(name, url, make=True)  # before the folder says that it belongs there
+        try:
+            if not join(root, name):  # another process was a moment earlier
+                drop(made, name)
+                name = str(schema_of(root))
+        finally:
+            made.dispose()
     return name
 
 
-def of_schema(name: str, url: str) -> sa.Engine:
-    """The schema of that name; made, or brought to the newest version, where need be. StoreError, SQLAlchemyError."""
+def drop(engine: sa.Engine, name: str) -> None:
+    """Remove a schema with all that is in it. SQLAlchemyError."""
+    with engine.begin() as connection:
+        connection.execute(sa.schema.DropSchema(name, cascade=True))
+
+
+def is_in(connection: sa.Connection, name: str) -> bool:
+    """Whether the database has the schema of that name."""
+    return name in sa.inspect(connection).get_schema_names()
+
+
+def of_schema(name: str, url: str, *, make: bool = False) -> sa.Engine:
+    """The schema of that name, brought to the newest version where need be, and made only if told so.
+
+    UsageError where it is not there; StoreError, SQLAlchemyError.
+    """
     settings = f"-csearch_path={name} -clock_timeout={_SECONDS}s -csynchronous_commit=on"
     # To start processes of its own for a look at the queue takes longer than they save; and a plan for any values at all
     # expects a third of the rows where a search finds most of them.
     planning = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
     engine = _engine(url, f"{settings} {planning}")
-    upgrade(engine, lambda connection: _make(connection, name))
+    upgrade(engine, lambda connection: _take(connection, name, make=make))
     return engine
 
 
@@ -74,11 +96,23 @@ def join(root: Path | str, name: str) -> bool:
     return Files(root).create(DATABASE, {"schema_version": 1, "schema": name})
 
 
-def reached(url: str) -> str:
-    """The server's version, where it can be reached. SQLAlchemyError."""
+def reached(url: str, name: str | None) -> str:
+    """The server's version, where it can be reached, and has the schema of that name, or lets one be made.
+
+    UsageError, StoreError, SQLAlchemyError.
+    """
     engine = _engine(url, "")
     try:
         with engine.connect() as connection:
+            if name and not is_in(connection, name):
+                raise absent(name)
+            may_make = sa.func.has_database_privilege(sa.func.current_database(), "CREATE")
+            if not name and not connection.execute(sa.select(may_make)).scalar_one():
+                raise StoreError(
+                    f"the database {shown(url)} lets this user make no schema",
+                    code="STORE-INDEX",
+                    remedy="As its owner: GRANT CREATE ON DATABASE NAME TO USER.",
+                )
             return str(connection.exec_driver_sql("SHOW server_version").scalar_one())
     finally:
         engine.dispose()
@@ -166,11 +200,24 @@ def _engine(url: str, options: str, connect_args: dict[str, Any] | None = None, 
     )
 
 
-def _make(connection: sa.Connection, name: str) -> None:
+def _take(connection: sa.Connection, name: str, *, make: bool) -> None:
     # Until the transaction ends; the schemas of other folders wait as well, for the moment that it takes.
     connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-    if name not in sa.inspect(connection).get_schema_names():
-        connection.execute(sa.schema.CreateSchema(name))
+    if is_in(connection, name):
+        return
+    if not make:  # made anew it would be a second queue: a case could be claimed in each
+        raise absent(name)
+    connection.execute(sa.schema.CreateSchema(name))
+
+
+def absent(name: str) -> UsageError:
+    """A folder belongs to a schema that the database which is set does not have."""
+    return UsageError(
+        f"the schema {name} of this output folder is not in the database that is set",
+        code="DATABASE",
+        remedy="Set the database that it is in, or restore its dump there. If it is lost for good, remove database.json and "
+        "run `evalkit reindex`: claims, drafts, the paid answers of language models and the view log are lost with it.",
+    )
 
 
 _LOCK = 0x6576616C  # "eval"

@@ -88,6 +88,8 @@ def told(error: BaseException) -> str:
         (Path("s3://bucket/a"), "s3://bucket/a"),
         ("gs://bucket.of.ours/year=2025", "gs://bucket.of.ours/year=2025"),
         ("C:/output", Path("C:/output")),
+        ("S3://bucket/a", "s3://bucket/a"),
+        ("file://localhost/srv/output", Path("/srv/output")),
     ],
 )
 def test_a_place_is_a_folder_or_a_url(given: Path | str, meant: Path | str) -> None:
@@ -107,6 +109,10 @@ def test_a_place_is_a_folder_or_a_url(given: Path | str, meant: Path | str) -> N
         "http://bucket/a",
         "file://host/secret",
         "memory://a",
+        "Memory:/a",
+        "s3:bucket/a",
+        "GS:bucket",
+        "file:output",
     ],
 )
 def test_any_other_url_is_refused_and_not_repeated(url: str) -> None:

@@ -9,6 +9,7 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,54 @@ def test_a_server_that_is_not_there_is_said_without_the_password(own: PostgreSQL
     assert not any(secret in told(refused.value) for secret in SECRETS)
     assert not (tmp_path / "database.json").exists()
     own.start()
+
+
+def test_a_folder_is_not_looked_for_in_another_database(own: PostgreSQLServer, tmp_path: Path) -> None:
+    """Two queues, in each of which a case could be claimed; and a mere look must not make the second one."""
+    output = tmp_path / "output"
+    Index(output, own.url).close()
+    own.execute("CREATE DATABASE elsewhere OWNER evalkit")
+    other = own.url.removesuffix("/evalkit") + "/elsewhere"
+    for look in (Index, described):
+        with pytest.raises(UsageError, match="is not in the database that is set") as refused:
+            look(output, other)
+        assert not any(secret in told(refused.value) for secret in SECRETS)
+    assert "evalkit_" not in own.execute("SELECT string_agg(nspname, ' ') FROM pg_namespace", "elsewhere")
+    Index(output, own.url).close()
+
+
+def test_a_folder_does_not_belong_to_a_database_that_lets_nobody_make_a_schema(
+    own: PostgreSQLServer, tmp_path: Path
+) -> None:
+    own.execute("CREATE DATABASE locked")
+    locked = own.url.removesuffix("/evalkit") + "/locked"
+    with pytest.raises(StoreError):
+        Index(tmp_path, locked)
+    assert not (tmp_path / "database.json").exists()
+    with pytest.raises(StoreError, match="lets this user make no schema"):
+        described(tmp_path, locked)
+    Index(tmp_path).close()
+
+
+def test_of_two_that_make_the_schema_at_once_one_is_left(own: PostgreSQLServer, tmp_path: Path) -> None:
+    schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'evalkit_%'"
+    before = int(own.execute(schemas, "evalkit"))
+    with ThreadPoolExecutor(4) as pool:
+        names = {*pool.map(lambda _: postgresql.joined(tmp_path, own.url), range(4))}
+    assert len(names) == 1
+    assert int(own.execute(schemas, "evalkit")) == before + 1
+
+
+@pytest.mark.parametrize(
+    "given", ["evalkit:p@s3cret@db/evalkit", "evalkit:p/s3cret@db/evalkit", "evalkit:s3cret@db:port/evalkit"]
+)
+def test_an_address_that_would_be_read_as_another_is_refused_and_not_repeated(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALKIT_DATABASE", f"postgresql://{given}")
+    with pytest.raises(UsageError, match="write postgresql://USER@HOST:PORT/NAME") as refused:
+        Settings.load()
+    assert "s3cret" not in told(refused.value)
 
 
 def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -164,7 +164,7 @@ def test_what_an_older_schema_of_postgresql_held_is_still_there(number: int, pos
         schema.migrate(connection, number)
         fill(connection)
         before = held(connection)
-    of_schema(name, postgresql.url).dispose()
+    of_schema(name, postgresql.url, make=True).dispose()
     with engine.connect() as connection:
         after = held(connection)
     assert all(before.values())
@@ -325,7 +325,7 @@ def test_sqlite_is_migrated_to_what_the_tables_say(tmp_path: Path) -> None:
 
 
 def test_postgresql_is_migrated_to_what_the_tables_say(postgresql: PostgreSQLServer) -> None:
-    assert differences(of_schema("evalkit_0123456789abcdef", postgresql.url)) == []
+    assert differences(of_schema("evalkit_0123456789abcdef", postgresql.url, make=True)) == []
 
 
 def test_opening_what_is_there_does_not_load_alembic(tmp_path: Path) -> None:
