@@ -10,6 +10,7 @@ from typing import Any
 
 from evalkit.batch.asking import Asking
 from evalkit.batch.reading import Executor
+from evalkit.batch.round import beside
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import DocumentResult, UsageReport, UsageTotal
 from evalkit.classification.schema import ClassificationOutput
@@ -222,10 +223,14 @@ async def ensure(
     answer = classified(files, bundle)
     found = None if fresh else stored(files, bundle.doc_id, extraction.fingerprint(bundle, answer))
     made = found or await extraction.extract(bundle, readers, times, answer)
-    if found is None:
+    await beside(files, _keep, files, index, made, bundle, found is None)
+    return made, found is not None
+
+
+def _keep(files: Files, index: Index, made: Extractions, bundle: DocumentBundle, is_new: bool) -> None:
+    if is_new:
         files.write(extraction_name(bundle.doc_id), made.model_dump(mode="json"))
     settle(files, index, made, bundle)
-    return made, found is not None
 
 
 def settle(files: Files, index: Index, made: Extractions, bundle: DocumentBundle) -> None:

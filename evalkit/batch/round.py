@@ -16,6 +16,7 @@ from evalkit.batch.reading import Executor, How, Readers
 from evalkit.errors import UsageError
 from evalkit.llm.model import Usage
 from evalkit.settings import LOCAL, Settings
+from evalkit.store import Files
 
 if TYPE_CHECKING:
     from evalkit.batch.dask import Cluster
@@ -145,6 +146,21 @@ async def _some_done(under_way: set[asyncio.Task[None]]) -> set[asyncio.Task[Non
     for task in ended:
         task.result()
     return still
+
+
+async def beside(files: Files, work: Callable[..., E], *given: Any) -> E:
+    """What a piece of work with the output folder gives; it is done to its end, also where this is cancelled.
+
+    A disk answers at once. Each request to a bucket is a way there and back, in which the other documents are gone on with.
+    """
+    if not isinstance(files.root, str):
+        return work(*given)
+    working = asyncio.ensure_future(asyncio.to_thread(work, *given))
+    try:
+        return await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait({working})  # the folder's lock is held for it
+        raise
 
 
 def processes_for(sources: Sequence[Source], most: int) -> int:

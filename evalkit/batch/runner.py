@@ -28,7 +28,7 @@ from evalkit.batch.labels import checked, idle, keep_production, read_classifica
 from evalkit.batch.purge import without_purged
 from evalkit.batch.reading import Executor, How, Read, Readers
 from evalkit.batch.reindex import rebuild
-from evalkit.batch.round import Summary, each, executor_of
+from evalkit.batch.round import Summary, beside, each, executor_of
 from evalkit.classification.learned import learned
 from evalkit.classification.lexicon import lexicon
 from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
@@ -483,8 +483,12 @@ async def read_document(files: Files, source: Source, readers: Executor, timesta
             remedy="Run it again when nobody writes to it.",
         )
     tell(log, logging.INFO, "read", document=made.bundle.sha256, pages=made.bundle.total_pages, **made.seconds)
-    files.write(bundle_name(source.doc_id), made.bundle.model_dump(mode="json"), compact=True)
+    await beside(files, _write_bundle, files, made.bundle)
     return made
+
+
+def _write_bundle(files: Files, bundle: DocumentBundle) -> None:
+    files.write(bundle_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True)
 
 
 class _Batch:
@@ -535,7 +539,7 @@ class _Batch:
         try:
             supplied = self._supplied.get(source.doc_id)
             print_ = fingerprint(source.sha256 or "", self._settings, self._how.reader, supplied)
-            summary = None if self._fresh else self._finished(source, print_)
+            summary = None if self._fresh else await beside(self._files, self._finished, source, print_)
             summary = summary or await self._decide(source, readers, supplied, print_)
             if self._extraction and summary.error is None:
                 bundle = read_bundle(self._files, source.doc_id)
@@ -575,8 +579,7 @@ class _Batch:
     async def _decide(self, source: Source, readers: Executor, supplied: Any, print_: str) -> DocumentSummary:
         started = now()
         seconds: dict[str, float] = {}
-        _current(read_result, self._files, source.doc_id)  # it may be a newer evalkit's, whatever is to be done anew
-        bundle = None if self._fresh else stored_bundle(self._files, source, self._how.reader)
+        bundle = await beside(self._files, self._left, source)
         if bundle is None:
             made = await read_document(self._files, source, readers, started)
             bundle, seconds = made.bundle, dict(made.seconds)
@@ -589,11 +592,20 @@ class _Batch:
         tell(log, logging.INFO, "decided", document=bundle.sha256, **told, **seconds)
         times = Times(run_started_at=self._started, started_at=started, finished_at=now(), seconds=seconds)
         result = _result(bundle, outcome, self._settings, print_, times)
-        self._files.write(result_name(source.doc_id), result.model_dump(mode="json"))
-        self._publish(result, bundle, source)
-        self._enter(source, print_, result.decision.value, None)
+        await beside(self._files, self._keep, result, bundle, source)
         spent = self._asking.ledger.spent_on(bundle.sha256)
         return _summary(result, source, bundle, spent if self._asking.is_remote else Usage(result.usage.calls))
+
+    def _left(self, source: Source) -> DocumentBundle | None:
+        """The bundle that an earlier run has left for this one. StoreError where a newer evalkit has decided."""
+        _current(read_result, self._files, source.doc_id)
+        return None if self._fresh else stored_bundle(self._files, source, self._how.reader)
+
+    def _keep(self, result: DocumentResult, bundle: DocumentBundle, source: Source) -> None:
+        """Write down what was decided, and what follows from it; the row of the index last."""
+        self._files.write(result_name(source.doc_id), result.model_dump(mode="json"))
+        self._publish(result, bundle, source)
+        self._enter(source, result.fingerprint, result.decision.value, None)
 
     def _is_published(self, result: DocumentResult) -> bool:
         """Whether the last thing that ``_publish`` writes is there: a run may have ended, or lost its database, before.

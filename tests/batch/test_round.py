@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 import pytest
 
 from evalkit.batch.identity import Source
-from evalkit.batch.round import each, processes_for
+from evalkit.batch.round import beside, each, processes_for
 from evalkit.errors import ExecutorError
+from evalkit.store import Files
 
 
 class Roomy:
@@ -94,3 +96,37 @@ def test_processes_are_started_where_they_are_worth_it(tmp_path: Path) -> None:
     assert processes_for(found(40_000, 40_000), 8) == 2
     assert processes_for(found(), 8) == 1
     assert processes_for(sources(3), 8) == 1  # gone meanwhile: whoever reads them says so
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_while_a_bucket_is_asked_others_go_on_and_what_was_begun_is_done(
+    is_cancelled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVALKIT_DATABASE", "postgresql://db/evalkit")
+    bucket, asked, answered, done = Files("s3://bucket/a"), threading.Event(), threading.Event(), []
+
+    def asking(what: str) -> str:
+        asked.set()
+        assert answered.wait(10)
+        done.append(what)
+        return what
+
+    async def both() -> str:
+        first = asyncio.create_task(beside(bucket, asking, "first"))
+        assert await asyncio.to_thread(asked.wait, 10)
+        if is_cancelled:
+            first.cancel()
+            await asyncio.sleep(0)
+        answered.set()
+        return await first
+
+    if is_cancelled:
+        with pytest.raises(asyncio.CancelledError):
+            asyncio.run(both())
+    else:
+        assert asyncio.run(both()) == "first"
+    assert done == ["first"]
+
+
+def test_a_folder_is_written_to_at_once(tmp_path: Path) -> None:
+    assert asyncio.run(beside(Files(tmp_path), threading.get_ident)) == threading.get_ident()
