@@ -234,10 +234,10 @@ def keep_production(files: Files, labels: Mapping[str, Mapping[str, Any]]) -> No
         files.write(PRODUCTION, {"schema_version": SCHEMA_VERSION, "labels": dict(sorted(after.items()))})
 
 
-def idle(labels: GivenLabels, sources: Sequence[Source], earlier: Mapping[str, str]) -> list[UsageError]:
+def idle(labels: GivenLabels, sources: Sequence[Source], earlier: Mapping[str, str | None]) -> list[UsageError]:
     """A problem for production's rows that label nothing, or could label several documents.
 
-    ``earlier`` are the documents of earlier runs, doc_id → path: rows about them are no slip.
+    ``earlier`` are the documents of earlier runs, doc_id → path, where it is known: rows about them are no slip.
     """
     problems = [
         UsageError(
@@ -248,7 +248,7 @@ def idle(labels: GivenLabels, sources: Sequence[Source], earlier: Mapping[str, s
         for name in labels.ambiguous(sources)
     ]
     doc_ids = [*earlier, *(one.doc_id for one in sources)]
-    names = [*(Path(path).name for path in earlier.values()), *(one.path.name for one in sources)]
+    names = [*(Path(path).name for path in earlier.values() if path), *(one.path.name for one in sources)]
     if unmatched := labels.unmatched(doc_ids, names):
         n = len(unmatched)
         counted = "1 row of production labels belongs" if n == 1 else f"{n} rows of production labels belong"

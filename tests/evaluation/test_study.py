@@ -13,6 +13,7 @@ from evaluation.studies import GENOMIC, NOTE, OTHER
 import evalkit
 from evalkit.batch import RunSummary
 from evalkit.batch.labels import spans
+from evalkit.batch.reindex import reindex
 from evalkit.errors import UsageError
 from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.study import Study, read_study
@@ -135,6 +136,19 @@ def test_foreign_labels_are_mapped_or_said(output: Path, tmp_path: Path) -> None
     assert len(study.remarks) == 2
     assert any("'LAB'" in one and "foreign_types" in one for one in study.remarks)
     assert known(study)["quest_genomic"].production.dominant_type == OTHER  # the run's own label still counts
+
+
+def test_a_document_that_was_not_read_is_known_without_its_path_after_a_reindex(output: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.pdf").write_bytes(b"")
+    evalkit.run([tmp_path / "empty.pdf"], output=output)
+    reindex(output)
+    study = read_study(output)
+    assert known(study)["empty"].standing == "unreadable"
+    assert len(study.documents) == 18
+    labels = tmp_path / "labels.csv"
+    labels.write_text("doc_id,dominant_type\nempty,Other\nnowhere,Other\n")
+    run = evalkit.run([tmp_path / "empty.pdf"], output=output, production=labels)
+    assert [line for line in run.problems if "belongs to no document: nowhere" in line]
 
 
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
