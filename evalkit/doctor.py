@@ -17,6 +17,7 @@ from evalkit.classification.schema import type_definitions
 from evalkit.classification.trap_examples import given_up, wrong_examples
 from evalkit.classification.traps import read_traps, shipped_traps, traps_of
 from evalkit.errors import EvalkitError
+from evalkit.extras import installing
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
 from evalkit.llm.sight import LEAST_CONTEXT, SHOWN, known_of, picture
@@ -75,7 +76,9 @@ def _ocr(settings: Settings) -> Check:
     except EvalkitError as error:
         return Check("OCR", False, error.message, error.remedy)
     if found is None:
-        remedy = 'apt-get install tesseract-ocr, or pip install "evalkit[ocr]"; without, pages that are pictures go to a person'
+        remedy = (
+            f"apt-get install tesseract-ocr, or {installing('ocr')}; without, pages that are pictures go to a person"
+        )
         return Check("OCR", False, "no engine is installed", remedy)
     return Check("OCR", True, found.name_and_version)
 
