@@ -18,7 +18,7 @@ from evalkit.batch.identity import Source
 from evalkit.classification.orchestrator import Unparseable
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import UsageError
-from evalkit.store import PRODUCTION, Files, canonical, shaped
+from evalkit.store import PRODUCTION, Files, canonical, once_each, shaped
 
 SCHEMA_VERSION = 1
 
@@ -117,16 +117,24 @@ def _rows(path: Path, kind: _Kind) -> Iterator[Mapping[str, Any]]:
     is_json = path.suffix.lower() == ".json"
     try:
         text = path.read_text("utf-8-sig")
-        rows = json.loads(text) if is_json else list(csv.DictReader(StringIO(text), restkey=_BEYOND))
+        table = csv.DictReader(StringIO(text), restkey=_BEYOND)
+        rows = json.loads(text, object_pairs_hook=once_each) if is_json else list(table)
         canonical(rows)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
         raise _wrong(path, kind, f"it cannot be read ({type(error).__name__})") from error
+    if not is_json and (twice := _repeated(table.fieldnames or ())):
+        raise _wrong(path, kind, f"it has several columns {', '.join(twice)}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise _wrong(path, kind, "it is not a list of rows")
     for number, row in enumerate(rows, 1):
         if not is_json and any(map(str.strip, row.get(_BEYOND, ()))):  # a comma at the end adds an empty cell only
             raise _wrong(path, kind, f"row {number} has more cells than there are columns")
         yield row
+
+
+def _repeated(columns: Sequence[str]) -> list[str]:
+    """The names that several columns have; those without a name hold nothing that is read."""
+    return [name for name, times in Counter(columns).items() if name.strip() and times > 1]
 
 
 def _fault(label: Mapping[str, Any]) -> str | None:
@@ -265,7 +273,7 @@ def idle(labels: GivenLabels, sources: Sequence[Source], earlier: Mapping[str, s
 def read_classifications(folder: Path, sources: Iterable[Source]) -> tuple[dict[str, Any], list[UsageError]]:
     """The supplied classifications by doc_id, and a problem for each file that belongs to no document.
 
-    Files are named ``{doc_id}.json``. One that is not JSON becomes ``Unparseable``, so that its document escalates
+    Files are named ``{doc_id}.json``. One that is not JSON, or says something twice, becomes ``Unparseable``, so that its document escalates
     instead of being classified by somebody else. UsageError where the folder is not there.
     """
     if not folder.is_dir():
@@ -288,7 +296,7 @@ def read_classifications(folder: Path, sources: Iterable[Source]) -> tuple[dict[
             )
             continue
         try:
-            supplied[path.stem] = checked(json.loads(path.read_text("utf-8-sig")))
+            supplied[path.stem] = checked(json.loads(path.read_text("utf-8-sig"), object_pairs_hook=once_each))
         except (OSError, ValueError, RecursionError) as error:
             supplied[path.stem] = Unparseable(f"the file is not readable JSON ({type(error).__name__})")
     return supplied, problems

@@ -222,6 +222,20 @@ def test_a_classification_of_wrong_shape_escalates_its_document(samples: Path, t
     assert (tmp_path / "output/sme_packets/sme_packet_quest_cbc.json").exists()
 
 
+@pytest.mark.parametrize("first", ["dominant_type_overall", "dominant_type"])
+def test_a_classification_that_says_something_twice_escalates_its_document(
+    samples: Path, tmp_path: Path, first: str
+) -> None:
+    text = (samples / "classifications/segment_count.json").read_text()
+    folder = tmp_path / "classifications"
+    folder.mkdir()
+    (folder / "segment_count.json").write_text(text.replace(f'"{first}":', f'"{first}": 1, "{first}":'))
+    evalkit.run([samples / "segment_count.pdf"], output=tmp_path / "output", classifications=folder)
+    result = json.loads((tmp_path / "output/results/segment_count.json").read_text())
+    assert [issue["code"] for issue in result["issues"]] == ["V1-UNPARSEABLE"]
+    assert result["classification"] is None
+
+
 @pytest.mark.parametrize("value", [r"\ud800", "x" * 3 + r"\udfff"])
 def test_half_a_character_in_a_classification_escalates_its_document(samples: Path, tmp_path: Path, value: str) -> None:
     text = (samples / "classifications/segment_count.json").read_text()
