@@ -69,6 +69,18 @@ def test_links_out_of_the_folder_are_named_and_not_followed(records: Path, tmp_p
     assert len(find_pdfs([tmp_path / "link"])) == 3
 
 
+def test_what_is_no_file_is_named(records: Path) -> None:
+    os.mkfifo(records / "pipe.pdf")
+    os.mkfifo(records / "sub" / "pipe")
+    (records / "sub" / "link.pdf").symlink_to("pipe")
+    (records / "null.pdf").symlink_to("/dev/null")
+    problems: list[UsageError] = []
+    assert len(find_pdfs([records], on_problem=problems.append)) == 3
+    assert sorted(one.message for one in problems) == [
+        f"{records / name} is a pipe or device, not a file" for name in ("null.pdf", "pipe.pdf", "sub/link.pdf")
+    ]
+
+
 def test_missing_paths_and_empty_folders_are_usage_errors(records: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.pdf does not exist"):
         find_pdfs([records / "nowhere.pdf"])
