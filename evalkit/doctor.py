@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from evalkit.classification.learned import learned
@@ -21,6 +20,7 @@ from evalkit.extras import installing
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
 from evalkit.llm.sight import LEAST_CONTEXT, SHOWN, known_of, picture
+from evalkit.regular import read_regular
 from evalkit.settings import LOCAL, Settings
 from evalkit.store import Files, located
 
@@ -197,7 +197,7 @@ def _traps(path: str | None) -> list[Check]:
         return []
     try:
         traps = traps_of(path)
-        own = read_traps(Path(path).read_text("utf-8"), path)
+        own = read_traps(read_regular(path).decode(), path)
         wrong, less = wrong_examples(traps), given_up(shipped_traps(), own)
     except EvalkitError as error:
         return [Check("own traps", False, error.message, error.remedy)]

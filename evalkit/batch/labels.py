@@ -18,6 +18,7 @@ from evalkit.batch.identity import Source
 from evalkit.classification.orchestrator import Unparseable
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import UsageError
+from evalkit.regular import read_regular
 from evalkit.store import PRODUCTION, Files, canonical, once_each, shaped
 
 SCHEMA_VERSION = 1
@@ -116,12 +117,12 @@ def _labels(path: Path, kind: _Kind) -> GivenLabels:
 def _rows(path: Path, kind: _Kind) -> Iterator[Mapping[str, Any]]:
     is_json = path.suffix.lower() == ".json"
     try:
-        text = path.read_text("utf-8-sig")
-        table = csv.DictReader(StringIO(text), restkey=_BEYOND)
+        text = read_regular(path).decode("utf-8-sig")
+        table = csv.DictReader(StringIO(text, newline=None), restkey=_BEYOND)
         rows = json.loads(text, object_pairs_hook=once_each) if is_json else list(table)
         canonical(rows)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise _wrong(path, kind, f"it cannot be read ({type(error).__name__})") from error
+        raise _wrong(path, kind, f"it cannot be read ({_reason(error)})") from error
     if not is_json and (twice := _repeated(table.fieldnames or ())):
         raise _wrong(path, kind, f"it has several columns {', '.join(twice)}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -146,6 +147,11 @@ def _fault(label: Mapping[str, Any]) -> str | None:
     return next(
         (f"{str(kind)[:60]!r} is none of the types {', '.join(_TYPES)}" for kind in kinds if kind not in _TYPES), None
     )
+
+
+def _reason(error: Exception) -> str:
+    """In words where the system has some; what is wrong with the text is only named, as its own words would quote it."""
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
 def _wrong(path: Path, kind: _Kind, what: str) -> UsageError:
@@ -296,9 +302,11 @@ def read_classifications(folder: Path, sources: Iterable[Source]) -> tuple[dict[
             )
             continue
         try:
-            supplied[path.stem] = checked(json.loads(path.read_text("utf-8-sig"), object_pairs_hook=once_each))
+            supplied[path.stem] = checked(
+                json.loads(read_regular(path).decode("utf-8-sig"), object_pairs_hook=once_each)
+            )
         except (OSError, ValueError, RecursionError) as error:
-            supplied[path.stem] = Unparseable(f"the file is not readable JSON ({type(error).__name__})")
+            supplied[path.stem] = Unparseable(f"the file is not readable JSON ({_reason(error)})")
     return supplied, problems
 
 

@@ -130,6 +130,16 @@ def test_an_option_beside_settings_is_not_passed_over_in_silence(samples: Path, 
     assert not (tmp_path / "output").exists()
 
 
+def test_a_file_beyond_all_limits_is_named_and_not_waited_for(pdf: bytes, tmp_path: Path) -> None:
+    (tmp_path / "good.pdf").write_bytes(pdf)
+    (tmp_path / "huge.pdf").touch()
+    os.truncate(tmp_path / "huge.pdf", 200 * 1024**3)
+    for _ in range(2):
+        run = evalkit.run([tmp_path], output=tmp_path / "output")
+        assert [(one.doc_id, one.decision) for one in run.documents] == [("good", "AUTO_ACCEPT"), ("huge", None)]
+        assert "larger than 512 MB" in (run.failed[0].error or "")
+
+
 def test_a_link_that_leads_nowhere_is_named(pdf: bytes, tmp_path: Path) -> None:
     (tmp_path / "good.pdf").write_bytes(pdf)
     (tmp_path / "gone.pdf").symlink_to(tmp_path / "nowhere.pdf")

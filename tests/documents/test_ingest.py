@@ -124,7 +124,7 @@ def test_permission_is_named_as_the_reason(tmp_path: Path, monkeypatch: pytest.M
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "no")
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(DocumentError, match="may not be read by this user"):
         load(tmp_path / "x.pdf")
 
@@ -136,3 +136,5 @@ def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(path) == b"%PDF-1.4"
     path.write_bytes(b"%PDF-1.4\n")
     assert code_of(path) == "READER-TOO-LARGE"
+    with pytest.raises(DocumentError, match="larger than"):  # nor does anybody wait for its hash
+        digest(path)
