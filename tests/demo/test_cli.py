@@ -215,6 +215,13 @@ silent = ["the courier slipped"]
 """
 
 
+def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("in the way")
+    (found,) = [one for one in examine(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"]
+    assert not found.is_fine
+    assert "is no folder" in found.found
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "found"),
     [
@@ -224,13 +231,6 @@ silent = ["the courier slipped"]
         ('["Courier slip no. 7"]', '["a slip"]', "courier-slip: example 1 of `fires` raises nothing, not MAJOR"),
     ],
 )
-def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("in the way")
-    (found,) = [one for one in examine(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"]
-    assert not found.is_fine
-    assert "is no folder" in found.found
-
-
 def test_doctor_tries_a_sites_own_traps(tmp_path: Path, right: str, wrong: str, found: str) -> None:
     own = tmp_path / "own.toml"
     own.write_text(OWN_TRAPS.replace(right, wrong, 1))
