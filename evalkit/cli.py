@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -1172,11 +1173,18 @@ def _print_pace(folder: Path | str, *, as_json: bool) -> None:
 
 def main() -> NoReturn:
     """The ``evalkit`` command: errors are one line on standard error, exit statuses those of the contract."""
+    _open_what_is_closed()
     try:
         code = app(standalone_mode=False)  # 130 where it was interrupted
     except EvalkitError as error:
         _complain(f"evalkit: {error}")
         code = 2 if isinstance(error, UsageError | NotFound) else 1
+    except OSError as error:
+        if error.filename is not None:  # a file's, and not of what is printed
+            raise
+        _complain(f"evalkit: what it prints cannot be written ({error.strerror})")
+        _drop_what_is_printed()
+        code = 1
     except Exception as error:
         if not hasattr(error, "format_message"):  # what Typer raises for options that it does not understand
             raise
@@ -1187,9 +1195,31 @@ def main() -> NoReturn:
     sys.exit(code or 0)
 
 
+def _open_what_is_closed() -> None:
+    """Standard input, output and error lead somewhere, if to nowhere: else a file that is opened later would take their
+    place, and processes that read could not be started.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # Python had found it closed
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def _drop_what_is_printed() -> None:
+    """What still waits to be printed goes nowhere; Python would try, and complain, once more when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
+
+
 def _complain(line: str) -> None:
-    """One line on standard error; a file's name cannot send control sequences to the terminal."""
-    typer.echo(_visible(line), err=True)
+    """One line on standard error, if it can be written; a file's name cannot send control sequences to the terminal."""
+    with suppress(OSError):
+        typer.echo(_visible(line), err=True)
 
 
 def _output(output: str | None) -> Path | str:

@@ -98,6 +98,24 @@ def test_run_prints_every_decision_and_fails_only_what_failed(samples: Path, tmp
     ]
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_run_whose_output_is_closed_decides_as_any_other(samples: Path, tmp_path: Path, closed: str) -> None:
+    command = [sys.executable, "-m", "evalkit", "run", samples / "quest_cbc.pdf", "--output", tmp_path / "out"]
+    ended = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert json.loads((tmp_path / "out/results/quest_cbc.json").read_text())["decision"] == "AUTO_ACCEPT"
+
+
+@pytest.mark.parametrize("words", [["schema", "review"], ["queue"], ["queue", "--json"]])
+def test_what_cannot_be_printed_is_one_line(finished: RunSummary, words: list[str]) -> None:
+    folder = [] if words[0] == "schema" else ["--output", finished.output]
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "evalkit", *words, *folder]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "evalkit: what it prints cannot be written (No space left on device)\n"
+
+
 def test_run_as_json(samples: Path, tmp_path: Path) -> None:
     shown = evalkit_process("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
     value = json.loads(shown.stdout)
