@@ -1583,4 +1583,6 @@ def _visible(text: str) -> str:
 
 
 def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    # A file's name may have bytes that are no text; Python has them as halves of characters, which JSON writes as \udcff.
+    typer.echo(text.encode("utf-8", "backslashreplace").decode())

@@ -116,6 +116,19 @@ def test_what_cannot_be_printed_is_one_line(finished: RunSummary, words: list[st
     assert ended.stderr == "evalkit: what it prints cannot be written (No space left on device)\n"
 
 
+def test_json_is_text_whatever_a_file_is_called(samples: Path, tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    records.mkdir()
+    shutil.copy(samples / "quest_cbc.pdf", records)
+    (records / os.fsdecode(b"b\xffad.pdf")).symlink_to("nowhere")
+    command = [sys.executable, "-m", "evalkit", "run", records, "--output", tmp_path / "out", "--json"]
+    ended = subprocess.run(
+        command, capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": "utf-8:surrogateescape"}
+    )
+    told = json.loads(ended.stdout.decode())
+    assert "b\udcffad.pdf leads nowhere" in told["problems"][0]
+
+
 def test_run_as_json(samples: Path, tmp_path: Path) -> None:
     shown = evalkit_process("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
     value = json.loads(shown.stdout)
