@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
@@ -1384,7 +1385,7 @@ def _print_extracted(summary: ExtractSummary) -> None:
     )
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_cost(usage)}")
-    waiting = " Waiting cases: evalkit queue" if "ESCALATE_TO_SME" in decisions else ""
+    waiting = f" Waiting cases: {_queue_of(summary.output)}" if "ESCALATE_TO_SME" in decisions else ""
     typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{waiting}")
 
 
@@ -1411,7 +1412,12 @@ def _print_summary(summary: RunSummary) -> None:
     typer.echo(f"{len(documents)} documents: {counted}" + (f"; {resumed} were finished before" if resumed else ""))
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_cost(usage)}")
-    typer.echo(f"Results in {summary.output} ({summary.seconds:.1f} s). Waiting cases: evalkit queue")
+    typer.echo(f"Results in {summary.output} ({summary.seconds:.1f} s). Waiting cases: {_queue_of(summary.output)}")
+
+
+def _queue_of(output: str) -> str:
+    """The command that shows the cases of this output folder."""
+    return "evalkit queue" if output == str(_output(None)) else f"evalkit queue --output {shlex.quote(output)}"
 
 
 def _cost(usage: Usage | UsageTotal) -> str:

@@ -129,6 +129,15 @@ def test_json_is_text_whatever_a_file_is_called(samples: Path, tmp_path: Path) -
     assert "b\udcffad.pdf leads nowhere" in told["problems"][0]
 
 
+def test_the_hint_names_an_output_folder_that_is_not_the_one_in_force(samples: Path, tmp_path: Path) -> None:
+    document = samples / "quest_cbc.pdf"
+    assert evalkit_command("run", document, cwd=tmp_path).stdout.endswith("Waiting cases: evalkit queue\n")
+    shown = evalkit_command("run", document, "--output", "my own", cwd=tmp_path)
+    assert shown.stdout.endswith("Waiting cases: evalkit queue --output 'my own'\n")
+    shown = evalkit_command("run", document, cwd=tmp_path, EVALKIT_OUTPUT="my own")
+    assert shown.stdout.endswith("Waiting cases: evalkit queue\n")
+
+
 def test_run_as_json(samples: Path, tmp_path: Path) -> None:
     shown = evalkit_process("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
     value = json.loads(shown.stdout)
