@@ -431,11 +431,11 @@ def show(
         _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
         return
     if isinstance(result, DocumentFailure):
-        typer.echo(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
+        _say(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
         return
-    typer.echo(f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}")
+    _say(f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}")
     for line in _described(result):
-        typer.echo(line)
+        _say(line)
     for issue in by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
@@ -445,7 +445,7 @@ def show(
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
         for line in lines(read_bundle(files, shown_document(files, doc_id)), result.classification):
-            typer.echo(line)
+            _say(line)
 
 
 def _print_case(packet: SMEPacket) -> None:
@@ -453,16 +453,13 @@ def _print_case(packet: SMEPacket) -> None:
     from evalkit.review.fields import label, shown
     from evalkit.review.packet import issue_text
 
-    typer.echo(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
+    _say(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
     for one in packet.extractions:
-        typer.echo(
-            f"\n{one.document_type}, pages {one.start_page}-{one.end_page}: {one.decision}, {one.stopped_reason}"
-        )
+        _say(f"\n{one.document_type}, pages {one.start_page}-{one.end_page}: {one.decision}, {one.stopped_reason}")
         found = {name: value for name, value in one.fields.items() if value.value is not None}
         _print_table([[label(one, name), shown(value)] for name, value in found.items()], ("field", "value"))
     if packet.template_case:
-        for line in ("", *packet.template_case.template.splitlines()):
-            typer.echo("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line))
+        _say("\n" + packet.template_case.template.removesuffix("\n"))
     for issue in packet.issues:
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
 
@@ -1223,6 +1220,11 @@ def _complain(line: str) -> None:
         typer.echo(_visible(line), err=True)
 
 
+def _say(text: str) -> None:
+    """Lines on standard output that may hold words of a document or a model."""
+    typer.echo("\n".join(map(_visible, text.split("\n"))))
+
+
 def _output(output: str | None) -> Path | str:
     from evalkit.settings import Settings
     from evalkit.store import located
@@ -1354,7 +1356,7 @@ def _print_statement(statement: Statement, report: Reconciliation) -> None:
         typer.echo("The statement prints no sum that its transactions could be checked by.")
     for one in (*statement.left_over, *statement.outside)[:_MOST_ROWS]:
         where = "left over" if one in statement.left_over else "outside of the regions"
-        typer.echo(f"{where}, page {one.page}: {one.text} ({one.reason})")
+        _say(f"{where}, page {one.page}: {one.text} ({one.reason})")
     unmet = sum(not one.is_met for one in report.checks)
     typer.echo(
         f"{len(rows)} transactions, {len(statement.left_over)} lines left over, {len(statement.outside)} rows outside; "

@@ -138,6 +138,17 @@ def test_the_hint_names_an_output_folder_that_is_not_the_one_in_force(samples: P
     assert shown.stdout.endswith("Waiting cases: evalkit queue\n")
 
 
+def test_show_sends_no_control_sequences_to_the_terminal(finished: RunSummary, tmp_path: Path) -> None:
+    output = shutil.copytree(finished.output, tmp_path / "output")
+    path = output / "results/quest_genomic.json"
+    result = json.loads(path.read_text())
+    result["decision_reason"] = "one\n\x1b]0;two\x07"
+    path.write_text(json.dumps(result))
+    shown = evalkit_command("show", "quest_genomic", "--output", output).stdout
+    assert "one\n\N{REPLACEMENT CHARACTER}]0;two\N{REPLACEMENT CHARACTER}\n" in shown
+    assert not [sign for sign in shown if sign != "\n" and not sign.isprintable()]
+
+
 def test_run_as_json(samples: Path, tmp_path: Path) -> None:
     shown = evalkit_process("run", samples / "quest_cbc.pdf", "--output", tmp_path / "out", "--json")
     value = json.loads(shown.stdout)
