@@ -753,7 +753,7 @@ def sample(
         for one in made.strata
     ]
     _print_table(rows, (by.value, "accepted", "drawn now", "highest probability"))
-    typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: evalkit queue")
+    typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: {_queue_of(str(folder))}")
 
 
 def _sample_seeded(folder: Path | str, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:

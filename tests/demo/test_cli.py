@@ -134,6 +134,8 @@ def test_the_hint_names_an_output_folder_that_is_not_the_one_in_force(samples: P
     assert evalkit_command("run", document, cwd=tmp_path).stdout.endswith("Waiting cases: evalkit queue\n")
     shown = evalkit_command("run", document, "--output", "my own", cwd=tmp_path)
     assert shown.stdout.endswith("Waiting cases: evalkit queue --output 'my own'\n")
+    shown = evalkit_command("sample", "1", "--output", "my own", cwd=tmp_path)
+    assert shown.stdout.endswith("wait in the queue: evalkit queue --output 'my own'\n")
     shown = evalkit_command("run", document, cwd=tmp_path, EVALKIT_OUTPUT="my own")
     assert shown.stdout.endswith("Waiting cases: evalkit queue\n")
 
