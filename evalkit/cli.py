@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
@@ -429,11 +431,11 @@ def show(
         _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
         return
     if isinstance(result, DocumentFailure):
-        typer.echo(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
+        _say(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
         return
-    typer.echo(f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}")
+    _say(f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}")
     for line in _described(result):
-        typer.echo(line)
+        _say(line)
     for issue in by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
@@ -443,7 +445,7 @@ def show(
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
         for line in lines(read_bundle(files, shown_document(files, doc_id)), result.classification):
-            typer.echo(line)
+            _say(line)
 
 
 def _print_case(packet: SMEPacket) -> None:
@@ -451,16 +453,13 @@ def _print_case(packet: SMEPacket) -> None:
     from evalkit.review.fields import label, shown
     from evalkit.review.packet import issue_text
 
-    typer.echo(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
+    _say(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
     for one in packet.extractions:
-        typer.echo(
-            f"\n{one.document_type}, pages {one.start_page}-{one.end_page}: {one.decision}, {one.stopped_reason}"
-        )
+        _say(f"\n{one.document_type}, pages {one.start_page}-{one.end_page}: {one.decision}, {one.stopped_reason}")
         found = {name: value for name, value in one.fields.items() if value.value is not None}
         _print_table([[label(one, name), shown(value)] for name, value in found.items()], ("field", "value"))
     if packet.template_case:
-        for line in ("", *packet.template_case.template.splitlines()):
-            typer.echo("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in line))
+        _say("\n" + packet.template_case.template.removesuffix("\n"))
     for issue in packet.issues:
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
 
@@ -754,7 +753,7 @@ def sample(
         for one in made.strata
     ]
     _print_table(rows, (by.value, "accepted", "drawn now", "highest probability"))
-    typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: evalkit queue")
+    typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: {_queue_of(str(folder))}")
 
 
 def _sample_seeded(folder: Path | str, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
@@ -1172,11 +1171,18 @@ def _print_pace(folder: Path | str, *, as_json: bool) -> None:
 
 def main() -> NoReturn:
     """The ``evalkit`` command: errors are one line on standard error, exit statuses those of the contract."""
+    _open_what_is_closed()
     try:
         code = app(standalone_mode=False)  # 130 where it was interrupted
     except EvalkitError as error:
         _complain(f"evalkit: {error}")
         code = 2 if isinstance(error, UsageError | NotFound) else 1
+    except OSError as error:
+        if error.filename is not None:  # a file's, and not of what is printed
+            raise
+        _complain(f"evalkit: what it prints cannot be written ({error.strerror})")
+        _drop_what_is_printed()
+        code = 1
     except Exception as error:
         if not hasattr(error, "format_message"):  # what Typer raises for options that it does not understand
             raise
@@ -1187,9 +1193,36 @@ def main() -> NoReturn:
     sys.exit(code or 0)
 
 
+def _open_what_is_closed() -> None:
+    """Standard input, output and error lead somewhere, if to nowhere: else a file that is opened later would take their
+    place, and processes that read could not be started.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # Python had found it closed
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def _drop_what_is_printed() -> None:
+    """What still waits to be printed goes nowhere; Python would try, and complain, once more when it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nowhere, number)
+
+
 def _complain(line: str) -> None:
-    """One line on standard error; a file's name cannot send control sequences to the terminal."""
-    typer.echo(_visible(line), err=True)
+    """One line on standard error, if it can be written; a file's name cannot send control sequences to the terminal."""
+    with suppress(OSError):
+        typer.echo(_visible(line), err=True)
+
+
+def _say(text: str) -> None:
+    """Lines on standard output that may hold words of a document or a model."""
+    typer.echo("\n".join(map(_visible, text.split("\n"))))
 
 
 def _output(output: str | None) -> Path | str:
@@ -1237,11 +1270,16 @@ def _read_alone(pdf: Path) -> DocumentBundle:
 
 def _template_text(template: Path, output: str | None) -> tuple[str, str]:
     """The template of that file, or of that name in the output folder, and the file's bare name."""
+    from evalkit.regular import TooLarge, read_regular
     from evalkit.store import Files, template_name
 
     name = template_name(template.name.removesuffix(".toml"))
     try:
-        text = (template.read_bytes() if template.is_file() else Files(_output(output)).raw(name)).decode()
+        text = (read_regular(template) if template.is_file() else Files(_output(output)).raw(name)).decode()
+    except TooLarge as error:
+        raise UsageError(
+            f"{template} is no template: {error.strerror}", code="TEMPLATE", remedy="Name another file."
+        ) from error
     except (OSError, NotFound, UnicodeDecodeError) as error:
         raise UsageError(
             f"there is no template {template}",
@@ -1318,7 +1356,7 @@ def _print_statement(statement: Statement, report: Reconciliation) -> None:
         typer.echo("The statement prints no sum that its transactions could be checked by.")
     for one in (*statement.left_over, *statement.outside)[:_MOST_ROWS]:
         where = "left over" if one in statement.left_over else "outside of the regions"
-        typer.echo(f"{where}, page {one.page}: {one.text} ({one.reason})")
+        _say(f"{where}, page {one.page}: {one.text} ({one.reason})")
     unmet = sum(not one.is_met for one in report.checks)
     typer.echo(
         f"{len(rows)} transactions, {len(statement.left_over)} lines left over, {len(statement.outside)} rows outside; "
@@ -1349,7 +1387,7 @@ def _print_extracted(summary: ExtractSummary) -> None:
     )
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_cost(usage)}")
-    waiting = " Waiting cases: evalkit queue" if "ESCALATE_TO_SME" in decisions else ""
+    waiting = f" Waiting cases: {_queue_of(summary.output)}" if "ESCALATE_TO_SME" in decisions else ""
     typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{waiting}")
 
 
@@ -1376,7 +1414,12 @@ def _print_summary(summary: RunSummary) -> None:
     typer.echo(f"{len(documents)} documents: {counted}" + (f"; {resumed} were finished before" if resumed else ""))
     for agent, usage in summary.by_agent.items():
         typer.echo(f"{agent}: {_cost(usage)}")
-    typer.echo(f"Results in {summary.output} ({summary.seconds:.1f} s). Waiting cases: evalkit queue")
+    typer.echo(f"Results in {summary.output} ({summary.seconds:.1f} s). Waiting cases: {_queue_of(summary.output)}")
+
+
+def _queue_of(output: str) -> str:
+    """The command that shows the cases of this output folder."""
+    return "evalkit queue" if output == str(_output(None)) else f"evalkit queue --output {shlex.quote(output)}"
 
 
 def _cost(usage: Usage | UsageTotal) -> str:
@@ -1548,4 +1591,6 @@ def _visible(text: str) -> str:
 
 
 def _print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    # A file's name may have bytes that are no text; Python has them as halves of characters, which JSON writes as \udcff.
+    typer.echo(text.encode("utf-8", "backslashreplace").decode())

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from evalkit.classification.learned import learned
@@ -17,9 +16,11 @@ from evalkit.classification.schema import type_definitions
 from evalkit.classification.trap_examples import given_up, wrong_examples
 from evalkit.classification.traps import read_traps, shipped_traps, traps_of
 from evalkit.errors import EvalkitError
+from evalkit.extras import installing
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
 from evalkit.llm.sight import LEAST_CONTEXT, SHOWN, known_of, picture
+from evalkit.regular import read_regular
 from evalkit.settings import LOCAL, Settings
 from evalkit.store import Files, located
 
@@ -75,7 +76,9 @@ def _ocr(settings: Settings) -> Check:
     except EvalkitError as error:
         return Check("OCR", False, error.message, error.remedy)
     if found is None:
-        remedy = 'apt-get install tesseract-ocr, or pip install "evalkit[ocr]"; without, pages that are pictures go to a person'
+        remedy = (
+            f"apt-get install tesseract-ocr, or {installing('ocr')}; without, pages that are pictures go to a person"
+        )
         return Check("OCR", False, "no engine is installed", remedy)
     return Check("OCR", True, found.name_and_version)
 
@@ -194,7 +197,7 @@ def _traps(path: str | None) -> list[Check]:
         return []
     try:
         traps = traps_of(path)
-        own = read_traps(Path(path).read_text("utf-8"), path)
+        own = read_traps(read_regular(path).decode(), path)
         wrong, less = wrong_examples(traps), given_up(shipped_traps(), own)
     except EvalkitError as error:
         return [Check("own traps", False, error.message, error.remedy)]

@@ -21,10 +21,16 @@ from pydantic_settings import (
 )
 
 from evalkit.errors import UsageError
+from evalkit.regular import opened
 
 LOCAL = "local"
 """The executor that is this machine."""
 
+_LARGEST = 16 * 1024**2
+"""Bytes of ``evalkit.toml``."""
+
+TypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
+"""The contract's five types, whose meaning is known floors above."""
 _ModelName = Annotated[str, Field(min_length=1)]
 
 
@@ -311,7 +317,7 @@ class Settings(BaseSettings):
     audit_target: int = Field(300, ge=0)
     audit_seed: str = "evalkit"
     """Another seed draws other documents."""
-    foreign_types: dict[str, str] = {}
+    foreign_types: dict[str, TypeName] = {}
     """A label of the production classifier → one of the five types."""
     review: Review = Review()
     retention: Retention = Retention()
@@ -331,6 +337,7 @@ class Settings(BaseSettings):
     @classmethod
     def load(cls, **given: Any) -> Settings:
         """The settings in force; arguments that are None are not given. UsageError naming the one that is wrong."""
+        _check_file(str(cls.model_config["toml_file"]))
         try:
             return cls(**{name: value for name, value in given.items() if value is not None})
         except ValidationError as error:
@@ -349,6 +356,19 @@ class Settings(BaseSettings):
                 code="SETTINGS",
                 remedy="Correct it; the README lists every setting.",
             ) from error
+
+
+def _check_file(name: str) -> None:
+    """UsageError where something of that name is no file that can be read: it would be passed over in silence."""
+    try:
+        opened(name, _LARGEST).close()
+    except OSError as error:
+        if not os.path.lexists(name):
+            return
+        what = "it is a link that leads nowhere" if isinstance(error, FileNotFoundError) else error.strerror
+        raise UsageError(
+            f"{name} in this folder cannot be read: {what}", code="SETTINGS", remedy="Mend it, or take it away."
+        ) from error
 
 
 #: Specification 002, section 4.3.

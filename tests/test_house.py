@@ -47,3 +47,11 @@ def test_prompts_and_notebooks_are_in_the_wheel() -> None:
     wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["force-include"] == {"prompts": "evalkit/_prompts", "notebooks": "evalkit/_notebooks"}
     assert set(wheel["packages"]) == {"evalkit", "widgets"}
+
+
+def test_nobody_is_told_to_install_what_pypi_calls_evalkit() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for path in (ROOT / "evalkit").rglob("*.py"):
+        text = path.read_text()
+        assert not re.search(r"pip install[^\n]*evalkit\[", text), path
+        assert set(re.findall(r"installing\(['\"](\w+)['\"]\)", text)) <= extras.keys(), path

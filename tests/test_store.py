@@ -122,7 +122,7 @@ def test_files_are_private_in_private_folders_whatever_the_umask(files: Files, h
 def test_the_ten_thousandth_numbered_file_follows_the_one_before(files: Files) -> None:
     names = [draw_name(number) for number in range(1, 10_002)]
     for name in names:
-        files.path(name).parent.mkdir(exist_ok=True, parents=True)
+        files.path(name).parent.mkdir(parents=True, exist_ok=True)
         files.path(name).touch()
     assert files.numbered(DRAWS, draw_name) == names
     files.remove(draw_name(1001))

@@ -12,8 +12,10 @@ _LARGEST_FILE = 1024 * _MEGABYTE
 
 
 @contextmanager
-def confined(memory_mb: int) -> Iterator[None]:
+def confined(memory_mb: int) -> Iterator[int | None]:
     """So much address space at most (0: as much as there is), no large files, and no memory written to disk in a crash.
+
+    It gives the megabytes that hold, fewer where the process has a narrower limit already; None: there is no limit.
 
     Afterwards all is as it was. Processor time has no limit of its own: whoever waits for the file gives up on it. Programs
     that are started meanwhile are confined as well. MemoryError where the space is used up.
@@ -25,7 +27,8 @@ def confined(memory_mb: int) -> Iterator[None]:
     try:
         for kind, limit in wanted.items():
             _set(kind, limit, before[kind])
-        yield
+        held = resource.getrlimit(resource.RLIMIT_AS)[0]
+        yield None if held == resource.RLIM_INFINITY else held // _MEGABYTE
     finally:
         for kind, limits in before.items():
             with suppress(ValueError, OSError):

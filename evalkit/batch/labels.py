@@ -18,7 +18,8 @@ from evalkit.batch.identity import Source
 from evalkit.classification.orchestrator import Unparseable
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import UsageError
-from evalkit.store import PRODUCTION, Files, canonical, shaped
+from evalkit.regular import read_regular
+from evalkit.store import PRODUCTION, Files, canonical, once_each, shaped
 
 SCHEMA_VERSION = 1
 
@@ -116,17 +117,25 @@ def _labels(path: Path, kind: _Kind) -> GivenLabels:
 def _rows(path: Path, kind: _Kind) -> Iterator[Mapping[str, Any]]:
     is_json = path.suffix.lower() == ".json"
     try:
-        text = path.read_text("utf-8-sig")
-        rows = json.loads(text) if is_json else list(csv.DictReader(StringIO(text), restkey=_BEYOND))
+        text = read_regular(path).decode("utf-8-sig")
+        table = csv.DictReader(StringIO(text, newline=None), restkey=_BEYOND)
+        rows = json.loads(text, object_pairs_hook=once_each) if is_json else list(table)
         canonical(rows)
     except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise _wrong(path, kind, f"it cannot be read ({type(error).__name__})") from error
+        raise _wrong(path, kind, f"it cannot be read ({_reason(error)})") from error
+    if not is_json and (twice := _repeated(table.fieldnames or ())):
+        raise _wrong(path, kind, f"it has several columns {', '.join(twice)}")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise _wrong(path, kind, "it is not a list of rows")
     for number, row in enumerate(rows, 1):
         if not is_json and any(map(str.strip, row.get(_BEYOND, ()))):  # a comma at the end adds an empty cell only
             raise _wrong(path, kind, f"row {number} has more cells than there are columns")
         yield row
+
+
+def _repeated(columns: Sequence[str]) -> list[str]:
+    """The names that several columns have; those without a name hold nothing that is read."""
+    return [name for name, times in Counter(columns).items() if name.strip() and times > 1]
 
 
 def _fault(label: Mapping[str, Any]) -> str | None:
@@ -138,6 +147,11 @@ def _fault(label: Mapping[str, Any]) -> str | None:
     return next(
         (f"{str(kind)[:60]!r} is none of the types {', '.join(_TYPES)}" for kind in kinds if kind not in _TYPES), None
     )
+
+
+def _reason(error: Exception) -> str:
+    """In words where the system has some; what is wrong with the text is only named, as its own words would quote it."""
+    return (isinstance(error, OSError) and error.strerror) or type(error).__name__
 
 
 def _wrong(path: Path, kind: _Kind, what: str) -> UsageError:
@@ -234,10 +248,10 @@ def keep_production(files: Files, labels: Mapping[str, Mapping[str, Any]]) -> No
         files.write(PRODUCTION, {"schema_version": SCHEMA_VERSION, "labels": dict(sorted(after.items()))})
 
 
-def idle(labels: GivenLabels, sources: Sequence[Source], earlier: Mapping[str, str]) -> list[UsageError]:
+def idle(labels: GivenLabels, sources: Sequence[Source], earlier: Mapping[str, str | None]) -> list[UsageError]:
     """A problem for production's rows that label nothing, or could label several documents.
 
-    ``earlier`` are the documents of earlier runs, doc_id → path: rows about them are no slip.
+    ``earlier`` are the documents of earlier runs, doc_id → path, where it is known: rows about them are no slip.
     """
     problems = [
         UsageError(
@@ -248,7 +262,7 @@ def idle(labels: GivenLabels, sources: Sequence[Source], earlier: Mapping[str, s
         for name in labels.ambiguous(sources)
     ]
     doc_ids = [*earlier, *(one.doc_id for one in sources)]
-    names = [*(Path(path).name for path in earlier.values()), *(one.path.name for one in sources)]
+    names = [*(Path(path).name for path in earlier.values() if path), *(one.path.name for one in sources)]
     if unmatched := labels.unmatched(doc_ids, names):
         n = len(unmatched)
         counted = "1 row of production labels belongs" if n == 1 else f"{n} rows of production labels belong"
@@ -265,7 +279,7 @@ def idle(labels: GivenLabels, sources: Sequence[Source], earlier: Mapping[str, s
 def read_classifications(folder: Path, sources: Iterable[Source]) -> tuple[dict[str, Any], list[UsageError]]:
     """The supplied classifications by doc_id, and a problem for each file that belongs to no document.
 
-    Files are named ``{doc_id}.json``. One that is not JSON becomes ``Unparseable``, so that its document escalates
+    Files are named ``{doc_id}.json``. One that is not JSON, or says something twice, becomes ``Unparseable``, so that its document escalates
     instead of being classified by somebody else. UsageError where the folder is not there.
     """
     if not folder.is_dir():
@@ -288,9 +302,11 @@ def read_classifications(folder: Path, sources: Iterable[Source]) -> tuple[dict[
             )
             continue
         try:
-            supplied[path.stem] = checked(json.loads(path.read_text("utf-8-sig")))
+            supplied[path.stem] = checked(
+                json.loads(read_regular(path).decode("utf-8-sig"), object_pairs_hook=once_each)
+            )
         except (OSError, ValueError, RecursionError) as error:
-            supplied[path.stem] = Unparseable(f"the file is not readable JSON ({type(error).__name__})")
+            supplied[path.stem] = Unparseable(f"the file is not readable JSON ({_reason(error)})")
     return supplied, problems
 
 

@@ -222,6 +222,7 @@ def read_within(how: How, path: Path, doc_id: str, timestamp: str, data: bytes |
     ``data`` are the file's bytes where it is on another machine.
     """
     began = time.monotonic()
+    held: int | None = None
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(how.longest)
     try:
@@ -229,15 +230,17 @@ def read_within(how: How, path: Path, doc_id: str, timestamp: str, data: bytes |
         documentai = how.documentai and replace(how.documentai, before_each=begin_anew)
         engine = None if documentai else _engine(how)
         recogniser = _recogniser(engine, how.ocr_seconds, begin_anew) if engine else None
-        with confined(how.memory_mb):
+        with confined(how.memory_mb) as held:
             bundle = read(
                 path, doc_id=doc_id, timestamp=timestamp, recogniser=recogniser, documentai=documentai, data=data
             )
     except MemoryError:
+        is_ours = held is None or held == how.memory_mb
+        limit = "the setting read_memory_mb" if is_ours else "the limit that evalkit was started under (ulimit -v)"
         raise DocumentError(
-            f"{path.name} takes more than {how.memory_mb or 'all'} MB of memory to read",
+            f"{path.name} takes more than {'all' if held is None else held} MB of memory to read",
             code=_MEMORY,
-            remedy="Print it to a new PDF and run that one; if it is to be so large, raise the setting read_memory_mb.",
+            remedy=f"Print it to a new PDF and run that one; if it is to be so large, raise {limit}.",
         ) from None
     finally:
         signal.alarm(0)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 from evalkit.batch.identity import Found, Source
 from evalkit.batch.reading import Executor, How, Readers
 from evalkit.errors import UsageError
+from evalkit.extras import installing
 from evalkit.llm.model import Usage
 from evalkit.settings import LOCAL, Settings
 from evalkit.store import Files
@@ -199,7 +200,9 @@ def cluster_of(settings: Settings, how: How, *, decides: bool) -> Cluster:
         from evalkit.batch.dask import Cluster
     except ImportError as error:
         raise UsageError(
-            "Dask is not installed", code="EXECUTOR-MISSING", remedy='pip install "evalkit[dask]", or --executor local.'
+            "Dask is not installed",
+            code="EXECUTOR-MISSING",
+            remedy=f"Run {installing('dask')}, or take --executor local.",
         ) from error
     except ValueError as error:
         raise UsageError(

@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from pathlib import Path
 from string import Formatter
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -19,6 +18,7 @@ from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.errors import UsageError
 from evalkit.grounding.normalise import canonical_text
 from evalkit.issue import IssueSeverity
+from evalkit.regular import read_regular
 
 Scope = Literal["evidence", "page", "segment", "document"]
 
@@ -357,7 +357,7 @@ def traps_of(path: str | None) -> Traps:
     if path is None:
         return shipped_traps()
     try:
-        text = Path(path).read_text("utf-8")
+        text = read_regular(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise UsageError(

@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 from evalkit.errors import DocumentError
+from evalkit.regular import NotRegular, TooLarge, opened, read_regular
 
 MAX_BYTES = 512 * 1024 * 1024
 
@@ -13,34 +14,32 @@ MAX_BYTES = 512 * 1024 * 1024
 def load(path: Path) -> bytes:
     """All bytes of the file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
     try:
-        with path.open("rb") as file:
-            # One byte more than allowed tells a file that is too large, even one that grows or reports no size.
-            data = file.read(MAX_BYTES + 1)
+        return read_regular(path, MAX_BYTES)
     except OSError as error:
         raise unreadable(path, error) from error
-    if len(data) > MAX_BYTES:
-        raise DocumentError(
-            f"{path.name} is larger than {MAX_BYTES // 1024**2} MB",
-            code="READER-TOO-LARGE",
-            remedy="Split it into smaller files, or export it with smaller images.",
-        )
-    return data
 
 
 def digest(path: Path) -> str:
-    """The file's SHA-256 as 64 hex digits, in constant memory. DocumentError: READER-UNREADABLE."""
+    """The file's SHA-256 as 64 hex digits, in constant memory. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
     try:
-        with path.open("rb") as file:
+        with opened(path, MAX_BYTES) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise unreadable(path, error) from error
 
 
 def unreadable(path: Path, error: OSError) -> DocumentError:
-    """READER-UNREADABLE in words, of what the system said about the file."""
+    """READER-UNREADABLE or READER-TOO-LARGE in words, of what the system said about the file."""
+    if isinstance(error, TooLarge):
+        return DocumentError(
+            f"{path.name} is larger than {MAX_BYTES // 1024**2} MB",
+            code="READER-TOO-LARGE",
+            remedy="Split it into smaller files, or export it with smaller images.",
+        )
     reason = {
         FileNotFoundError: "does not exist",
         IsADirectoryError: "is a folder",
+        NotRegular: "is a pipe or device, not a file",
         PermissionError: "may not be read by this user",
     }.get(type(error), "could not be read from the disk")
     return DocumentError(

@@ -61,7 +61,7 @@ def find_pdfs(paths: Iterable[Path], *, on_problem: Callable[[UsageError], None]
 
     A named file is taken whatever its ending; a folder gives its ``*.pdf`` of any case, at any depth, without hidden
     files and folders. UsageError for a path that is not there and for a folder without PDFs. Folders inside that
-    cannot be looked into, and links that lead nowhere or out of the folder, go to ``on_problem``.
+    cannot be looked into, links that lead nowhere or out of the folder, and what is no file go to ``on_problem``.
     """
     found: dict[Path, Path] = {}
     for path in paths:
@@ -109,7 +109,11 @@ def _inside(folder: Path, on_problem: Callable[[UsageError], None]) -> Iterator[
         named = (Path(here, name) for name in sorted(files) if not name.startswith("."))
         for file in (file for file in named if file.suffix.lower() == ".pdf"):
             if not file.is_file():
-                if file.is_symlink():
+                if file.exists():
+                    on_problem(
+                        _skipped(f"{file} is a pipe or device, not a file", "Save the document to a file first.")
+                    )
+                elif file.is_symlink():
                     on_problem(_skipped(f"the link {file} leads nowhere"))
             elif file.resolve().is_relative_to(root):
                 yield file

@@ -1,7 +1,7 @@
 """Recognising the print of a page that is only a picture, on this machine: nothing is sent anywhere.
 
 The engine is whichever is installed: tesseract, a program of its own, or RapidOCR, a Python library
-(``pip install evalkit[ocr]``). The rest of evalkit sees neither: it gets words with boxes and confidences.
+(the extra ``ocr``). The rest of evalkit sees neither: it gets words with boxes and confidences.
 
 Recognising costs a second or more a page, and asking which way is up costs as much again. So a page is levelled, read
 as it stands, and turned only if next to nothing could be read: of 115 pages, print that stood right was recognised
@@ -31,6 +31,7 @@ from PIL import Image
 from evalkit.documents.quality import GOOD, Quality, Recognised, judge, sureness
 from evalkit.documents.upright import Back, Upright, cleaned, flattened, is_blank, upright
 from evalkit.errors import DocumentError, EvalkitError, UsageError
+from evalkit.extras import installing
 
 DPI = 200
 """What pages should be drawn at: finer costs time and gains no words, at 150 small print suffers."""
@@ -106,7 +107,7 @@ def engine(name: EngineName = "auto") -> Engine | None:
         return None
     install = {
         "tesseract": "Install it (apt-get install tesseract-ocr, or brew install tesseract)",
-        "rapidocr": 'Install it (pip install "evalkit[ocr]")',
+        "rapidocr": f"Install it ({installing('ocr')})",
     }[name]
     raise UsageError(
         f"the OCR engine {name} is not installed",

@@ -361,7 +361,9 @@ class _Reading:
         self._foreign = foreign_types
         self._unknown: set[str] = set()
         self._rows = self._indexed()
-        self._names = Counter(Path(row["file_path"]).name for row in self._rows.values() if not row["replaced"])
+        paths = [row["file_path"] for row in self._rows.values() if not row["replaced"]]
+        # An index that was made again has none of what could not be read.
+        self._names = Counter(Path(path).name for path in paths if path)
         self._packets = set(files.names(PACKETS))
         self._truths = set(files.names(GROUND_TRUTH))
         self._reviewed = set(files.folders(REVIEWS))

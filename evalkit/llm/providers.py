@@ -1,7 +1,7 @@
 """The language models that ``--model`` can name; all of them but Gemini are asked through pydantic-ai.
 
 pydantic-ai knows which model takes a schema, which refuses a temperature, and how each one counts its tokens. Nothing
-else of it is used: no agent, no repeating, no tracing. It belongs to the extra ``evalkit[providers]`` and is imported
+else of it is used: no agent, no repeating, no tracing. It belongs to the extra ``providers`` and is imported
 when such a model is named.
 """
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from evalkit.errors import UsageError
+from evalkit.extras import installing
 from evalkit.http import is_near, silence
 from evalkit.llm.failures import code_of, failed
 from evalkit.llm.model import CallFailed, Provider, Reply, Request, Usage
@@ -68,7 +69,7 @@ def provider(
         raise UsageError(
             f"{service} needs libraries that are not installed",
             code="MODEL-EXTRA",
-            remedy="Run: pip install 'evalkit[providers]'",
+            remedy=f"Run {installing('providers')}.",
         ) from None
     return PydanticAIProvider(name, connect)
 

@@ -18,7 +18,7 @@ from evalkit.llm.gate import Gate
 from evalkit.llm.ledger import Ledger, LimitReached, priced, total, usage_of
 from evalkit.llm.model import A, Answer, CallFailed, Provider, Question, Request, Usage
 from evalkit.logs import tell
-from evalkit.store import Call, digest
+from evalkit.store import Call, digest, once_each
 
 log = logging.getLogger(__name__)
 
@@ -248,7 +248,7 @@ _NONSENSE = ("LLM-SHAPE", "LLM-NOT-JSON")
 def _read(question: Question[A], text: str) -> A:
     """The answer that the text is. CallFailed: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
     try:
-        json.loads(text, object_pairs_hook=_once_each)
+        json.loads(text, object_pairs_hook=once_each)
         return question.read(text)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
@@ -269,14 +269,6 @@ def _read(question: Question[A], text: str) -> A:
         remedy="Run the document again, or choose another model.",
         may_pass=True,
     )
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's fields. ValueError where one is there twice: of two answers, nobody knows which one is meant."""
-    fields = dict(pairs)
-    if len(fields) < len(pairs):
-        raise ValueError("a field is there twice")
-    return fields
 
 
 def _resting(seconds: float) -> CallFailed:

@@ -1,14 +1,14 @@
 """``python -m evalkit.samples.experts OUTPUT TRUTH``: programs in the experts' place, to have something to evaluate.
 
 They review what waits by a file of known labels (``truth.csv`` of the demo), now and then wrongly, as people do, and ask
-each other. Their names begin with ``simulated_``: whatever is made of their reviews says so.
+each other; documents of which it says nothing they leave alone. Their names begin with ``simulated_``: whatever is made of their reviews says so.
 """
 
 from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,17 +36,19 @@ def review(
     seconds: float = 0.2,
     attention: float = 0.7,
     seed: int = 1,
+    on_left_out: Callable[[str], object] = lambda _: None,
 ) -> int:
-    """Review all that waits; how many reviews that were.
+    """Review what waits of the documents with a row; how many reviews that were.
 
     Args:
         output: the folder of a run.
         truth: CSV or JSON with ``doc_id``, ``dominant_type`` and, where a document is more than one segment of that
-            type, ``segments``; a document without a row is one that nobody can determine.
+            type, ``segments``.
         slips: the share of answers, 0..1, in which the type is wrong; never the judge's.
         seconds: the share of cases, 0..1, in which a colleague is asked too.
         attention: the share of planted faults, 0..1, that are noticed in seeded cases.
         seed: equal seeds answer equally.
+        on_left_out: is called with the doc_id of each document that waits and has no row, once.
 
     UsageError where the folder holds no results, or a row cannot be understood.
     """
@@ -56,6 +58,7 @@ def review(
             f"{output} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
         )
     files, index, done = Files(output), Index(output), 0
+    left_out: set[str] = set()
     try:
         for ending, reviewer in ((None, FIRST), (SECOND, COLLEAGUE), (ADJUDICATION, JUDGE), (None, NEWCOMER)):
             submitter = Submitter(files, index, reviewer, utc_now)
@@ -69,17 +72,23 @@ def review(
                 packet = read_packet(files, case_id)
                 if packet.is_seeded != (reviewer == NEWCOMER):
                     continue
+                row = rows.get(packet.shown_doc_id)
+                if row is None:
+                    left_out.add(packet.shown_doc_id)
+                    continue
                 if packet.is_seeded:
-                    row = rows.get(packet.shown_doc_id) if dice.random() < attention else _shown(packet)
+                    row = row if dice.random() < attention else _shown(packet) or row
                     _submit(submitter, packet, row, dice, slip=False, second_opinion="")
                     done += 1
                     continue
                 asks = "a colleague may see it otherwise" if ending is None and dice.random() < seconds else ""
                 wrong = reviewer != JUDGE and dice.random() < slips
-                _submit(submitter, packet, rows.get(packet.doc_id), dice, slip=wrong, second_opinion=asks)
+                _submit(submitter, packet, row, dice, slip=wrong, second_opinion=asks)
                 done += 1
     finally:
         index.close()
+    for doc_id in sorted(left_out):
+        on_left_out(doc_id)
     return done
 
 
@@ -102,7 +111,7 @@ def _rows(truth: Path) -> Mapping[str, _Row]:
 
 
 def _submit(
-    submitter: Submitter, packet: SMEPacket, row: _Row | None, dice: random.Random, *, slip: bool, second_opinion: str
+    submitter: Submitter, packet: SMEPacket, row: _Row, dice: random.Random, *, slip: bool, second_opinion: str
 ) -> None:
     told = Submission(
         seconds_active=round(20 + dice.expovariate(1 / 15) * (1 + packet.total_pages / 4), 1),
@@ -115,9 +124,6 @@ def _submit(
     def save(said: Submission) -> None:
         submitter.submit(submitter.read(packet.case_id), said, base_revision=None, may=_anyway)
 
-    if row is None:
-        save(replace(told, undeterminable="simulated: nobody can read it"))
-        return
     told = replace(told, second_opinion=second_opinion)
     kind = dice.choice([one.value for one in DocumentType if one != row["dominant_type"]]) if slip else None
     corrected = replace(
@@ -170,10 +176,13 @@ def main(words: Sequence[str]) -> int:
         sys.stderr.write("evalkit: usage: python -m evalkit.samples.experts OUTPUT TRUTH\n")
         return 2
     try:
-        done = review(output, truth)
+        left_out: list[str] = []
+        done = review(output, truth, on_left_out=left_out.append)
     except EvalkitError as error:
         sys.stderr.write(f"evalkit: {error}\n")
         return 2
+    if left_out:
+        sys.stderr.write(f"evalkit: left out, because {truth} has no row of them: {', '.join(left_out)}\n")
     sys.stdout.write(f"{done} reviews by simulated experts\n")
     return 0
 

@@ -19,6 +19,7 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from evalkit.errors import UsageError
+from evalkit.extras import installing
 from evalkit.logs import Form
 from evalkit.review.roster import Roster
 from evalkit.serving.page import HUB, LOG_FORMAT
@@ -81,7 +82,7 @@ def _of_hub(given: Mapping[str, str], settings: Review) -> tuple[str, int]:
     """The prefix and the port that JupyterHub gives its service. UsageError where it gives none."""
     if find_spec("jupyterhub") is None:
         raise UsageError(
-            "JupyterHub's library is not installed", code="JUPYTERHUB", remedy='Run pip install "evalkit[jupyterhub]".'
+            "JupyterHub's library is not installed", code="JUPYTERHUB", remedy=f"Run {installing('jupyterhub')}."
         )
     url = urlsplit(given.get("JUPYTERHUB_SERVICE_URL", ""))
     # In a terminal of somebody's own notebook server all the others are set as well.

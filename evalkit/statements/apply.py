@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from itertools import zip_longest
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -139,7 +140,7 @@ def find_period(template: StatementTemplate, pages: Sequence[Sequence[Line]]) ->
     if not template.dates.period:
         return _unlabelled(template, pages, forms)
     for lines in pages:
-        for line, below in zip(lines, [*lines[1:], None], strict=True):
+        for line, below in zip_longest(lines, lines[1:]):
             for _, text in labelled_texts(line, below, template.dates.period):
                 if period := period_of(list(days_in(text, forms))):
                     return period

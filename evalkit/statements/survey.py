@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 from evalkit.statements.amounts import Amount, DecimalSign, Mark, read_amount
 from evalkit.statements.dates import FORMATS, days_in, has_year, read_day
@@ -185,7 +186,7 @@ def period_labels(pages: Pages) -> tuple[tuple[str, ...], tuple[str, ...]]:
     full = [form for form in FORMATS if has_year(form)]
     best: tuple[int, str, str] | None = None
     for lines in pages:
-        for line, below in zip(lines, [*lines[1:], None], strict=True):
+        for line, below in zip_longest(lines, lines[1:]):
             for label, text in labelled_texts(line, below, (wording().period,)):
                 count = len(list(days_in(text, full)))
                 if count and (best is None or min(count, 2) > best[0]):

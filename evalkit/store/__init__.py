@@ -8,7 +8,7 @@ review.
 """
 
 from evalkit.store.calls import Call
-from evalkit.store.canonical import canonical, digest, shaped
+from evalkit.store.canonical import canonical, digest, once_each, shaped
 from evalkit.store.case_list import Moments
 from evalkit.store.claims import Claim
 from evalkit.store.database import chosen, described, is_there
@@ -85,6 +85,7 @@ __all__ = [
     "is_there",
     "located",
     "move",
+    "once_each",
     "packet_name",
     "parsed",
     "purged_name",

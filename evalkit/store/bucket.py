@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import sqlalchemy as sa
 
 from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.extras import installing
 from evalkit.store import postgresql
 from evalkit.store.database import chosen, unreached
 from evalkit.store.files import Files, ended, parts_of
@@ -69,7 +70,7 @@ class BucketFiles(Files):
             raise UsageError(
                 f"{self.root} cannot be read: a package is not installed",
                 code="OUTPUT-URL",
-                remedy=f'Run: pip install "evalkit[{self._kind.extra}]".',
+                remedy=f"Run {installing(self._kind.extra)}.",
             ) from None
         except Exception as error:  # noqa: BLE001 - there is no one base of all that the clients raise
             raise _failure(self.root, None, error) from None

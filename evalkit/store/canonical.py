@@ -22,6 +22,18 @@ def digest(value: Any) -> str:
     return hashlib.sha256(canonical(value)).hexdigest()
 
 
+class RepeatedField(ValueError):
+    """A JSON object has a field twice."""
+
+
+def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's fields, for ``json.loads``. RepeatedField where one is there twice: nobody knows which one is meant."""
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise RepeatedField("a field is there twice")
+    return fields
+
+
 M = TypeVar("M", bound=BaseModel)
 
 

@@ -23,12 +23,15 @@ from typing import Any, NamedTuple
 
 from evalkit.collector import resting
 from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.regular import NotRegular, TooLarge, opened
 from evalkit.store.canonical import canonical
 from evalkit.store.names import LOCK, PART, SCRATCH, TURN
 from evalkit.store.place import located
 from evalkit.store.scratch import is_left, scratch_name
 
 _NAME = re.compile(f"{PART.pattern}(?:/{PART.pattern})*")
+_LARGEST = 2 * 1024**3
+"""Bytes of a file; a bundle of 20,000 pages has fewer."""
 _TURNS = 256
 """So many things can be changed at a time; two that fall on one number wait for each other, which harms nobody."""
 
@@ -125,7 +128,7 @@ class Files:
     def raw(self, name: str, at_most: int | None = None) -> bytes:
         """The bytes of a file, or so many of them as there are. NotFound, or StoreError where it cannot be read."""
         try:
-            with open(self._at(name), "rb", buffering=0) as file:  # noqa: PTH123 - see _at
+            with opened(self._at(name), _LARGEST) as file:
                 if at_most is None:
                     return file.read()
                 if sys.platform == "linux":  # else it reads ahead: megabytes that nobody asked for
@@ -133,6 +136,12 @@ class Files:
                 return file.read(at_most)
         except FileNotFoundError as error:
             raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from error
+        except (NotRegular, TooLarge) as error:
+            raise StoreError(
+                f"{name} is not one of evalkit's files: {error.strerror}",
+                code="STORE-TORN",
+                remedy="Restore it from a backup.",
+            ) from error
         except OSError as error:
             raise _failed(name, error) from error
 

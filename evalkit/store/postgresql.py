@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.extras import installing
 from evalkit.store.files import Files
 from evalkit.store.names import DATABASE
 from evalkit.store.schema import upgrade
@@ -183,7 +184,7 @@ def _engine(url: str, options: str, connect_args: dict[str, Any] | None = None, 
         raise UsageError(
             "psycopg, by which PostgreSQL is reached, is not installed",
             code="DATABASE",
-            remedy='Run `pip install "evalkit[postgresql]"`.',
+            remedy=f"Run {installing('postgresql')}.",
         ) from error
     return sa.create_engine(
         parts.set(drivername="postgresql+psycopg").difference_update_query(["options"]),

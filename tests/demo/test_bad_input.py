@@ -130,6 +130,16 @@ def test_an_option_beside_settings_is_not_passed_over_in_silence(samples: Path, 
     assert not (tmp_path / "output").exists()
 
 
+def test_a_file_beyond_all_limits_is_named_and_not_waited_for(pdf: bytes, tmp_path: Path) -> None:
+    (tmp_path / "good.pdf").write_bytes(pdf)
+    (tmp_path / "huge.pdf").touch()
+    os.truncate(tmp_path / "huge.pdf", 200 * 1024**3)
+    for _ in range(2):
+        run = evalkit.run([tmp_path], output=tmp_path / "output")
+        assert [(one.doc_id, one.decision) for one in run.documents] == [("good", "AUTO_ACCEPT"), ("huge", None)]
+        assert "larger than 512 MB" in (run.failed[0].error or "")
+
+
 def test_a_link_that_leads_nowhere_is_named(pdf: bytes, tmp_path: Path) -> None:
     (tmp_path / "good.pdf").write_bytes(pdf)
     (tmp_path / "gone.pdf").symlink_to(tmp_path / "nowhere.pdf")
@@ -220,6 +230,20 @@ def test_a_classification_of_wrong_shape_escalates_its_document(samples: Path, t
     assert [issue["code"] for issue in result["issues"]] == ["V1-UNPARSEABLE"]
     assert result["classification"] is None
     assert (tmp_path / "output/sme_packets/sme_packet_quest_cbc.json").exists()
+
+
+@pytest.mark.parametrize("first", ["dominant_type_overall", "dominant_type"])
+def test_a_classification_that_says_something_twice_escalates_its_document(
+    samples: Path, tmp_path: Path, first: str
+) -> None:
+    text = (samples / "classifications/segment_count.json").read_text()
+    folder = tmp_path / "classifications"
+    folder.mkdir()
+    (folder / "segment_count.json").write_text(text.replace(f'"{first}":', f'"{first}": 1, "{first}":'))
+    evalkit.run([samples / "segment_count.pdf"], output=tmp_path / "output", classifications=folder)
+    result = json.loads((tmp_path / "output/results/segment_count.json").read_text())
+    assert [issue["code"] for issue in result["issues"]] == ["V1-UNPARSEABLE"]
+    assert result["classification"] is None
 
 
 @pytest.mark.parametrize("value", [r"\ud800", "x" * 3 + r"\udfff"])

@@ -11,6 +11,7 @@ import pytest
 from documents.bombs import BOMBS, packed, page
 
 import evalkit
+from evalkit.batch import reading
 from evalkit.batch.confinement import confined
 from evalkit.batch.reading import How, Readers
 from evalkit.documents.file import MAX_BYTES
@@ -54,6 +55,25 @@ def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tm
     assert "1200 MB" in refused.message
     assert "read_memory_mb" in refused.remedy
     assert pages == 2
+
+
+@pytest.mark.parametrize(("memory_mb", "held"), [(80_000, "64000 MB"), (0, "64000 MB"), (48_000, "48000 MB")])
+def test_the_limit_that_holds_is_the_one_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory_mb: int, held: str
+) -> None:
+    def read(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(reading, "read", read)
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (64_000 * 2**20, hard))  # as `ulimit -S -v` does
+    try:
+        with pytest.raises(DocumentError) as refused:
+            reading.read_within(How(longest=60, memory_mb=memory_mb), tmp_path / "a.pdf", "a", "t")
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    assert held in refused.value.message
+    assert ("ulimit" if held == "64000 MB" else "read_memory_mb") in refused.value.remedy
 
 
 @pytest.mark.stress

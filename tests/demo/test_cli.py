@@ -2,20 +2,24 @@
 
 import csv
 import json
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from commands import evalkit_command, evalkit_process
 
 import evalkit
 from evalkit.batch import RunSummary
+from evalkit.classification.schema import DocumentType
 from evalkit.doctor import examine
 from evalkit.errors import UsageError
 from evalkit.review import SMEReviewHelper
-from evalkit.settings import Settings
+from evalkit.settings import Settings, TypeName
 
 COMMANDS = (
     *("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor", "purge"),
@@ -92,6 +96,59 @@ def test_run_prints_every_decision_and_fails_only_what_failed(samples: Path, tmp
         "broken",
         f"{tmp_path / 'gone'} does not exist. Check the path.",
     ]
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_run_whose_output_is_closed_decides_as_any_other(samples: Path, tmp_path: Path, closed: str) -> None:
+    command = [sys.executable, "-m", "evalkit", "run", samples / "quest_cbc.pdf", "--output", tmp_path / "out"]
+    ended = subprocess.run(["sh", "-c", f'exec "$@" {closed}', "sh", *command], capture_output=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+    assert json.loads((tmp_path / "out/results/quest_cbc.json").read_text())["decision"] == "AUTO_ACCEPT"
+
+
+@pytest.mark.parametrize("words", [["schema", "review"], ["queue"], ["queue", "--json"]])
+def test_what_cannot_be_printed_is_one_line(finished: RunSummary, words: list[str]) -> None:
+    folder = [] if words[0] == "schema" else ["--output", finished.output]
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "evalkit", *words, *folder]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "evalkit: what it prints cannot be written (No space left on device)\n"
+
+
+def test_json_is_text_whatever_a_file_is_called(samples: Path, tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    records.mkdir()
+    shutil.copy(samples / "quest_cbc.pdf", records)
+    (records / os.fsdecode(b"b\xffad.pdf")).symlink_to("nowhere")
+    command = [sys.executable, "-m", "evalkit", "run", records, "--output", tmp_path / "out", "--json"]
+    ended = subprocess.run(
+        command, capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": "utf-8:surrogateescape"}
+    )
+    told = json.loads(ended.stdout.decode())
+    assert "b\udcffad.pdf leads nowhere" in told["problems"][0]
+
+
+def test_the_hint_names_an_output_folder_that_is_not_the_one_in_force(samples: Path, tmp_path: Path) -> None:
+    document = samples / "quest_cbc.pdf"
+    assert evalkit_command("run", document, cwd=tmp_path).stdout.endswith("Waiting cases: evalkit queue\n")
+    shown = evalkit_command("run", document, "--output", "my own", cwd=tmp_path)
+    assert shown.stdout.endswith("Waiting cases: evalkit queue --output 'my own'\n")
+    shown = evalkit_command("sample", "1", "--output", "my own", cwd=tmp_path)
+    assert shown.stdout.endswith("wait in the queue: evalkit queue --output 'my own'\n")
+    shown = evalkit_command("run", document, cwd=tmp_path, EVALKIT_OUTPUT="my own")
+    assert shown.stdout.endswith("Waiting cases: evalkit queue\n")
+
+
+def test_show_sends_no_control_sequences_to_the_terminal(finished: RunSummary, tmp_path: Path) -> None:
+    output = shutil.copytree(finished.output, tmp_path / "output")
+    path = output / "results/quest_genomic.json"
+    result = json.loads(path.read_text())
+    result["decision_reason"] = "one\n\x1b]0;two\x07"
+    path.write_text(json.dumps(result))
+    shown = evalkit_command("show", "quest_genomic", "--output", output).stdout
+    assert "one\n\N{REPLACEMENT CHARACTER}]0;two\N{REPLACEMENT CHARACTER}\n" in shown
+    assert not [sign for sign in shown if sign != "\n" and not sign.isprintable()]
 
 
 def test_run_as_json(samples: Path, tmp_path: Path) -> None:
@@ -211,6 +268,13 @@ silent = ["the courier slipped"]
 """
 
 
+def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("in the way")
+    (found,) = [one for one in examine(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"]
+    assert not found.is_fine
+    assert "is no folder" in found.found
+
+
 @pytest.mark.parametrize(
     ("right", "wrong", "found"),
     [
@@ -220,13 +284,6 @@ silent = ["the courier slipped"]
         ('["Courier slip no. 7"]', '["a slip"]', "courier-slip: example 1 of `fires` raises nothing, not MAJOR"),
     ],
 )
-def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) -> None:
-    (tmp_path / "taken").write_text("in the way")
-    (found,) = [one for one in examine(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"]
-    assert not found.is_fine
-    assert "is no folder" in found.found
-
-
 def test_doctor_tries_a_sites_own_traps(tmp_path: Path, right: str, wrong: str, found: str) -> None:
     own = tmp_path / "own.toml"
     own.write_text(OWN_TRAPS.replace(right, wrong, 1))
@@ -312,13 +369,48 @@ def test_settings_come_from_option_then_environment_then_file(samples: Path, tmp
 
 
 @pytest.mark.parametrize(
-    "text", ["outptu = 'x'", "workers = -1", "workers = [", "[models]\ndefault = 'gpt'", "audit_rate = 2.0"]
+    "text",
+    [
+        "outptu = 'x'",
+        "workers = -1",
+        "workers = [",
+        "[models]\ndefault = 'gpt'",
+        "audit_rate = 2.0",
+        "[foreign_types]\nGEN = 'Genomc Report'",
+    ],
 )
 def test_wrong_settings_are_one_line(samples: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / "evalkit.toml").write_text(text)
     shown = evalkit_command("run", samples / "quest_cbc.pdf", cwd=tmp_path)
     assert shown.returncode == 2
     assert len(shown.stderr.strip().splitlines()) == 1
+
+
+def test_settings_know_the_five_types() -> None:
+    assert get_args(TypeName) == tuple(kind.value for kind in DocumentType)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "make",
+    [
+        Path.mkdir,
+        os.mkfifo,
+        lambda path: path.symlink_to("nowhere"),
+        lambda path: path.symlink_to("evalkit.toml"),
+        lambda path: path.symlink_to("/dev/zero"),
+    ],
+    ids=["folder", "pipe", "dangling link", "link to itself", "device"],
+)
+def test_settings_that_are_no_file_are_not_passed_over(
+    samples: Path, tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    make(tmp_path / "evalkit.toml")
+    shown = evalkit_command("run", samples / "quest_cbc.pdf", cwd=tmp_path)
+    assert shown.returncode == 2
+    (line,) = shown.stderr.splitlines()
+    assert line.startswith("evalkit: evalkit.toml in this folder cannot be read")
+    assert not (tmp_path / "output").exists()
 
 
 def test_a_file_name_is_not_markup(samples: Path, tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ def test_only_the_end_of_a_line_ends_a_row(tmp_path: Path, odd: str) -> None:
         (HEAD + 'a,Other,1-2 Other\na,Other,"1 Other; 2 Other"\n', "row 2 says of a something else"),
         (HEAD + "a,Other\n,Other\n", "row 2 has no doc_id"),
         (HEAD, "no rows"),
+        ("doc_id,dominant_type,dominant_type\na,Other,Clinical Note\n", "several columns dominant_type"),
     ],
 )
 def test_a_wrong_row_is_named(tmp_path: Path, read, text: str, said: str) -> None:
@@ -75,6 +76,15 @@ def test_what_is_no_text_is_refused(tmp_path: Path, read, row: dict) -> None:
     path = written(tmp_path, json.dumps([{"doc_id": "a", "dominant_type": "Other"}, row]), "labels.json")
     with pytest.raises(UsageError, match=r"labels\.json: row 2 .*text"):
         read(path)
+
+
+@pytest.mark.parametrize("read", [read_production, read_truth])
+def test_a_row_that_says_something_twice_is_refused(tmp_path: Path, read) -> None:
+    row = '{"doc_id": "a", "dominant_type": "Clinical Note", "dominant_type": "Other"}'
+    with pytest.raises(UsageError, match="RepeatedField"):
+        read(written(tmp_path, f"[{row}]", "labels.json"))
+    labels = read(written(tmp_path, "doc_id,dominant_type,,\na,Other,,\n"))  # columns without a name say nothing
+    assert labels.rows == {"a": {"dominant_type": "Other"}}
 
 
 def test_the_same_label_twice_is_one(tmp_path: Path) -> None:

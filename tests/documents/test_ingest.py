@@ -69,6 +69,18 @@ def test_links_out_of_the_folder_are_named_and_not_followed(records: Path, tmp_p
     assert len(find_pdfs([tmp_path / "link"])) == 3
 
 
+def test_what_is_no_file_is_named(records: Path) -> None:
+    os.mkfifo(records / "pipe.pdf")
+    os.mkfifo(records / "sub" / "pipe")
+    (records / "sub" / "link.pdf").symlink_to("pipe")
+    (records / "null.pdf").symlink_to("/dev/null")
+    problems: list[UsageError] = []
+    assert len(find_pdfs([records], on_problem=problems.append)) == 3
+    assert sorted(one.message for one in problems) == [
+        f"{records / name} is a pipe or device, not a file" for name in ("null.pdf", "pipe.pdf", "sub/link.pdf")
+    ]
+
+
 def test_missing_paths_and_empty_folders_are_usage_errors(records: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"nowhere\.pdf does not exist"):
         find_pdfs([records / "nowhere.pdf"])
@@ -112,7 +124,7 @@ def test_permission_is_named_as_the_reason(tmp_path: Path, monkeypatch: pytest.M
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(13, "no")
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(DocumentError, match="may not be read by this user"):
         load(tmp_path / "x.pdf")
 
@@ -124,3 +136,5 @@ def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load(path) == b"%PDF-1.4"
     path.write_bytes(b"%PDF-1.4\n")
     assert code_of(path) == "READER-TOO-LARGE"
+    with pytest.raises(DocumentError, match="larger than"):  # nor does anybody wait for its hash
+        digest(path)

@@ -19,6 +19,7 @@ from evalkit.documents.ocr import Engine, RapidOcr, Reading, engine, read_image
 from evalkit.documents.quality import Recognised
 from evalkit.documents.upright import cleaned, is_blank, tilt, upright
 from evalkit.errors import DocumentError, UsageError
+from evalkit.extras import installing
 
 needs_tesseract = pytest.mark.skipif(not shutil.which("tesseract"), reason="tesseract is not installed")
 FONTS = Path("/usr/share/fonts/truetype/dejavu")
@@ -186,7 +187,7 @@ def test_without_any_engine_auto_is_none_and_a_name_is_an_error(monkeypatch, tmp
     assert engine("auto") is None
     with pytest.raises(UsageError, match="apt-get install tesseract-ocr") as tesseract_missing:
         engine("tesseract")
-    with pytest.raises(UsageError, match=re.escape('pip install "evalkit[ocr]"')):
+    with pytest.raises(UsageError, match=re.escape(installing("ocr"))):
         engine("rapidocr")
     assert tesseract_missing.value.code == "OCR-MISSING"
 
@@ -520,8 +521,8 @@ def test_a_table_with_pictures_quotes_and_nonsense_gives_the_words(sheet, fake_p
 
 
 def test_rapidocr_reads_a_tilted_page(sheet):
-    pytest.importorskip("rapidocr", reason='RapidOCR is not installed (pip install "evalkit[ocr]")')
-    pytest.importorskip("onnxruntime", reason='RapidOCR is not installed (pip install "evalkit[ocr]")')
+    pytest.importorskip("rapidocr", reason='RapidOCR is not installed (the extra "ocr")')
+    pytest.importorskip("onnxruntime", reason='RapidOCR is not installed (the extra "ocr")')
     rapid = engine("rapidocr")
     assert isinstance(rapid, RapidOcr)
     assert re.fullmatch(r"rapidocr 3\.\S+", rapid.name_and_version)

@@ -13,6 +13,7 @@ from evaluation.studies import GENOMIC, NOTE, OTHER
 import evalkit
 from evalkit.batch import RunSummary
 from evalkit.batch.labels import spans
+from evalkit.batch.reindex import reindex
 from evalkit.errors import UsageError
 from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.study import Study, read_study
@@ -137,6 +138,19 @@ def test_foreign_labels_are_mapped_or_said(output: Path, tmp_path: Path) -> None
     assert known(study)["quest_genomic"].production.dominant_type == OTHER  # the run's own label still counts
 
 
+def test_a_document_that_was_not_read_is_known_without_its_path_after_a_reindex(output: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.pdf").write_bytes(b"")
+    evalkit.run([tmp_path / "empty.pdf"], output=output)
+    reindex(output)
+    study = read_study(output)
+    assert known(study)["empty"].standing == "unreadable"
+    assert len(study.documents) == 18
+    labels = tmp_path / "labels.csv"
+    labels.write_text("doc_id,dominant_type\nempty,Other\nnowhere,Other\n")
+    run = evalkit.run([tmp_path / "empty.pdf"], output=output, production=labels)
+    assert [line for line in run.problems if "belongs to no document: nowhere" in line]
+
+
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="holds no results"):
         read_study(tmp_path)
@@ -168,10 +182,10 @@ def test_a_draw_whose_cases_were_not_written_is_finished_by_the_next(output: Pat
 
 def test_simulated_experts_review_all_that_waits_and_their_slips_are_found(output: Path, samples: Path) -> None:
     sample(output, 30, "type", seed="one", drawn_at=NOW)
-    assert review(output, samples / "truth.csv", slips=0.0, seconds=0.0) == 17
+    assert review(output, samples / "truth.csv", slips=0.0, seconds=0.0) == 16
     study = read_study(output)
-    assert study.counts() == {"reviewed": 16, "undeterminable": 1}
-    assert study.simulated == len(study.answers) == 17
+    assert study.counts() == {"reviewed": 16, "pending": 1}
+    assert study.simulated == len(study.answers) == 16
     gold = known(read_study(output, truth=samples / "truth.csv"))
     for one in study.reviewed:
         assert one.truth.labels.dominant_type == gold[one.doc_id].truth.labels.dominant_type

@@ -32,6 +32,18 @@ def test_a_row_without_segments_is_one_segment(
     assert (segment["start_page"], segment["end_page"], segment["dominant_type"]) == (1, 2, "Other")
 
 
+def test_a_document_without_a_row_is_left_out_and_named(
+    output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = tmp_path / "truth.csv"
+    truth.write_text("doc_id,dominant_type\nquest_genomic,Other\n")
+    waiting = {path.stem.removeprefix("sme_packet_") for path in (output / "sme_packets").iterdir()}
+    assert main([str(output), str(truth)]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith(f"has no row of them: {', '.join(sorted(waiting - {'quest_genomic'}))}")
+    assert {path.name.partition(".")[0] for path in (output / "reviews").iterdir()} == {"quest_genomic"}
+
+
 @pytest.mark.parametrize("words", [[], ["output"], ["output", "truth.csv", "more"]])
 def test_wrong_arguments_are_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(words) == 2

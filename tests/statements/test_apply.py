@@ -224,6 +224,14 @@ def test_the_year_is_the_periods(head: str, dates: dict[str, Any], expected: lis
     assert [one.date for one in read(page, dates=forms).transactions] == expected
 
 
+@pytest.mark.parametrize("dates", [{}, {"period": ["Statement period"]}])
+def test_a_blank_page_holds_nothing(dates: dict[str, Any]) -> None:
+    head, rows = "Statement period 01/01/2024 to 01/31/2024", row("01/02/2024", "SHOP", "-1.00")
+    found = read("", f"{head}\n{rows}", "", dates={"formats": ["%m/%d/%Y"], **dates})
+    assert (found.period_start, found.period_end) == ("2024-01-01", "2024-01-31") if dates else (None, "2024-01-02")
+    assert amounts(found) == ["-1.00"]
+
+
 def test_without_a_year_nothing_is_guessed() -> None:
     made = read(row("12/28", "A", "1.00"), dates={"formats": ["%m/%d"]})
     assert made.transactions == ()

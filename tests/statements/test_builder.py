@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from builders import document
+from builders import document, page
 from statements.drawn import SHAPES, Drawn, draw
 from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
 
@@ -77,6 +77,19 @@ def test_the_template_reads_alone_what_it_was_built_from(tmp_path: Path) -> None
     assert again.status is Status.DRAFT
     assert apply(again, bundle) == made.statement
     assert reconcile(again, made.statement) == made.reconciliation
+
+
+def test_a_blank_back_page_changes_nothing(tmp_path: Path) -> None:
+    bundle = bundle_of(draw("two accounts", 4), tmp_path)
+    backed = bundle.model_copy(
+        update={
+            "pages": (*bundle.pages, page(len(bundle.pages) + 1, "", "blank")),
+            "total_pages": len(bundle.pages) + 1,
+        }
+    )
+    made, plain = build(backed), build(bundle)
+    assert made.reconciliation.is_met
+    assert made.statement.transactions == plain.statement.transactions
 
 
 def test_the_same_statement_makes_the_same_template(tmp_path: Path) -> None:
