@@ -1269,13 +1269,14 @@ def _read_alone(pdf: Path) -> DocumentBundle:
 
 
 def _template_text(template: Path, output: str | None) -> tuple[str, str]:
-    """The template of that file, or of that name in the output folder, and the file's bare name."""
+    """The template of that file, or where only a name is given of that name in the output folder; the file's bare name."""
     from evalkit.regular import TooLarge, read_regular
     from evalkit.store import Files, template_name
 
     name = template_name(template.name.removesuffix(".toml"))
+    is_file = template.is_file() or template.parent != Path()
     try:
-        text = (read_regular(template) if template.is_file() else Files(_output(output)).raw(name)).decode()
+        text = (read_regular(template) if is_file else Files(_output(output)).raw(name)).decode()
     except TooLarge as error:
         raise UsageError(
             f"{template} is no template: {error.strerror}", code="TEMPLATE", remedy="Name another file."

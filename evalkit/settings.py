@@ -11,7 +11,7 @@ from decimal import Decimal
 from ipaddress import IPv4Address
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import (
     BaseSettings,
@@ -47,6 +47,15 @@ def _address_of_database(given: object) -> object:
             "write postgresql://USER@HOST:PORT/NAME; the password belongs into ~/.pgpass, or with %40 and %2F in the place "
             "of its @ and /"
         )
+    return given
+
+
+_CLUSTER = re.compile(r"dask://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}")
+
+
+def _executor(given: str) -> str:
+    if given != LOCAL and not _CLUSTER.fullmatch(given):
+        raise ValueError("write local, or dask://HOST:PORT, the scheduler's address")
     return given
 
 
@@ -264,7 +273,7 @@ class Settings(BaseSettings):
     folder."""
     workers: int = Field(0, ge=0, le=256)
     """Processes that read PDFs; 0: one per core."""
-    executor: str = Field(LOCAL, pattern=r"^(local|dask://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0-9]{1,5})$")
+    executor: Annotated[str, AfterValidator(_executor)] = LOCAL
     """Where PDFs are read: ``local``, or ``dask://HOST:PORT``, the scheduler of a Dask cluster."""
     log_format: Literal["text", "json"] = "text"
     """How the command line writes its log; ``json``: one object a line."""

@@ -216,7 +216,13 @@ def described(root: Path | str, url: str | None = None) -> str:
     """Which database the folder has, and that it can be reached; nothing is made. UsageError, StoreError."""
     address = chosen(root, url)
     if address is None:
-        return f"{SQLITE} in the output folder" + ("" if (Path(root) / SQLITE).exists() else ", once there is a run")
+        if not (Path(root) / SQLITE).exists():
+            return f"{SQLITE} in the output folder, once there is a run"
+        try:
+            sqlite.look_at(Path(root))
+        except sa.exc.SQLAlchemyError as error:
+            raise _damaged(Path(root) / SQLITE, error) from None
+        return f"{SQLITE} in the output folder"
     schema = postgresql.schema_of(root)
     try:
         version = postgresql.reached(address, schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -28,15 +29,20 @@ def upgrade(engine: sa.Engine, alone: Callable[[sa.Connection], object]) -> None
             return
     with engine.begin() as connection:
         alone(connection)
-        found = _number(connection)
-        if found > NEWEST:
-            raise StoreError(
-                f"the database has schema {found}; this evalkit knows up to {NEWEST}",
-                code="STORE-NEWER",
-                remedy="Install the evalkit that made it.",
-            )
-        if found < NEWEST:
+        if known_number(connection) < NEWEST:
             migrate(connection, NEWEST)
+
+
+def known_number(connection: sa.Connection) -> int:
+    """The schema's number. StoreError where a newer evalkit has made it; SQLAlchemyError."""
+    found = _number(connection)
+    if found > NEWEST:
+        raise StoreError(
+            f"the database has schema {found}; this evalkit knows up to {NEWEST}",
+            code="STORE-NEWER",
+            remedy="Install the evalkit that made it.",
+        )
+    return found
 
 
 def _number(connection: sa.Connection) -> int:
@@ -55,5 +61,6 @@ def migrate(connection: sa.Connection, number: int) -> None:
     config.set_main_option("script_location", str(Path(__file__).parent / "migrations").replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
+    logging.getLogger("alembic").setLevel(logging.WARNING)  # each step of a new folder's is no news
     with _ONE_AT_A_TIME:
         command.upgrade(config, str(number))

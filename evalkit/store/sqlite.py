@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sqlite3
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import sqlalchemy as sa
 
 from evalkit.store.files import private_folder, sync_folder
 from evalkit.store.names import SCRATCH, SQLITE
-from evalkit.store.schema import upgrade
+from evalkit.store.schema import known_number, upgrade
 from evalkit.store.scratch import scratch_name
 
 
@@ -26,6 +27,19 @@ def opened(root: Path) -> sa.Engine:
     engine = _engine(path)
     _prepare(engine)
     return engine
+
+
+def look_at(root: Path) -> None:
+    """See that the database of that folder can be used as it is; nothing is changed. StoreError, SQLAlchemyError."""
+    path = (root / SQLITE).absolute()
+    engine = sa.create_engine(f"sqlite:///{path.as_uri()}?mode=ro&uri=true", hide_parameters=True)
+    try:
+        with engine.connect() as connection:
+            if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
+                raise sa.exc.DatabaseError("quick_check", None, sqlite3.DatabaseError())
+            known_number(connection)
+    finally:
+        engine.dispose()
 
 
 def _engine(path: Path) -> sa.Engine:

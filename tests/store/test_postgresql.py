@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
 import sys
 import threading
 import time
 import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -405,6 +407,22 @@ def test_doctor_says_that_it_is_the_file(tmp_path: Path) -> None:
     Index(tmp_path).close()
     (found,) = (one for one in examine(Settings.load(output=str(tmp_path))) if one.name == "database")
     assert (found.is_fine, found.found) == (True, "evalkit.sqlite in the output folder")
+
+
+@pytest.mark.parametrize("is_newer", [True, False])
+def test_doctor_looks_into_the_file_and_leaves_it_as_it_is(tmp_path: Path, is_newer: bool) -> None:
+    Index(tmp_path).close()
+    path = tmp_path / "evalkit.sqlite"
+    if is_newer:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("UPDATE alembic_version SET version_num = '99'")
+    else:
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    before = path.read_bytes()
+    (found,) = (one for one in examine(Settings.load(output=str(tmp_path))) if one.name == "database")
+    assert not found.is_fine
+    assert ("schema 99" if is_newer else "cannot be opened") in found.found
+    assert path.read_bytes() == before
 
 
 def test_a_run_and_a_reindex_use_what_is_set(samples: Path, url: str, tmp_path: Path) -> None:
