@@ -189,4 +189,6 @@ def _config() -> Config:
     # A restarted kernel is an empty one behind a page that looks alive. The page is told instead that it is dead.
     config.KernelRestarter.restart_limit = 0
     config.ZMQChannelsWebsocketConnection.limit_rate = False
+    # Its sockets are this machine's, and any account on it could connect to them and read the pages.
+    config.KernelManager.transport_encryption = "required"
     return config

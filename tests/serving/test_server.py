@@ -18,10 +18,12 @@ import psutil
 import pytest
 import requests
 import websocket
-from jupyter_server.services.kernels.connection.base import serialize_msg_to_ws_v1
+import zmq
+from jupyter_server.services.kernels.connection.base import deserialize_msg_from_ws_v1, serialize_msg_to_ws_v1
 from serving.nginx import NGINX
 from serving.nginx import proxy as nginx
 from serving.running import PATIENT, SECRETS, Client, Server, within
+from zmq.utils.monitor import recv_monitor_message
 
 from evalkit.cli import main
 from evalkit.review.roster import Roster
@@ -29,6 +31,7 @@ from evalkit.serving.launch import find_notebook
 from evalkit.store import Files
 
 KERNEL = str(uuid.UUID(int=7))
+V1 = "v1.kernel.websocket.jupyter.org"
 ENDINGS = ("png", "jpg", "jpeg", "gif", "svg", "ipynb", "html", "txt", "json", "pdf", "py", "toml", "sqlite")
 CLOSED = [
     "/",
@@ -79,9 +82,19 @@ CLOSED = [
 ]
 
 
-def messages(kind: str, **content: object) -> dict[str, object]:
+def message(kind: str, on: str = "shell", **content: object) -> bytes:
     header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "username": "", "session": "s", "version": "5.3"}
-    return {"header": header, "parent_header": {}, "metadata": {}, "content": content}
+    parts = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
+    return serialize_msg_to_ws_v1(parts, on, lambda part: json.dumps(part).encode())
+
+
+def heard(channel: websocket.WebSocket, until: str) -> list[str]:
+    """The kinds of all messages that come, up to that one."""
+    kinds = []
+    while until not in kinds:
+        _, parts = deserialize_msg_from_ws_v1(channel.recv())
+        kinds.append(json.loads(parts[0])["msg_type"])
+    return kinds
 
 
 def connect(
@@ -89,7 +102,8 @@ def connect(
 ) -> websocket.WebSocket:
     url = f"ws://127.0.0.1:{server.port}/api/kernels/{kernel_id}/channels"
     link = socket.create_connection(("127.0.0.1", server.port), 20, source_address=(address, 0))
-    return websocket.create_connection(url, cookie=client.cookie if client else None, timeout=20, socket=link, **given)
+    given = {"subprotocols": [V1], "timeout": 20, "cookie": client.cookie if client else None} | given
+    return websocket.create_connection(url, socket=link, **given)
 
 
 def refused(server: Server, kernel_id: str, client: Client | None, **given: object) -> int:
@@ -454,16 +468,11 @@ def test_the_printed_nginx_example_works_and_lets_nobody_pose(behind_proxy: Serv
 
         socket_of = f"wss://127.0.0.1:{tls.port}/api/kernels/{kernel_id}/channels"
         given = {"sslopt": {"ca_certs": str(tls.certificate)}, "timeout": 20, "host": "review.example"}
-        given["origin"] = "https://review.example"
+        given |= {"origin": "https://review.example", "subprotocols": [V1]}
         login = {"Authorization": "Basic " + b64encode(b"dr_ray:of ray").decode()}
         channel = websocket.create_connection(socket_of, header=login, **given)
-        asked = messages("comm_info_request")
-        channel.send(json.dumps(asked | {"channel": "shell"}))
-        while True:
-            heard = json.loads(channel.recv())
-            if heard["parent_header"].get("msg_id") == asked["header"]["msg_id"] and heard["channel"] == "shell":
-                break
-        assert heard["msg_type"] == "comm_info_reply"
+        channel.send_binary(message("comm_info_request"))
+        heard(channel, "comm_info_reply")
         channel.close()
 
         assert ask(base).status_code == 401
@@ -572,29 +581,18 @@ def test_whose_login_has_ended_is_told_so(server: Server) -> None:
 # ------------------------------------------------------------------------------------------------ kernels
 
 
-@pytest.mark.parametrize("protocol", [None, "v1.kernel.websocket.jupyter.org"])
-def test_a_logged_in_expert_cannot_run_code(server: Server, protocol: str | None) -> None:
+def test_a_logged_in_expert_cannot_run_code(server: Server) -> None:
     client = server.client("dr_lee")
     kernel_id, _ = server.open(client)
-    proof = server.output / f"executed-{protocol}"
-    channel = connect(server, kernel_id, client, subprotocols=[protocol] if protocol else None)
-
-    def send(message: dict[str, object], on: str) -> None:
-        if protocol:
-            channel.send_binary(serialize_msg_to_ws_v1(message, on, lambda part: json.dumps(part).encode()))
-        else:
-            channel.send(json.dumps({**message, "channel": on}))
-
+    proof = server.output / "executed"
+    channel = connect(server, kernel_id, client)
     code = f"open({str(proof)!r}, 'w')"
+    asked = {"type": "request", "command": "evaluate", "arguments": {"expression": code}}
     for on in ("shell", "control"):
-        send(messages("execute_request", code=code, silent=False), on)
-        send(messages("debug_request", type="request", command="evaluate", arguments={"expression": code}), on)
-    send(messages("kernel_info_request"), "shell")
-    answers = []
-    while "kernel_info_reply" not in answers:
-        answer = channel.recv()
-        answers += re.findall(rb'"msg_type": ?"(\w+)"', answer if isinstance(answer, bytes) else answer.encode())
-        answers = [one.decode() if isinstance(one, bytes) else one for one in answers]
+        channel.send_binary(message("execute_request", on, code=code, silent=False))
+        channel.send_binary(message("debug_request", on, **asked))
+    channel.send_binary(message("kernel_info_request"))
+    answers = heard(channel, "kernel_info_reply")
     channel.close()
     assert not proof.exists()
     assert not {"execute_reply", "execute_input", "debug_reply"} & set(answers)
@@ -636,6 +634,30 @@ def test_the_page_sets_the_cookie_that_its_closing_needs(server: Server) -> None
     assert any(one.startswith("_xsrf=") for one in answer.raw.headers.getlist("Set-Cookie"))
 
 
+def test_who_only_knows_the_ports_of_a_kernel_hears_nothing(server: Server) -> None:
+    client = server.client("dr_lee")
+    kernel_id, seen = server.open(client)
+    ports = {one.laddr.port for one in psutil.Process(seen["pid"]).net_connections() if one.status == "LISTEN"}
+    assert len(ports) >= 5
+    channel = connect(server, kernel_id, client)
+    with zmq.Context() as context, context.socket(zmq.SUB) as stranger:
+        stranger.linger = 0
+        stranger.subscribe(b"")
+        events = stranger.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+        for port in ports:
+            stranger.connect(f"tcp://127.0.0.1:{port}")
+        answered = {}
+        while len(answered) < len(ports):
+            event = recv_monitor_message(events)
+            answered[event["endpoint"]] = event["event"]
+        stranger.disable_monitor()
+        channel.send_binary(message("kernel_info_request"))
+        heard(channel, "kernel_info_reply")
+        assert not stranger.poll(200)
+    assert set(answered.values()) == {zmq.EVENT_DISCONNECTED}
+    channel.close()
+
+
 def test_a_killed_kernel_is_not_replaced_by_an_empty_one(server: Server) -> None:
     client = server.client("dr_lee")
     kernel_id, seen = server.open(client)
@@ -644,7 +666,7 @@ def test_a_killed_kernel_is_not_replaced_by_an_empty_one(server: Server) -> None
     assert within(10, lambda: client.get(f"/api/kernels/{kernel_id}").status_code == 404)
     statuses = []
     while "dead" not in statuses:
-        statuses += re.findall(r'"execution_state": ?"(\w+)"', channel.recv())
+        statuses += re.findall(r'"execution_state": ?"(\w+)"', channel.recv().decode())
     assert "restarting" not in statuses
     channel.close()
 
