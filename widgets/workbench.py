@@ -100,6 +100,8 @@ def guarded(answer: Callable[[Workbench, Message], None]) -> Callable[[Workbench
             answer(self, message)
         except CaseTaken as error:
             self.tell(f"This case is {error.message}. Your draft is kept.")
+        except NotFound as error:
+            self.tell(f"{_PLAIN.get(error.code, error)} (error {_logged(error)})")
         except StoreError as error:
             self.tell(f"{error} (error {_logged(error)})")
         except EvalkitError as error:
@@ -344,7 +346,7 @@ class Workbench:
         try:
             case = self.desk.open(case_id, take_over=take_over)
         except NotFound as error:
-            self._show_queue(str(error))
+            self._show_queue(_PLAIN.get(error.code, str(error)))
             return
         except StoreError as error:
             self._forget_case()
@@ -969,6 +971,7 @@ _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
 }
 #: What is, for a clinician; the error's own words are for whoever looks after the server.
 _PLAIN = {
+    "CASE-NOT-FOUND": "This case is no longer there.",
     "STORE-NEWER": "This case was written by a newer evalkit than the one that runs here.",
     "STORE-TORN": "A file of this case is damaged.",
     "STORE-INDEX": "The queue cannot be opened: it is locked or damaged.",
