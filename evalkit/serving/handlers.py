@@ -6,7 +6,9 @@ import json
 import logging
 import secrets
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader
@@ -56,6 +58,10 @@ _WORDS = {
 _OTHER = ("Something went wrong on our side.", "Load the page again; what was shown as saved is saved.")
 _OLD_FORM = ("The login form was too old.", "Go back to the start page and log in again.")
 _STRANGE_HOST = ("evalkit does not answer to this address.", "Use the one that it printed when it was started.")
+_PROTOCOL = "v1.kernel.websocket.jupyter.org"
+_NUMBER = Struct("<Q")
+_LEAST_OFFSETS, _MOST_OFFSETS = 6, 1024
+"""Of channel, header, parent, metadata, content and their end; beyond them of what a widget sends in bytes."""
 _LOGIN_ENDED = "Your login has ended. Log in again; what was shown as saved is saved."
 _LONGEST_NAME = 60
 _ASK = "Ask whoever runs evalkit here to add this name, or to correct the one that is sent."
@@ -262,6 +268,34 @@ class _OwnKernel(_Request):
 
 class Channels(_OwnKernel, Friendly, VoilaKernelWebsocketHandler):  # type: ignore[misc]  # Voilà has no types
     """The websocket between page and kernel. Only widget messages pass (Voilà's allowed_message_types)."""
+
+    async def prepare(self, **given: Any) -> None:
+        """Before the websocket is opened: of its two protocols Voilà understands only one, which all its pages speak."""
+        await super().prepare(**given)
+        offered = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        if _PROTOCOL not in map(str.strip, offered):
+            raise web.HTTPError(400)
+
+    def on_message(self, ws_message: str | bytes) -> None:
+        """The page says something. Who says what has no end is not listened to: Jupyter believes any number in it."""
+        if is_whole(ws_message):
+            super().on_message(ws_message)
+        else:
+            self.close(1003)
+
+
+def is_whole(message: str | bytes) -> bool:
+    """Whether it has the form of the protocol: how many offsets there are, they themselves, then the parts between them.
+    All numbers have 8 bytes, little end first.
+    """
+    if isinstance(message, str) or len(message) < _NUMBER.size:
+        return False
+    (count,) = _NUMBER.unpack_from(message)
+    start = (1 + count) * _NUMBER.size
+    if not _LEAST_OFFSETS <= count <= _MOST_OFFSETS or len(message) < start:
+        return False
+    ends = [start, *(end for (end,) in _NUMBER.iter_unpack(message[_NUMBER.size : start])), len(message)]
+    return all(end <= following for end, following in pairwise(ends))
 
 
 class KernelState(_OwnKernel, Friendly, APIHandler):

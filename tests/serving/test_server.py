@@ -598,6 +598,34 @@ def test_a_logged_in_expert_cannot_run_code(server: Server) -> None:
     assert not {"execute_reply", "execute_input", "debug_reply"} & set(answers)
 
 
+@pytest.mark.parametrize("offered", [None, ["kernel"], [f"x{V1}"], [V1.replace("1", "2")]], ids=str)
+def test_a_page_that_speaks_another_protocol_is_not_listened_to(server: Server, offered: list[str] | None) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    assert refused(server, kernel_id, client, subprotocols=offered) == 400
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        (2**63 - 1).to_bytes(8, "little"),
+        b"",
+        b"\0\0\0\1" + bytes(8),
+        "{}",
+        message("kernel_info_request").decode("latin-1"),
+    ],
+)
+def test_what_is_no_message_ends_its_own_websocket_and_nothing_else(server: Server, frame: bytes | str) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    channel = connect(server, kernel_id, client)
+    channel.send(frame, websocket.ABNF.OPCODE_TEXT if isinstance(frame, str) else websocket.ABNF.OPCODE_BINARY)
+    while (heard := channel.recv_data())[0] != websocket.ABNF.OPCODE_CLOSE:
+        pass
+    assert heard[1] == (1003).to_bytes(2, "big")
+    assert client.get(f"/api/kernels/{kernel_id}").status_code == 200
+
+
 def test_another_experts_kernel_does_not_exist(server: Server) -> None:
     lee, kim = server.client("dr_lee"), server.client("dr_kim")
     kernel_id, seen = server.open(lee)
