@@ -60,6 +60,7 @@ _OLD_FORM = ("The login form was too old.", "Go back to the start page and log i
 _STRANGE_HOST = ("evalkit does not answer to this address.", "Use the one that it printed when it was started.")
 _PROTOCOL = "v1.kernel.websocket.jupyter.org"
 _NUMBER = Struct("<Q")
+_MOST_WEBSOCKETS = 3
 _LEAST_OFFSETS, _MOST_OFFSETS = 6, 1024
 """Of channel, header, parent, metadata, content and their end; beyond them of what a widget sends in bytes."""
 _LOGIN_ENDED = "Your login has ended. Log in again; what was shown as saved is saved."
@@ -275,6 +276,19 @@ class Channels(_OwnKernel, Friendly, VoilaKernelWebsocketHandler):  # type: igno
         offered = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
         if _PROTOCOL not in map(str.strip, offered):
             raise web.HTTPError(400)
+
+    async def pre_get(self) -> None:
+        """Before it is opened. A websocket takes nine descriptors of the server, and a page needs one: while the next is
+        opened the last may still be closing.
+        """
+        self._count()
+        await super().pre_get()
+        self._count()  # others may have been opened meanwhile
+
+    def _count(self) -> None:
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        if kernels.websockets(self.kernel_id) >= _MOST_WEBSOCKETS:
+            raise web.HTTPError(429)
 
     def on_message(self, ws_message: str | bytes) -> None:
         """The page says something. Who says what has no end is not listened to: Jupyter believes any number in it."""

@@ -1,6 +1,7 @@
 """The parts that need no running server: environment, throttle, sessions, kernels' rules, log."""
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -287,6 +288,8 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
     class Large:
         def __init__(self, pid: int) -> None:
             self.pid = pid
+            if pid == hidden:
+                raise OSError(errno.EMFILE, "Too many open files")
 
         def memory_info(self) -> SimpleNamespace:
             return SimpleNamespace(rss=2 << 30)
@@ -296,9 +299,9 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
                 raise psutil.NoSuchProcess(gone)
             killed.append(self.pid)
 
-    gone, killed = 1 << 30, []  # no process has this number
+    gone, hidden, killed = 1 << 30, 1 << 31, []  # no process has these numbers
     monkeypatch.setattr(kernels, "Process", Large)
-    pids = {"starts": None, "gone": gone, "large": gone + 1}
+    pids = {"starts": None, "gone": gone, "hidden": hidden, "large": gone + 1}
     fake = SimpleNamespace(_sessions_of=dict.fromkeys(pids, "s"), _pid=pids.get, _ran_out=[], review=Review())
     ReviewKernels.end_too_large(fake)
     assert (killed, fake._ran_out) == ([gone + 1], [("large", "s")])

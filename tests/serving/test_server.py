@@ -10,6 +10,8 @@ import sys
 import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -624,6 +626,26 @@ def test_what_is_no_message_ends_its_own_websocket_and_nothing_else(server: Serv
         pass
     assert heard[1] == (1003).to_bytes(2, "big")
     assert client.get(f"/api/kernels/{kernel_id}").status_code == 200
+
+
+def test_a_page_has_a_handful_of_websockets(server: Server) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    with ThreadPoolExecutor() as pool:
+        tried = [pool.submit(connect, server, kernel_id, client) for _ in range(9)]
+    opened = [one.result() for one in tried if one.exception() is None]
+    assert len(opened) == 3
+    assert {one.exception().status_code for one in tried if one.exception()} == {429}
+    opened[0].close()
+
+    def has_room() -> bool:
+        with suppress(websocket.WebSocketBadStatusException):
+            opened.append(connect(server, kernel_id, client))
+        return len(opened) == 4
+
+    assert within(5, has_room)
+    for one in opened[1:]:
+        one.close()
 
 
 def test_another_experts_kernel_does_not_exist(server: Server) -> None:
