@@ -4,6 +4,7 @@ import html
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import sys
@@ -790,6 +791,21 @@ def test_the_log_hears_the_kernels_and_tells_no_names_codes_or_queries(server: S
 
 
 # ------------------------------------------------------------------------------------------------ start and end
+
+
+def test_the_server_has_descriptors_for_as_many_pages_as_it_lets_in(tmp_path: Path) -> None:
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, most), most))
+    try:
+        server = Server(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
+    try:
+        server.client().get("/login")
+        given, _ = psutil.Process(server.process.pid).rlimit(psutil.RLIMIT_NOFILE)
+        assert given == (65_536 if most < 0 else min(65_536, most))
+    finally:
+        server.stop()
 
 
 def test_the_address_is_said_once(server: Server) -> None:
