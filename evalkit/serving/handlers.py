@@ -15,6 +15,8 @@ from jinja2 import Environment, FileSystemLoader
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler, FileFindHandler, JupyterHandler
 from tornado import web
+from tornado.iostream import StreamBufferFullError
+from tornado.websocket import WebSocketClosedError
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler  # type: ignore[import-untyped]
 from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-untyped]
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
@@ -61,6 +63,8 @@ _STRANGE_HOST = ("evalkit does not answer to this address.", "Use the one that i
 _PROTOCOL = "v1.kernel.websocket.jupyter.org"
 _NUMBER = Struct("<Q")
 _MOST_WEBSOCKETS = 3
+_MOST_UNREAD = 64 << 20
+"""Bytes that wait in the server for one page to read them: some hundred pictures of pages."""
 _LEAST_OFFSETS, _MOST_OFFSETS = 6, 1024
 """Of channel, header, parent, metadata, content and their end; beyond them of what a widget sends in bytes."""
 _LOGIN_ENDED = "Your login has ended. Log in again; what was shown as saved is saved."
@@ -289,6 +293,21 @@ class Channels(_OwnKernel, Friendly, VoilaKernelWebsocketHandler):  # type: igno
         kernels: ReviewKernels = self.settings["kernel_manager"]
         if kernels.websockets(self.kernel_id) >= _MOST_WEBSOCKETS:
             raise web.HTTPError(429)
+
+    async def open(self, kernel_id: str) -> None:
+        """It is opened."""
+        self.ws_connection.stream.max_write_buffer_size = _MOST_UNREAD
+        await super().open(kernel_id)
+
+    def write_message(self, message: Any, binary: bool = False) -> Any:
+        """The kernel says something. Who does not read what was asked for is hung up on; a page asks again by itself."""
+        try:
+            return super().write_message(message, binary)
+        except StreamBufferFullError:
+            log.warning("a page does not read what is sent to it: its websocket was closed")
+            self.ws_connection.stream.close()
+        except WebSocketClosedError:
+            pass  # it has ended just now
 
     def on_message(self, ws_message: str | bytes) -> None:
         """The page says something. Who says what has no end is not listened to: Jupyter believes any number in it."""

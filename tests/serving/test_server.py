@@ -91,13 +91,13 @@ def message(kind: str, on: str = "shell", **content: object) -> bytes:
     return serialize_msg_to_ws_v1(parts, on, lambda part: json.dumps(part).encode())
 
 
-def heard(channel: websocket.WebSocket, until: str) -> list[str]:
-    """The kinds of all messages that come, up to that one."""
-    kinds = []
-    while until not in kinds:
+def heard(channel: websocket.WebSocket, until: str) -> dict[str, dict[str, object]]:
+    """The kinds of all messages that come, up to that one, each with the last one's content."""
+    contents = {}
+    while until not in contents:
         _, parts = deserialize_msg_from_ws_v1(channel.recv())
-        kinds.append(json.loads(parts[0])["msg_type"])
-    return kinds
+        contents[json.loads(parts[0])["msg_type"]] = json.loads(parts[3])
+    return contents
 
 
 def connect(
@@ -627,6 +627,29 @@ def test_what_is_no_message_ends_its_own_websocket_and_nothing_else(server: Serv
         pass
     assert heard[1] == (1003).to_bytes(2, "big")
     assert client.get(f"/api/kernels/{kernel_id}").status_code == 200
+
+
+def test_who_does_not_read_is_hung_up_on_before_it_fills_the_server(server: Server) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    channel = connect(server, kernel_id, client)
+    channel.send_binary(message("comm_info_request"))
+    comms = heard(channel, "comm_info_reply")["comm_info_reply"]["comms"]
+
+    def tell_all(**data: object) -> None:
+        for comm_id in comms:
+            channel.send_binary(message("comm_msg", comm_id=comm_id, data=data))
+
+    tell_all(method="update", state={"asked": True}, buffer_paths=[])  # the stub's picture has 4 MB from now on
+    for _ in range(40):
+        tell_all(method="request_state")
+    assert within(20, lambda: "a page does not read what is sent to it" in server.log)
+    assert psutil.Process(server.process.pid).memory_info().rss < 300 << 20
+    with suppress(websocket.WebSocketConnectionClosedException, ConnectionError):
+        while channel.recv():
+            pass
+    connect(server, kernel_id, client).close()
+    assert "Uncaught" not in server.log
 
 
 def test_a_page_has_a_handful_of_websockets(server: Server) -> None:
