@@ -336,13 +336,16 @@ class KernelState(_OwnKernel, Friendly, APIHandler):
 
     def write_error(self, status_code: int, **given: Any) -> None:
         """Of a kernel that is gone the reason, if it was ended here."""
-        kernels: ReviewKernels = self.settings["kernel_manager"]
-        kernel_id = self.path_kwargs["kernel_id"]
-        if status_code == 404 and self.current_user and kernels.ran_out(kernel_id, self.current_user.session_id):
+        if status_code == 404 and self._has_run_out():
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps({"reason": "memory"}))
         else:
             super().write_error(status_code, **given)
+
+    def _has_run_out(self) -> bool:
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        user = self.current_user
+        return user is not None and kernels.ran_out(self.path_kwargs["kernel_id"], user.session_id)
 
     def get(self, kernel_id: str) -> None:
         """Its state."""

@@ -158,6 +158,13 @@ def test_without_a_login_there_is_only_the_login_page(server: Server, path: str)
         assert client.ask(method, path).status_code in (403, 405), method
 
 
+def test_a_method_that_there_is_not_is_refused_and_is_no_fault(server: Server) -> None:
+    for path in ("/", "/login", "/nothing", f"/api/kernels/{KERNEL}", f"/api/kernels/{KERNEL}/channels"):
+        answer = server.client().ask("TRACE", path)
+        assert (answer.status_code, "There is no such page." in answer.text) == (405, True), path
+    assert "AttributeError" not in server.log
+
+
 def test_no_library_file_is_public_either(server: Server) -> None:
     share = Path(sys.prefix, "share/jupyter")
     folders = {"static": share / "voila/templates/base/static"}
