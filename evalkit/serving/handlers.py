@@ -181,6 +181,8 @@ class Login(LoginPage):
         else:
             self.show_form(_LOGIN_ENDED if self.identity.has_cookie(self) else "")
 
+    head = get
+
     @allow_unauthenticated
     def post(self) -> None:
         """A code was typed."""

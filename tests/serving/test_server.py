@@ -206,6 +206,12 @@ def test_the_login_page_is_plain_and_says_what_to_do(server: Server) -> None:
     assert not re.search(r"https?://", answer.text)
 
 
+def test_the_login_page_has_a_head(server: Server) -> None:
+    answer = server.client().ask("HEAD", "/login")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert server.client("dr_lee").ask("HEAD", "/login").headers["Location"] == "/"
+
+
 def test_headers(server: Server) -> None:
     client = server.client("dr_lee")
     for path in ("/login", "/", "/nothing"):
