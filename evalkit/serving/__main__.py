@@ -16,8 +16,10 @@ from evalkit.settings import Review
 
 
 def main(descriptor: int, public_url: str, prefix: str, review: Review) -> None:
-    """Serve until Ctrl-C or SIGTERM."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up also when told to stop while still loading
+    """Serve until Ctrl-C, SIGTERM or SIGHUP."""
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(one) is not signal.SIG_IGN:  # nohup
+            signal.signal(one, signal.default_int_handler)  # clean up also when told to stop while still loading
     _have_descriptors()
     listener = socket.socket(fileno=descriptor)
     listener.set_inheritable(False)

@@ -851,7 +851,7 @@ def test_the_address_is_said_once(server: Server) -> None:
     assert listening.laddr.ip == "127.0.0.1"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path, number: int) -> None:
     server = Server(tmp_path)
     try:
@@ -864,6 +864,20 @@ def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path,
     assert not reserve.is_running()
     assert list(server.scratch.iterdir()) == []
     assert "Traceback" not in server.log
+
+
+def test_a_server_that_was_started_with_nohup_outlives_its_terminal(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        server = Server(tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        for _ in range(2):  # while it is loading, and when it has loaded
+            server.process.send_signal(signal.SIGHUP)
+            assert server.client().get("/login").status_code == 200
+    finally:
+        assert server.stop() == 0
 
 
 def test_behind_a_tls_proxy_cookies_are_for_tls_and_addresses_are_the_proxys_word(tmp_path: Path) -> None:
