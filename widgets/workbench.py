@@ -100,6 +100,8 @@ def guarded(answer: Callable[[Workbench, Message], None]) -> Callable[[Workbench
             answer(self, message)
         except CaseTaken as error:
             self.tell(f"This case is {error.message}. Your draft is kept.")
+        except NotFound as error:
+            self.tell(f"{_PLAIN.get(error.code, error)} (error {_logged(error)})")
         except StoreError as error:
             self.tell(f"{error} (error {_logged(error)})")
         except EvalkitError as error:
@@ -344,7 +346,7 @@ class Workbench:
         try:
             case = self.desk.open(case_id, take_over=take_over)
         except NotFound as error:
-            self._show_queue(str(error))
+            self._show_queue(_PLAIN.get(error.code, str(error)))
             return
         except StoreError as error:
             self._forget_case()
@@ -485,17 +487,15 @@ class Workbench:
     def send_thumbnails(self, message: Message) -> None:
         """The ribbon shows pages whose small pictures it does not have."""
         if self._pictures is not None:
-            pages = [int(page) for page in message["pages"]][:_THUMBNAILS_AT_ONCE]
-            self._page.send_pictures("thumbnail", pages, self._pictures.thumbnail)
+            self._page.send_pictures("thumbnail", _pages_of(message), self._pictures.thumbnail)
 
     def send_previews(self, message: Message) -> None:
         """Pictures that no press waits for: of the contact sheet, or of the pages beside the one on screen."""
         if self._pictures is not None:
-            pages = [int(page) for page in message["pages"]][:_THUMBNAILS_AT_ONCE]
             if message.get("kind") == "page":
-                self._page.send_pictures("page", pages, self._pictures.page)
+                self._page.send_pictures("page", _pages_of(message), self._pictures.page)
             else:
-                self._page.send_pictures("preview", pages, self._pictures.preview)
+                self._page.send_pictures("preview", _pages_of(message), self._pictures.preview)
 
     def find(self, message: Message) -> None:
         """Where a text stands in the document."""
@@ -969,6 +969,7 @@ _ANSWERS: dict[str, Callable[[Workbench, Message], None]] = {
 }
 #: What is, for a clinician; the error's own words are for whoever looks after the server.
 _PLAIN = {
+    "CASE-NOT-FOUND": "This case is no longer there.",
     "STORE-NEWER": "This case was written by a newer evalkit than the one that runs here.",
     "STORE-TORN": "A file of this case is damaged.",
     "STORE-INDEX": "The queue cannot be opened: it is locked or damaged.",
@@ -1016,6 +1017,11 @@ _CHANGES = frozenset(_ANSWERS) - {
 _SEEN = ("page", "issue_id", "pages_seen", "evidence_seen", "fields_seen", "seconds_active", "mixture_seen", "notes")
 #: What of an opinion is taken over.
 _OPINION = ("segments", "dominant_type", "flags", "mixture", "fields", "template", "unmet_sums")
+
+
+def _pages_of(message: Message) -> list[int]:
+    """The pages that a message asks for, each once."""
+    return list(dict.fromkeys(int(page) for page in message["pages"]))[:_THUMBNAILS_AT_ONCE]
 
 
 def _whole_signs(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -15,8 +16,11 @@ from evalkit.settings import Review
 
 
 def main(descriptor: int, public_url: str, prefix: str, review: Review) -> None:
-    """Serve until Ctrl-C or SIGTERM."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # clean up also when told to stop while still loading
+    """Serve until Ctrl-C, SIGTERM or SIGHUP."""
+    for one in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(one) is not signal.SIG_IGN:  # nohup
+            signal.signal(one, signal.default_int_handler)  # clean up also when told to stop while still loading
+    _have_descriptors()
     listener = socket.socket(fileno=descriptor)
     listener.set_inheritable(False)
     try:
@@ -36,6 +40,17 @@ def main(descriptor: int, public_url: str, prefix: str, review: Review) -> None:
             )
     except KeyboardInterrupt:
         pass
+
+
+_MOST_DESCRIPTORS = 65_536
+"""A page takes 14, and more while it opens: many machines allow 1024 unless more are asked for."""
+
+
+def _have_descriptors() -> None:
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_DESCRIPTORS if most < 0 else min(_MOST_DESCRIPTORS, most)
+    if 0 <= soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def settle(home: Path) -> Path:

@@ -6,13 +6,17 @@ import json
 import logging
 import secrets
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
+from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler, FileFindHandler, JupyterHandler
 from tornado import web
+from tornado.iostream import StreamBufferFullError
+from tornado.websocket import WebSocketClosedError
 from voila.shutdown_kernel_handler import VoilaShutdownKernelHandler  # type: ignore[import-untyped]
 from voila.tornado.handler import TornadoVoilaHandler  # type: ignore[import-untyped]
 from voila.tornado.kernel_websocket_handler import VoilaKernelWebsocketHandler  # type: ignore[import-untyped]
@@ -56,6 +60,13 @@ _WORDS = {
 _OTHER = ("Something went wrong on our side.", "Load the page again; what was shown as saved is saved.")
 _OLD_FORM = ("The login form was too old.", "Go back to the start page and log in again.")
 _STRANGE_HOST = ("evalkit does not answer to this address.", "Use the one that it printed when it was started.")
+_PROTOCOL = "v1.kernel.websocket.jupyter.org"
+_NUMBER = Struct("<Q")
+_MOST_WEBSOCKETS = 3
+_MOST_UNREAD = 64 << 20
+"""Bytes that wait in the server for one page to read them: some hundred pictures of pages."""
+_LEAST_OFFSETS, _MOST_OFFSETS = 6, 1024
+"""Of channel, header, parent, metadata, content and their end; beyond them of what a widget sends in bytes."""
 _LOGIN_ENDED = "Your login has ended. Log in again; what was shown as saved is saved."
 _LONGEST_NAME = 60
 _ASK = "Ask whoever runs evalkit here to add this name, or to correct the one that is sent."
@@ -170,6 +181,8 @@ class Login(LoginPage):
         else:
             self.show_form(_LOGIN_ENDED if self.identity.has_cookie(self) else "")
 
+    head = get
+
     @allow_unauthenticated
     def post(self) -> None:
         """A code was typed."""
@@ -263,19 +276,78 @@ class _OwnKernel(_Request):
 class Channels(_OwnKernel, Friendly, VoilaKernelWebsocketHandler):  # type: ignore[misc]  # Voilà has no types
     """The websocket between page and kernel. Only widget messages pass (Voilà's allowed_message_types)."""
 
+    async def prepare(self, **given: Any) -> None:
+        """Before the websocket is opened: of its two protocols Voilà understands only one, which all its pages speak."""
+        await super().prepare(**given)
+        offered = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        if _PROTOCOL not in map(str.strip, offered):
+            raise web.HTTPError(400)
+
+    async def pre_get(self) -> None:
+        """Before it is opened. A websocket takes nine descriptors of the server, and a page needs one: while the next is
+        opened the last may still be closing.
+        """
+        self._count()
+        await super().pre_get()
+        self._count()  # others may have been opened meanwhile
+
+    def _count(self) -> None:
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        if kernels.websockets(self.kernel_id) >= _MOST_WEBSOCKETS:
+            raise web.HTTPError(429)
+
+    async def open(self, kernel_id: str) -> None:
+        """It is opened."""
+        self.ws_connection.stream.max_write_buffer_size = _MOST_UNREAD
+        await super().open(kernel_id)
+
+    def write_message(self, message: Any, binary: bool = False) -> Any:
+        """The kernel says something. Who does not read what was asked for is hung up on; a page asks again by itself."""
+        try:
+            return super().write_message(message, binary)
+        except StreamBufferFullError:
+            log.warning("a page does not read what is sent to it: its websocket was closed")
+            self.ws_connection.stream.close()
+        except WebSocketClosedError:
+            pass  # it has ended just now
+
+    def on_message(self, ws_message: str | bytes) -> None:
+        """The page says something. Who says what has no end is not listened to: Jupyter believes any number in it."""
+        if is_whole(ws_message):
+            super().on_message(ws_message)
+        else:
+            self.close(1003)
+
+
+def is_whole(message: str | bytes) -> bool:
+    """Whether it has the form of the protocol: how many offsets there are, they themselves, then the parts between them.
+    All numbers have 8 bytes, little end first.
+    """
+    if isinstance(message, str) or len(message) < _NUMBER.size:
+        return False
+    (count,) = _NUMBER.unpack_from(message)
+    start = (1 + count) * _NUMBER.size
+    if not _LEAST_OFFSETS <= count <= _MOST_OFFSETS or len(message) < start:
+        return False
+    ends = [start, *(end for (end,) in _NUMBER.iter_unpack(message[_NUMBER.size : start])), len(message)]
+    return all(end <= following for end, following in pairwise(ends))
+
 
 class KernelState(_OwnKernel, Friendly, APIHandler):
     """The page asks whether its kernel is there, and what became of it."""
 
     def write_error(self, status_code: int, **given: Any) -> None:
         """Of a kernel that is gone the reason, if it was ended here."""
-        kernels: ReviewKernels = self.settings["kernel_manager"]
-        kernel_id = self.path_kwargs["kernel_id"]
-        if status_code == 404 and self.current_user and kernels.ran_out(kernel_id, self.current_user.session_id):
+        if status_code == 404 and self._has_run_out():
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps({"reason": "memory"}))
         else:
             super().write_error(status_code, **given)
+
+    def _has_run_out(self) -> bool:
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        user = self.current_user
+        return user is not None and kernels.ran_out(self.path_kwargs["kernel_id"], user.session_id)
 
     def get(self, kernel_id: str) -> None:
         """Its state."""

@@ -93,6 +93,8 @@ class HubLogin(_HubPage):
         asked = {"state": state, "code_challenge": challenge, "code_challenge_method": method}
         self.redirect(url_concat(self.hub.login_url, asked))
 
+    head = get
+
 
 class HubCallback(_HubPage):
     """The hub's answer."""

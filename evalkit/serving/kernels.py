@@ -62,6 +62,11 @@ class ReviewKernels(AsyncMappingKernelManager):
         """Whether this login opened the page of this kernel."""
         return kernel_id in self and self._sessions_of.get(kernel_id) == session_id
 
+    def websockets(self, kernel_id: str) -> int:
+        """How many are open to a kernel."""
+        count: int = self._kernel_connections.get(kernel_id, 0)
+        return count
+
     @property
     def review(self) -> Review:
         """How many pages there may be, and how large."""
@@ -87,7 +92,7 @@ class ReviewKernels(AsyncMappingKernelManager):
                     process.kill()  # the others are still to be looked at, if it has just ended by itself
                     self._ran_out.append((kernel_id, session_id))
                     log.warning("a page used %d MB of memory and was ended: page_memory_mb is less", used)
-            except NoProcess:
+            except (NoProcess, OSError):  # it has ended, or cannot be looked at: the others can
                 continue
 
     def _pid(self, kernel_id: str) -> int | None:

@@ -60,7 +60,7 @@ _BIGGEST_MESSAGE = 8 << 20
 def serve(
     listener: socket.socket, notebook: Path, *, output: str, public_url: str, review: Review, prefix: str
 ) -> None:
-    """Serve the notebook below ``prefix`` until SIGINT or SIGTERM, then end the kernels.
+    """Serve the notebook below ``prefix`` until SIGINT, SIGTERM or SIGHUP, then end the kernels.
 
     A prefix is JupyterHub's: it says who is who then.
     """
@@ -162,8 +162,9 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
         server = HTTPServer(self.app, xheaders=self.public_host is not None, max_body_size=_BIGGEST_MESSAGE)
         server.add_socket(self.listener)
         self.ioloop = IOLoop.current()
-        for one in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_event_loop().add_signal_handler(one, self.ioloop.stop)
+        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(one) is not signal.SIG_IGN:  # nohup
+                asyncio.get_event_loop().add_signal_handler(one, self.ioloop.stop)
         self.ioloop.add_callback(self.kernel_manager.fill_reserve)
         try:
             self.ioloop.start()
@@ -189,4 +190,6 @@ def _config() -> Config:
     # A restarted kernel is an empty one behind a page that looks alive. The page is told instead that it is dead.
     config.KernelRestarter.restart_limit = 0
     config.ZMQChannelsWebsocketConnection.limit_rate = False
+    # Its sockets are this machine's, and any account on it could connect to them and read the pages.
+    config.KernelManager.transport_encryption = "required"
     return config

@@ -120,6 +120,8 @@ def test_who_is_no_reviewer_or_may_not_use_the_service_is_told_so(service: Serve
     assert client.get(f"{PREFIX}nothing").status_code == 302
     assert urlsplit(asked(client, "?case=abc")).path == "/hub/api/oauth2/authorize"
     assert client.get(f"{PREFIX}login?next=https://elsewhere.example/").status_code == 302
+    head = client.ask("HEAD", f"{PREFIX}login")
+    assert (head.status_code, urlsplit(head.headers["Location"]).path) == (302, "/hub/api/oauth2/authorize")
 
 
 def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(

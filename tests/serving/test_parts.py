@@ -1,6 +1,7 @@
 """The parts that need no running server: environment, throttle, sessions, kernels' rules, log."""
 
 import asyncio
+import errno
 import json
 import logging
 import os
@@ -19,6 +20,7 @@ from traitlets.config import LoggingConfigurable
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
 from evalkit.serving import kernels
+from evalkit.serving.handlers import is_whole
 from evalkit.serving.identity import ReviewerIdentity
 from evalkit.serving.kernels import ReviewKernels
 from evalkit.serving.launch import environment
@@ -210,6 +212,26 @@ def test_jupyterhub_says_who_reviews_in_jupyterlab_and_never_behind_the_login(
     assert "JUPYTERHUB_USER" not in environment(os.environ, tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("offsets", "length", "expected"),
+    [
+        ([56, 61, 63, 65, 67, 69], 69, True),
+        ([56, 61, 63, 65, 67, 69, 80], 80, False),  # the first part begins among the offsets
+        ([64, 69, 71, 73, 75, 77, 90], 90, True),  # with bytes of a widget
+        ([56, 61, 63, 65, 67, 69], 68, False),
+        ([56, 61, 63, 62, 67, 69], 69, False),
+        ([56, 2**63, 63, 65, 67, 69], 69, False),
+        ([48, 53, 55, 57, 59], 59, False),
+        ([9000, *1100 * [9001]], 9001, False),
+        (500_000 * [8_000_000, 4_000_008], 8_000_008, False),  # it would be copied half a million times
+        ([], 8, False),
+    ],
+)
+def test_a_message_of_a_page_has_parts_that_follow_each_other(offsets: list[int], length: int, expected: bool) -> None:
+    numbers = b"".join(number.to_bytes(8, "little") for number in (len(offsets), *offsets))
+    assert is_whole(numbers.ljust(length, b"x")) is expected
+
+
 def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
     ended = []
 
@@ -266,6 +288,8 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
     class Large:
         def __init__(self, pid: int) -> None:
             self.pid = pid
+            if pid == hidden:
+                raise OSError(errno.EMFILE, "Too many open files")
 
         def memory_info(self) -> SimpleNamespace:
             return SimpleNamespace(rss=2 << 30)
@@ -275,9 +299,9 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
                 raise psutil.NoSuchProcess(gone)
             killed.append(self.pid)
 
-    gone, killed = 1 << 30, []  # no process has this number
+    gone, hidden, killed = 1 << 30, 1 << 31, []  # no process has these numbers
     monkeypatch.setattr(kernels, "Process", Large)
-    pids = {"starts": None, "gone": gone, "large": gone + 1}
+    pids = {"starts": None, "gone": gone, "hidden": hidden, "large": gone + 1}
     fake = SimpleNamespace(_sessions_of=dict.fromkeys(pids, "s"), _pid=pids.get, _ran_out=[], review=Review())
     ReviewKernels.end_too_large(fake)
     assert (killed, fake._ran_out) == ([gone + 1], [("large", "s")])

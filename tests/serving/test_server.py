@@ -4,12 +4,15 @@ import html
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import sys
 import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,10 +21,12 @@ import psutil
 import pytest
 import requests
 import websocket
-from jupyter_server.services.kernels.connection.base import serialize_msg_to_ws_v1
+import zmq
+from jupyter_server.services.kernels.connection.base import deserialize_msg_from_ws_v1, serialize_msg_to_ws_v1
 from serving.nginx import NGINX
 from serving.nginx import proxy as nginx
 from serving.running import PATIENT, SECRETS, Client, Server, within
+from zmq.utils.monitor import recv_monitor_message
 
 from evalkit.cli import main
 from evalkit.review.roster import Roster
@@ -29,6 +34,7 @@ from evalkit.serving.launch import find_notebook
 from evalkit.store import Files
 
 KERNEL = str(uuid.UUID(int=7))
+V1 = "v1.kernel.websocket.jupyter.org"
 ENDINGS = ("png", "jpg", "jpeg", "gif", "svg", "ipynb", "html", "txt", "json", "pdf", "py", "toml", "sqlite")
 CLOSED = [
     "/",
@@ -79,9 +85,19 @@ CLOSED = [
 ]
 
 
-def messages(kind: str, **content: object) -> dict[str, object]:
+def message(kind: str, on: str = "shell", **content: object) -> bytes:
     header = {"msg_id": uuid.uuid4().hex, "msg_type": kind, "username": "", "session": "s", "version": "5.3"}
-    return {"header": header, "parent_header": {}, "metadata": {}, "content": content}
+    parts = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
+    return serialize_msg_to_ws_v1(parts, on, lambda part: json.dumps(part).encode())
+
+
+def heard(channel: websocket.WebSocket, until: str) -> dict[str, dict[str, object]]:
+    """The kinds of all messages that come, up to that one, each with the last one's content."""
+    contents = {}
+    while until not in contents:
+        _, parts = deserialize_msg_from_ws_v1(channel.recv())
+        contents[json.loads(parts[0])["msg_type"]] = json.loads(parts[3])
+    return contents
 
 
 def connect(
@@ -89,7 +105,8 @@ def connect(
 ) -> websocket.WebSocket:
     url = f"ws://127.0.0.1:{server.port}/api/kernels/{kernel_id}/channels"
     link = socket.create_connection(("127.0.0.1", server.port), 20, source_address=(address, 0))
-    return websocket.create_connection(url, cookie=client.cookie if client else None, timeout=20, socket=link, **given)
+    given = {"subprotocols": [V1], "timeout": 20, "cookie": client.cookie if client else None} | given
+    return websocket.create_connection(url, socket=link, **given)
 
 
 def refused(server: Server, kernel_id: str, client: Client | None, **given: object) -> int:
@@ -141,6 +158,13 @@ def test_without_a_login_there_is_only_the_login_page(server: Server, path: str)
         assert client.ask(method, path).status_code in (403, 405), method
 
 
+def test_a_method_that_there_is_not_is_refused_and_is_no_fault(server: Server) -> None:
+    for path in ("/", "/login", "/nothing", f"/api/kernels/{KERNEL}", f"/api/kernels/{KERNEL}/channels"):
+        answer = server.client().ask("TRACE", path)
+        assert (answer.status_code, "There is no such page." in answer.text) == (405, True), path
+    assert "AttributeError" not in server.log
+
+
 def test_no_library_file_is_public_either(server: Server) -> None:
     share = Path(sys.prefix, "share/jupyter")
     folders = {"static": share / "voila/templates/base/static"}
@@ -180,6 +204,12 @@ def test_the_login_page_is_plain_and_says_what_to_do(server: Server) -> None:
     assert 'name="next" value="/?case=abc"' in answer.text
     assert "<script" not in answer.text
     assert not re.search(r"https?://", answer.text)
+
+
+def test_the_login_page_has_a_head(server: Server) -> None:
+    answer = server.client().ask("HEAD", "/login")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert server.client("dr_lee").ask("HEAD", "/login").headers["Location"] == "/"
 
 
 def test_headers(server: Server) -> None:
@@ -454,16 +484,11 @@ def test_the_printed_nginx_example_works_and_lets_nobody_pose(behind_proxy: Serv
 
         socket_of = f"wss://127.0.0.1:{tls.port}/api/kernels/{kernel_id}/channels"
         given = {"sslopt": {"ca_certs": str(tls.certificate)}, "timeout": 20, "host": "review.example"}
-        given["origin"] = "https://review.example"
+        given |= {"origin": "https://review.example", "subprotocols": [V1]}
         login = {"Authorization": "Basic " + b64encode(b"dr_ray:of ray").decode()}
         channel = websocket.create_connection(socket_of, header=login, **given)
-        asked = messages("comm_info_request")
-        channel.send(json.dumps(asked | {"channel": "shell"}))
-        while True:
-            heard = json.loads(channel.recv())
-            if heard["parent_header"].get("msg_id") == asked["header"]["msg_id"] and heard["channel"] == "shell":
-                break
-        assert heard["msg_type"] == "comm_info_reply"
+        channel.send_binary(message("comm_info_request"))
+        heard(channel, "comm_info_reply")
         channel.close()
 
         assert ask(base).status_code == 401
@@ -572,32 +597,92 @@ def test_whose_login_has_ended_is_told_so(server: Server) -> None:
 # ------------------------------------------------------------------------------------------------ kernels
 
 
-@pytest.mark.parametrize("protocol", [None, "v1.kernel.websocket.jupyter.org"])
-def test_a_logged_in_expert_cannot_run_code(server: Server, protocol: str | None) -> None:
+def test_a_logged_in_expert_cannot_run_code(server: Server) -> None:
     client = server.client("dr_lee")
     kernel_id, _ = server.open(client)
-    proof = server.output / f"executed-{protocol}"
-    channel = connect(server, kernel_id, client, subprotocols=[protocol] if protocol else None)
-
-    def send(message: dict[str, object], on: str) -> None:
-        if protocol:
-            channel.send_binary(serialize_msg_to_ws_v1(message, on, lambda part: json.dumps(part).encode()))
-        else:
-            channel.send(json.dumps({**message, "channel": on}))
-
+    proof = server.output / "executed"
+    channel = connect(server, kernel_id, client)
     code = f"open({str(proof)!r}, 'w')"
+    asked = {"type": "request", "command": "evaluate", "arguments": {"expression": code}}
     for on in ("shell", "control"):
-        send(messages("execute_request", code=code, silent=False), on)
-        send(messages("debug_request", type="request", command="evaluate", arguments={"expression": code}), on)
-    send(messages("kernel_info_request"), "shell")
-    answers = []
-    while "kernel_info_reply" not in answers:
-        answer = channel.recv()
-        answers += re.findall(rb'"msg_type": ?"(\w+)"', answer if isinstance(answer, bytes) else answer.encode())
-        answers = [one.decode() if isinstance(one, bytes) else one for one in answers]
+        channel.send_binary(message("execute_request", on, code=code, silent=False))
+        channel.send_binary(message("debug_request", on, **asked))
+    channel.send_binary(message("kernel_info_request"))
+    answers = heard(channel, "kernel_info_reply")
     channel.close()
     assert not proof.exists()
     assert not {"execute_reply", "execute_input", "debug_reply"} & set(answers)
+
+
+@pytest.mark.parametrize("offered", [None, ["kernel"], [f"x{V1}"], [V1.replace("1", "2")]], ids=str)
+def test_a_page_that_speaks_another_protocol_is_not_listened_to(server: Server, offered: list[str] | None) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    assert refused(server, kernel_id, client, subprotocols=offered) == 400
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        (2**63 - 1).to_bytes(8, "little"),
+        b"",
+        b"\0\0\0\1" + bytes(8),
+        "{}",
+        message("kernel_info_request").decode("latin-1"),
+    ],
+)
+def test_what_is_no_message_ends_its_own_websocket_and_nothing_else(server: Server, frame: bytes | str) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    channel = connect(server, kernel_id, client)
+    channel.send(frame, websocket.ABNF.OPCODE_TEXT if isinstance(frame, str) else websocket.ABNF.OPCODE_BINARY)
+    while (heard := channel.recv_data())[0] != websocket.ABNF.OPCODE_CLOSE:
+        pass
+    assert heard[1] == (1003).to_bytes(2, "big")
+    assert client.get(f"/api/kernels/{kernel_id}").status_code == 200
+
+
+def test_who_does_not_read_is_hung_up_on_before_it_fills_the_server(server: Server) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    channel = connect(server, kernel_id, client)
+    channel.send_binary(message("comm_info_request"))
+    comms = heard(channel, "comm_info_reply")["comm_info_reply"]["comms"]
+
+    def tell_all(**data: object) -> None:
+        for comm_id in comms:
+            channel.send_binary(message("comm_msg", comm_id=comm_id, data=data))
+
+    tell_all(method="update", state={"asked": True}, buffer_paths=[])  # the stub's picture has 4 MB from now on
+    for _ in range(40):
+        tell_all(method="request_state")
+    assert within(20, lambda: "a page does not read what is sent to it" in server.log)
+    assert psutil.Process(server.process.pid).memory_info().rss < 300 << 20
+    with suppress(websocket.WebSocketConnectionClosedException, ConnectionError):
+        while channel.recv():
+            pass
+    connect(server, kernel_id, client).close()
+    assert "Uncaught" not in server.log
+
+
+def test_a_page_has_a_handful_of_websockets(server: Server) -> None:
+    client = server.client("dr_lee")
+    kernel_id, _ = server.open(client)
+    with ThreadPoolExecutor() as pool:
+        tried = [pool.submit(connect, server, kernel_id, client) for _ in range(9)]
+    opened = [one.result() for one in tried if one.exception() is None]
+    assert len(opened) == 3
+    assert {one.exception().status_code for one in tried if one.exception()} == {429}
+    opened[0].close()
+
+    def has_room() -> bool:
+        with suppress(websocket.WebSocketBadStatusException):
+            opened.append(connect(server, kernel_id, client))
+        return len(opened) == 4
+
+    assert within(5, has_room)
+    for one in opened[1:]:
+        one.close()
 
 
 def test_another_experts_kernel_does_not_exist(server: Server) -> None:
@@ -636,6 +721,30 @@ def test_the_page_sets_the_cookie_that_its_closing_needs(server: Server) -> None
     assert any(one.startswith("_xsrf=") for one in answer.raw.headers.getlist("Set-Cookie"))
 
 
+def test_who_only_knows_the_ports_of_a_kernel_hears_nothing(server: Server) -> None:
+    client = server.client("dr_lee")
+    kernel_id, seen = server.open(client)
+    ports = {one.laddr.port for one in psutil.Process(seen["pid"]).net_connections() if one.status == "LISTEN"}
+    assert len(ports) >= 5
+    channel = connect(server, kernel_id, client)
+    with zmq.Context() as context, context.socket(zmq.SUB) as stranger:
+        stranger.linger = 0
+        stranger.subscribe(b"")
+        events = stranger.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
+        for port in ports:
+            stranger.connect(f"tcp://127.0.0.1:{port}")
+        answered = {}
+        while len(answered) < len(ports):
+            event = recv_monitor_message(events)
+            answered[event["endpoint"]] = event["event"]
+        stranger.disable_monitor()
+        channel.send_binary(message("kernel_info_request"))
+        heard(channel, "kernel_info_reply")
+        assert not stranger.poll(200)
+    assert set(answered.values()) == {zmq.EVENT_DISCONNECTED}
+    channel.close()
+
+
 def test_a_killed_kernel_is_not_replaced_by_an_empty_one(server: Server) -> None:
     client = server.client("dr_lee")
     kernel_id, seen = server.open(client)
@@ -644,7 +753,7 @@ def test_a_killed_kernel_is_not_replaced_by_an_empty_one(server: Server) -> None
     assert within(10, lambda: client.get(f"/api/kernels/{kernel_id}").status_code == 404)
     statuses = []
     while "dead" not in statuses:
-        statuses += re.findall(r'"execution_state": ?"(\w+)"', channel.recv())
+        statuses += re.findall(r'"execution_state": ?"(\w+)"', channel.recv().decode())
     assert "restarting" not in statuses
     channel.close()
 
@@ -720,6 +829,21 @@ def test_the_log_hears_the_kernels_and_tells_no_names_codes_or_queries(server: S
 # ------------------------------------------------------------------------------------------------ start and end
 
 
+def test_the_server_has_descriptors_for_as_many_pages_as_it_lets_in(tmp_path: Path) -> None:
+    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, most), most))
+    try:
+        server = Server(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, most))
+    try:
+        server.client().get("/login")
+        given, _ = psutil.Process(server.process.pid).rlimit(psutil.RLIMIT_NOFILE)
+        assert given == (65_536 if most < 0 else min(65_536, most))
+    finally:
+        server.stop()
+
+
 def test_the_address_is_said_once(server: Server) -> None:
     assert server.said.startswith(f"The experts' screen is at {server.base}/ ")
     (listening,) = [one for one in psutil.Process(server.process.pid).net_connections() if one.status == "LISTEN"
@@ -727,7 +851,7 @@ def test_the_address_is_said_once(server: Server) -> None:
     assert listening.laddr.ip == "127.0.0.1"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path, number: int) -> None:
     server = Server(tmp_path)
     try:
@@ -740,6 +864,20 @@ def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path,
     assert not reserve.is_running()
     assert list(server.scratch.iterdir()) == []
     assert "Traceback" not in server.log
+
+
+def test_a_server_that_was_started_with_nohup_outlives_its_terminal(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        server = Server(tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    try:
+        for _ in range(2):  # while it is loading, and when it has loaded
+            server.process.send_signal(signal.SIGHUP)
+            assert server.client().get("/login").status_code == 200
+    finally:
+        assert server.stop() == 0
 
 
 def test_behind_a_tls_proxy_cookies_are_for_tls_and_addresses_are_the_proxys_word(tmp_path: Path) -> None:

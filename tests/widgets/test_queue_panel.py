@@ -78,4 +78,4 @@ def test_fifty_rows_are_sent_and_the_bar_counts_all(screen: Workbench, tmp_path:
     assert screen._queue.matching == screen._bar.total > 120
     assert screen._queue.facets["kind"]["extraction"] == 120
     screen._heard({"action": "open", "case_id": "many_7"})
-    assert "there is no case" in screen._queue.notice
+    assert screen._queue.notice == "This case is no longer there."

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +101,26 @@ def test_a_wrong_press_is_answered_in_words(screen: Workbench) -> None:
     assert "not yet seen" in screen._editor.problem
     screen._heard({"action": "correct"})
     assert "nothing was changed" in screen._editor.problem
+
+
+def test_a_case_that_was_removed_while_it_was_open_is_told_in_plain_words(screen: Workbench, tmp_path: Path) -> None:
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    (tmp_path / "output/sme_packets/sme_packet_quest_genomic.json").unlink()
+    token = screen._page.version
+    screen._heard({"action": "dominant", "token": token, "type": "Other"})
+    screen._heard({"action": "correct", "token": token})
+    assert re.fullmatch(r"This case is no longer there\. \(error \w{8}\)", screen._editor.problem)
+
+
+def test_a_page_is_sent_once_however_often_it_is_asked_for_at_once(
+    screen: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen._heard({"action": "open", "case_id": "quest_genomic"})
+    sent = []
+    monkeypatch.setattr(screen._page, "send", lambda message, buffers: sent.append((message["kind"], message["page"])))
+    for asked in ({"action": "thumbnails"}, {"action": "previews"}, {"action": "previews", "kind": "page"}):
+        screen._heard(asked | {"token": screen._page.version, "pages": [2, 1, 2, 1]})
+    assert sent == [(kind, page) for kind in ("thumbnail", "preview", "page") for page in (2, 1)]
 
 
 def test_a_pdf_that_changed_is_said(screen: Workbench, finished: RunSummary, tmp_path: Path) -> None:
