@@ -139,12 +139,12 @@ class _Written(NamedTuple):
     """Dark and opaque, and all of it signs that leave ink."""
     order: int
     """The number of its text block."""
-    fonts: tuple[str, ...]
-    """Its fonts, where the file brings any along; else none."""
+    signs: tuple[tuple[int, str], ...]
+    """Its fonts, as in ``Sheet.own_fonts``, and what is written in each; none where the file brings no fonts along."""
 
 
-Proven = dict[tuple[str, ...], set[str]]
-"""For fonts that a file brings along, the characters that were seen to leave ink."""
+Proven = dict[int, set[str]]
+"""For the fonts of a file, by their objects, the characters that were seen to leave ink."""
 
 
 def look_at(page: Any, proven: Proven | None = None) -> Drawn:
@@ -198,8 +198,8 @@ def _shown(written: _Written, sheet: Sheet, proven: Proven) -> tuple[Token, ...]
     box, tokens = written.line.box, written.line.tokens
     if not sheet.is_inside(box):
         tokens = tuple(token for token in tokens if _is_inside(token, sheet))
-    letters = proven.setdefault(written.fonts, set()) if written.fonts else set()
-    is_sure = written.is_inked and written.is_plain and (not written.fonts or letters.issuperset(written.line.text))
+    is_proven = all(font in proven and proven[font].issuperset(text) for font, text in written.signs)
+    is_sure = written.is_inked and written.is_plain and is_proven
     covers = sheet.covers
     if is_sure and not (covers and any(cover.dims(box, written.order) for cover in covers)):
         return tokens
@@ -208,7 +208,10 @@ def _shown(written: _Written, sheet: Sheet, proven: Proven) -> tuple[Token, ...]
         for token in tokens
         if sheet.shows(_core(token)) and not (written.is_inked and sheet.is_painted_over(token[1:]))
     )
-    letters.update(" ", *(token.text for token in shown))
+    if len(shown) == len(written.line.tokens):
+        for font, text in written.signs:
+            if font:  # of fonts of one name, nobody knows which it was
+                proven.setdefault(font, set()).update(text)
     return shown
 
 
@@ -217,17 +220,17 @@ def _written(sheet: Sheet) -> Iterator[_Written]:
     words = {
         place: list(group) for place, group in groupby(_once(_clean(sheet.words), sheet.blocks), key=itemgetter(5, 6))
     }
-    has_own_fonts = sheet.has_own_fonts
+    own_fonts = sheet.own_fonts
     # Words count the blocks of text alone; a block's own number counts all that is painted.
     for text_block, block in enumerate(block for block in sheet.blocks if block["type"] == TEXT):
         for number, line in enumerate(block["lines"]):
             if found := words.get((text_block, number)):
                 tokens = tuple(map(_token, map(_placed, found)))
-                yield from _styled(tokens, line["spans"], _turn(line["dir"]), block["number"], has_own_fonts)
+                yield from _styled(tokens, line["spans"], _turn(line["dir"]), block["number"], own_fonts)
 
 
 def _styled(
-    tokens: tuple[Token, ...], spans: list[dict[str, Any]], turn: int | None, order: int, has_own_fonts: bool
+    tokens: tuple[Token, ...], spans: list[dict[str, Any]], turn: int | None, order: int, own_fonts: dict[str, int]
 ) -> Iterator[_Written]:
     size, bold = _look(spans)
     inked = tokens
@@ -239,8 +242,8 @@ def _styled(
     if inked:
         line = Line(inked, size, bold, turn)
         is_sure = all(map(is_plain, spans)) and not _TRACELESS.search(line.text)
-        fonts = tuple(sorted({span["font"] for span in spans})) if has_own_fonts else ()
-        yield _Written(line, True, False, is_sure, order, fonts)
+        signs = tuple((own_fonts.get(span["font"], 0), span["text"]) for span in spans) if own_fonts else ()
+        yield _Written(line, True, False, is_sure, order, signs)
     if unseen:
         is_window = any(span["char_flags"] & _CLIPPED for span in veiled)
         yield _Written(Line(unseen, size, bold, turn), False, is_window, False, order, ())

@@ -34,6 +34,8 @@ _NOT_DARK = 0x808080
 #: ... and all are set where they are in their lightest quarter, so that the two differ by far more than _CONTRAST.
 _LIGHT = 0xC0C0C0
 _HALF_OPAQUE = 128
+#: So many letters of a font's name are told, and this of a font of type 3 that has none.
+_FONT_NAME, _NAMELESS = 31, "Unnamed-T3"
 #: What is painted: words, an area, an image.
 _WORDS, _AREA, _IMAGE = "wai"
 #: What is painted is looked for within bands of this height (points).
@@ -87,11 +89,25 @@ class Sheet:
         words: list[tuple[float, float, float, float, str, int, int, int]] = self._text.extractWORDS()
         return words
 
-    @property
-    def has_own_fonts(self) -> bool:
-        """Whether the file brings along any font of the page. What it calls itself there and here need not agree."""
+    @cached_property
+    def own_fonts(self) -> dict[str, int]:
+        """By the name that MuPDF tells, the object that the font is; 0 where several are called so.
+
+        Empty where the file brings along no font of the page.
+        """
+        fonts = self._page.get_fonts()
         # Fonts of type 3 are drawings and have no file.
-        return any(ending != "n/a" or kind == "Type3" for _, ending, kind, *_ in self._page.get_fonts())
+        if all(ending == "n/a" and kind != "Type3" for _, ending, kind, *_ in fonts):
+            return {}
+        if not all(number for number, *_ in fonts):
+            return {"": 0}  # a font that is no object: nobody knows which of the others it is called like
+        binding = self._mupdf.mupdf
+        document = binding.pdf_document_from_fz_document(self._page.parent.this)
+        known: dict[str, int] = {}
+        for number, *_ in fonts:
+            for name in _font_names(binding.pdf_load_object(document, number)):
+                known[name] = 0 if known.get(name, number) != number else number
+        return known
 
     @property
     def images(self) -> list[Rect]:
@@ -226,6 +242,14 @@ class _Picture(NamedTuple):
 def is_plain(span: dict[str, Any]) -> bool:
     """Whether MuPDF's span of text is dark and opaque: seen on white paper without a doubt."""
     return not span["color"] & _NOT_DARK and span["alpha"] >= _HALF_OPAQUE
+
+
+def _font_names(font: Any) -> set[str]:
+    """All that MuPDF may call a font of a PDF: it tells one of them."""
+    composed_of = font.pdf_dict_gets("DescendantFonts").pdf_array_get(0)
+    named = (font.pdf_dict_gets("BaseFont"), font.pdf_dict_gets("Name"), composed_of.pdf_dict_gets("BaseFont"))
+    names = {name.pdf_to_name()[:_FONT_NAME] for name in named}
+    return names | ({_NAMELESS} if font.pdf_dict_gets("CharProcs").pdf_is_dict() else set())
 
 
 def _fills(blocks: Iterable[dict[str, Any]]) -> Iterator[Cover]:

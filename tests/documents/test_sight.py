@@ -307,6 +307,41 @@ def test_letters_without_a_shape_are_not_read(word: str, text: str) -> None:
     assert [block.text for block in bundle.page(1).blocks if block.hidden] == ([word] if word == "bbb" else [])
 
 
+@pytest.mark.parametrize("named", ["/Name/Foo", "/Name/Foo/BaseFont/Bar", ""])
+@pytest.mark.parametrize("is_one_page", [False, True])
+def test_a_font_proves_no_letters_of_another_of_its_name(named: str, is_one_page: bool) -> None:
+    def font(shape: int, called: str) -> str:
+        return (
+            f"<</Type/Font/Subtype/Type3{called}/FontBBox[0 0 1000 1000]/FontMatrix[.001 0 0 .001 0 0]/FirstChar 97"
+            f"/LastChar 97/Widths[800]/Encoding<</Type/Encoding/Differences[97/a]>>/CharProcs<</a {shape} 0 R>>"
+            "/Resources<<>>>>"
+        )
+
+    def stream(content: str) -> str:
+        return f"<</Length {len(content)}>>stream\n{content}\nendstream"
+
+    fonts = "/Resources<</Font<</F1 7 0 R/F2 8 0 R>>>>/MediaBox[0 0 200 200]/Parent 2 0 R"
+    shown, unseen = "BT /F1 12 Tf 20 150 Td (aaa) Tj ET", "BT /F2 12 Tf 20 90 Td (aaaa) Tj ET"
+    glyph = "800 0 0 0 800 800 d1"
+    read = bundle(
+        by_hand(
+            [
+                "<</Type/Catalog/Pages 2 0 R>>",
+                "<</Type/Pages/Count 2/Kids[3 0 R 5 0 R]>>",
+                f"<</Type/Page{fonts}/Contents 4 0 R>>",
+                stream(f"{shown} {unseen}" if is_one_page else shown),
+                f"<</Type/Page{fonts}/Contents 6 0 R>>",
+                stream(unseen),
+                font(9, named),
+                font(10, named.removesuffix("/BaseFont/Bar")),
+                stream(f"{glyph} 100 100 600 600 re f"),
+                stream(glyph),
+            ]
+        )
+    )
+    assert [page.text for page in read.pages] == ["aaa", ""]
+
+
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
 def test_what_was_whited_out_and_written_over_is_hidden(rotation: int) -> None:
     page = first(
