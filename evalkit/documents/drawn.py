@@ -15,7 +15,7 @@ from itertools import groupby, islice, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from evalkit.documents.sight import TEXT, THIN, VECTOR, Rect, Sheet, is_plain
+from evalkit.documents.sight import FILLED, TEXT, THIN, VECTOR, Rect, Sheet, is_plain
 from evalkit.documents.tables import Grid, Rule, find_grids
 
 #: The share of a page that images cover from which there may be text in them.
@@ -31,7 +31,7 @@ _TINY, _LARGER = 2.0, 3.0
 _HEIGHT_BAND = 20
 #: Less opaque (of 255), words are as good as written invisibly: over a scan, its own print would pass for theirs.
 _FAINTEST = 26
-_BOLD, _FILLED, _STROKED, _CLIPPED = 8, 16, 32, 64
+_BOLD, _STROKED, _CLIPPED = 8, 32, 64
 _TO_THE_RIGHT = (1.0, 0.0)
 # C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -201,13 +201,19 @@ def _shown(written: _Written, sheet: Sheet, proven: Proven) -> tuple[Token, ...]
     is_proven = all(font in proven and proven[font].issuperset(text) for font, text in written.signs)
     is_sure = written.is_inked and written.is_plain and is_proven
     covers = sheet.covers
-    if is_sure and not (covers and any(cover.dims(box, written.order) for cover in covers)):
+    is_dimmed = bool(covers) and any(cover.dims(box, written.order) for cover in covers)
+    is_crossed = sheet.is_crossed(box, written.order)
+    if is_sure and not is_dimmed and not is_crossed:
         return tokens
-    shown = tuple(
-        token
-        for token in tokens
-        if sheet.shows(_core(token)) and not (written.is_inked and sheet.is_painted_over(token[1:]))
-    )
+    if written.is_inked:
+        shown = tuple(
+            token
+            for token in tokens
+            if sheet.shows_print(_core(token), is_dark=written.is_plain and is_crossed)
+            and not sheet.is_painted_over(token[1:])
+        )
+    else:
+        shown = tuple(token for token in tokens if sheet.shows(_core(token)))
     if len(shown) == len(written.line.tokens):
         for font, text in written.signs:
             if font:  # of fonts of one name, nobody knows which it was
@@ -323,7 +329,7 @@ def _is_bold_font(name: str) -> bool:
 
 
 def _is_inked(span: dict[str, Any]) -> bool:
-    return bool(span["char_flags"] & (_FILLED | _STROKED)) and span["alpha"] >= _FAINTEST
+    return bool(span["char_flags"] & (FILLED | _STROKED)) and span["alpha"] >= _FAINTEST
 
 
 def _turn(direction: tuple[float, float]) -> int | None:
