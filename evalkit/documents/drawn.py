@@ -94,7 +94,7 @@ class Drawn:
     lines: tuple[Line, ...]
     """What a person can see."""
     hidden: tuple[Line, ...]
-    """Invisible, too faint or too small to be seen, covered, clipped away, or outside the page."""
+    """Invisible, too faint or too small to be seen, covered, clipped away, outside the page, or other than its letters."""
     grids: tuple[Grid, ...]
     """Ruled tables."""
     rules: tuple[Rule, ...]
@@ -175,6 +175,8 @@ def look_at(page: Any, proven: Proven | None = None) -> Drawn:
             seen = set(shown)
             unseen = tuple(token for token in line.tokens if token not in seen)
             hidden.append(Line(unseen, line.size, line.bold, line.turn))
+    if sheet.is_belied:  # whoever looks at the page reads other words: they are in its picture
+        hidden, visible, layer = [*visible, *hidden], [], []
     across, down, others = _rules(page, [block for block in sheet.blocks if block["type"] == VECTOR])
     image_area = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in images)
     is_inked = bool(images) or sheet.has_shades or any(one.is_inked for one in written)

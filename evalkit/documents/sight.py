@@ -16,6 +16,7 @@ from itertools import dropwhile
 from typing import Any, NamedTuple
 
 from evalkit.documents.mupdf import library
+from evalkit.documents.signs import belied
 
 #: Pixels of the picture that tells whether a word can be seen; more would cost time and show nothing new.
 _MAX_PIXELS = 2_000_000
@@ -116,6 +117,12 @@ class Sheet:
             for name in _font_names(binding.pdf_load_object(document, number)):
                 known[name] = 0 if known.get(name, number) != number else number
         return known
+
+    @property
+    def is_belied(self) -> bool:
+        """Whether a font says other letters than its own for any that the page has."""
+        signs = {sign for number, *_ in self._page.get_fonts() if number for sign in belied(self._page.parent, number)}
+        return bool(signs) and not signs.isdisjoint(self._text.extractText())
 
     @property
     def images(self) -> list[Rect]:

@@ -407,6 +407,36 @@ def test_what_signs_are_said_to_stand_for_is_not_read() -> None:
     assert "benign" not in page.text
 
 
+@pytest.mark.parametrize(
+    ("encoding", "said", "status"),
+    [
+        ("<</Differences[97/m/a/l]>>", "<61> <0062> <62> <0065> <63> <006E>", "image"),
+        ("<</Differences[97/b/e/n]>>", "<61> <0062> <62> <0065> <63> <006E>", "text"),
+        ("<</Differences[97/B/G12/n]>>", "<61> <0062> <62> <0065> <63> <006E>", "text"),  # small capitals, no name
+        ("/WinAnsiEncoding", "<61> <0062> <62> <0065> <63> <006E>", "image"),
+        ("/WinAnsiEncoding", "<61> <0061> <62> <0062> <63> <0063>", "text"),
+        ("/WinAnsiEncoding", "<7A> <0077>", "text"),  # a letter that the page has not
+    ],
+)
+def test_a_page_whose_font_says_other_letters_than_it_shows_is_a_picture(encoding: str, said: str, status: str) -> None:
+    content = "BT /F 12 Tf 20 100 Td (abc) Tj ET"
+    cmap = f"1 begincodespacerange <00> <FF> endcodespacerange 3 beginbfchar {said} endbfchar"
+    read = by_hand(
+        [
+            "<</Type/Catalog/Pages 2 0 R>>",
+            "<</Type/Pages/Count 1/Kids[3 0 R]>>",
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+            f"<</Length {len(content)}>>stream\n{content}\nendstream",
+            f"<</Type/Font/Subtype/Type1/BaseFont/Courier/Encoding{encoding}/ToUnicode 6 0 R>>",
+            f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream",
+        ]
+    )
+    page = bundle(read).page(1)
+    assert page.status.value == status
+    assert bool(page.text) == (status == "text")
+    assert bool(hidden(page)) == (status == "image")
+
+
 def test_no_page_is_too_large_to_tell_what_is_white() -> None:
     document = pymupdf.open()
     page = document.new_page(width=5000, height=5000)
