@@ -15,7 +15,7 @@ from itertools import groupby, islice, pairwise
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from evalkit.documents.sight import TEXT, THIN, VECTOR, Rect, Sheet, is_plain
+from evalkit.documents.sight import FILLED, TEXT, THIN, VECTOR, Rect, Sheet, is_plain
 from evalkit.documents.tables import Grid, Rule, find_grids
 
 #: The share of a page that images cover from which there may be text in them.
@@ -31,7 +31,7 @@ _TINY, _LARGER = 2.0, 3.0
 _HEIGHT_BAND = 20
 #: Less opaque (of 255), words are as good as written invisibly: over a scan, its own print would pass for theirs.
 _FAINTEST = 26
-_BOLD, _FILLED, _STROKED, _CLIPPED = 8, 16, 32, 64
+_BOLD, _STROKED, _CLIPPED = 8, 32, 64
 _TO_THE_RIGHT = (1.0, 0.0)
 # C0, DEL and C1 controls, lone surrogates, two non-characters: nothing that is drawn, and some break JSON readers.
 UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -94,7 +94,7 @@ class Drawn:
     lines: tuple[Line, ...]
     """What a person can see."""
     hidden: tuple[Line, ...]
-    """Invisible, too faint or too small to be seen, covered, clipped away, or outside the page."""
+    """Invisible, too faint or too small to be seen, covered, clipped away, outside the page, or other than its letters."""
     grids: tuple[Grid, ...]
     """Ruled tables."""
     rules: tuple[Rule, ...]
@@ -139,12 +139,12 @@ class _Written(NamedTuple):
     """Dark and opaque, and all of it signs that leave ink."""
     order: int
     """The number of its text block."""
-    fonts: tuple[str, ...]
-    """Its fonts, where the file brings any along; else none."""
+    signs: tuple[tuple[int, str], ...]
+    """Its fonts, as in ``Sheet.own_fonts``, and what is written in each; none where the file brings no fonts along."""
 
 
-Proven = dict[tuple[str, ...], set[str]]
-"""For fonts that a file brings along, the characters that were seen to leave ink."""
+Proven = dict[int, set[str]]
+"""For the fonts of a file, by their objects, the characters that were seen to leave ink."""
 
 
 def look_at(page: Any, proven: Proven | None = None) -> Drawn:
@@ -175,6 +175,8 @@ def look_at(page: Any, proven: Proven | None = None) -> Drawn:
             seen = set(shown)
             unseen = tuple(token for token in line.tokens if token not in seen)
             hidden.append(Line(unseen, line.size, line.bold, line.turn))
+    if sheet.is_belied:  # whoever looks at the page reads other words: they are in its picture
+        hidden, visible, layer = [*visible, *hidden], [], []
     across, down, others = _rules(page, [block for block in sheet.blocks if block["type"] == VECTOR])
     image_area = sum((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in images)
     is_inked = bool(images) or sheet.has_shades or any(one.is_inked for one in written)
@@ -198,17 +200,26 @@ def _shown(written: _Written, sheet: Sheet, proven: Proven) -> tuple[Token, ...]
     box, tokens = written.line.box, written.line.tokens
     if not sheet.is_inside(box):
         tokens = tuple(token for token in tokens if _is_inside(token, sheet))
-    letters = proven.setdefault(written.fonts, set()) if written.fonts else set()
-    is_sure = written.is_inked and written.is_plain and (not written.fonts or letters.issuperset(written.line.text))
+    is_proven = all(font in proven and proven[font].issuperset(text) for font, text in written.signs)
+    is_sure = written.is_inked and written.is_plain and is_proven
     covers = sheet.covers
-    if is_sure and not (covers and any(cover.dims(box, written.order) for cover in covers)):
+    is_dimmed = bool(covers) and any(cover.dims(box, written.order) for cover in covers)
+    is_crossed = sheet.is_crossed(box, written.order)
+    if is_sure and not is_dimmed and not is_crossed:
         return tokens
-    shown = tuple(
-        token
-        for token in tokens
-        if sheet.shows(_core(token)) and not (written.is_inked and sheet.is_painted_over(token[1:]))
-    )
-    letters.update(" ", *(token.text for token in shown))
+    if written.is_inked:
+        shown = tuple(
+            token
+            for token in tokens
+            if sheet.shows_print(_core(token), is_dark=written.is_plain and is_crossed)
+            and not sheet.is_painted_over(token[1:])
+        )
+    else:
+        shown = tuple(token for token in tokens if sheet.shows(_core(token)))
+    if len(shown) == len(written.line.tokens):
+        for font, text in written.signs:
+            if font:  # of fonts of one name, nobody knows which it was
+                proven.setdefault(font, set()).update(text)
     return shown
 
 
@@ -217,17 +228,17 @@ def _written(sheet: Sheet) -> Iterator[_Written]:
     words = {
         place: list(group) for place, group in groupby(_once(_clean(sheet.words), sheet.blocks), key=itemgetter(5, 6))
     }
-    has_own_fonts = sheet.has_own_fonts
+    own_fonts = sheet.own_fonts
     # Words count the blocks of text alone; a block's own number counts all that is painted.
     for text_block, block in enumerate(block for block in sheet.blocks if block["type"] == TEXT):
         for number, line in enumerate(block["lines"]):
             if found := words.get((text_block, number)):
                 tokens = tuple(map(_token, map(_placed, found)))
-                yield from _styled(tokens, line["spans"], _turn(line["dir"]), block["number"], has_own_fonts)
+                yield from _styled(tokens, line["spans"], _turn(line["dir"]), block["number"], own_fonts)
 
 
 def _styled(
-    tokens: tuple[Token, ...], spans: list[dict[str, Any]], turn: int | None, order: int, has_own_fonts: bool
+    tokens: tuple[Token, ...], spans: list[dict[str, Any]], turn: int | None, order: int, own_fonts: dict[str, int]
 ) -> Iterator[_Written]:
     size, bold = _look(spans)
     inked = tokens
@@ -239,8 +250,8 @@ def _styled(
     if inked:
         line = Line(inked, size, bold, turn)
         is_sure = all(map(is_plain, spans)) and not _TRACELESS.search(line.text)
-        fonts = tuple(sorted({span["font"] for span in spans})) if has_own_fonts else ()
-        yield _Written(line, True, False, is_sure, order, fonts)
+        signs = tuple((own_fonts.get(span["font"], 0), span["text"]) for span in spans) if own_fonts else ()
+        yield _Written(line, True, False, is_sure, order, signs)
     if unseen:
         is_window = any(span["char_flags"] & _CLIPPED for span in veiled)
         yield _Written(Line(unseen, size, bold, turn), False, is_window, False, order, ())
@@ -320,7 +331,7 @@ def _is_bold_font(name: str) -> bool:
 
 
 def _is_inked(span: dict[str, Any]) -> bool:
-    return bool(span["char_flags"] & (_FILLED | _STROKED)) and span["alpha"] >= _FAINTEST
+    return bool(span["char_flags"] & (FILLED | _STROKED)) and span["alpha"] >= _FAINTEST
 
 
 def _turn(direction: tuple[float, float]) -> int | None:

@@ -37,6 +37,7 @@ def library() -> Any:
     tools: Any = pymupdf.TOOLS
     tools.mupdf_display_errors(False)
     tools.mupdf_display_warnings(False)
+    tools.set_subset_fontnames(True)  # else several parts of one font are called the same
     return pymupdf
 
 

@@ -16,6 +16,7 @@ from itertools import dropwhile
 from typing import Any, NamedTuple
 
 from evalkit.documents.mupdf import library
+from evalkit.documents.signs import belied
 
 #: Pixels of the picture that tells whether a word can be seen; more would cost time and show nothing new.
 _MAX_PIXELS = 2_000_000
@@ -25,8 +26,13 @@ _MIN_SCALE = 0.3
 #: pixel a point, differs: grey 0.75 by 43 or more (its full stops by 14), grey 0.9 by 18 or more; but grey 0.95 by 13
 #: at most, grey 0.97 by 8 at most, and black at an opacity of 5 % by 12 at most.
 _CONTRAST = 14
+#: Dark print differs by this much from the page without it. What looks out between strips of white that are painted
+#: over it, each next to the other, differs by 67 at most; what is under a highlighter of half opacity, by 127.
+_PRINT = 96
 #: The types of MuPDF's blocks that are asked for.
 TEXT, VECTOR = 0, 3
+#: MuPDF's flag of letters whose areas are painted, and not only their edges.
+FILLED = 16
 #: Lines thinner than this (points) leave enough of a word to be read.
 THIN = 3.0
 #: Bits of a colour 0xRRGGBB: none is set where red, green and blue are in their darker half, ...
@@ -34,8 +40,13 @@ _NOT_DARK = 0x808080
 #: ... and all are set where they are in their lightest quarter, so that the two differ by far more than _CONTRAST.
 _LIGHT = 0xC0C0C0
 _HALF_OPAQUE = 128
+#: So many letters of a font's name are told, and this of a font of type 3 that has none.
+_FONT_NAME, _NAMELESS = 31, "Unnamed-T3"
 #: What is painted: words, an area, an image.
 _WORDS, _AREA, _IMAGE = "wai"
+_WHITE = 255
+#: What is drawn nearer to a box's edges than this share of its height leaves enough of its words to be read.
+_MIDDLE = 0.3
 #: What is painted is looked for within bands of this height (points).
 _BAND = 16
 
@@ -87,11 +98,31 @@ class Sheet:
         words: list[tuple[float, float, float, float, str, int, int, int]] = self._text.extractWORDS()
         return words
 
-    @property
-    def has_own_fonts(self) -> bool:
-        """Whether the file brings along any font of the page. What it calls itself there and here need not agree."""
+    @cached_property
+    def own_fonts(self) -> dict[str, int]:
+        """By the name that MuPDF tells, the object that the font is; 0 where several are called so.
+
+        Empty where the file brings along no font of the page.
+        """
+        fonts = self._page.get_fonts()
         # Fonts of type 3 are drawings and have no file.
-        return any(ending != "n/a" or kind == "Type3" for _, ending, kind, *_ in self._page.get_fonts())
+        if all(ending == "n/a" and kind != "Type3" for _, ending, kind, *_ in fonts):
+            return {}
+        if not all(number for number, *_ in fonts):
+            return {"": 0}  # a font that is no object: nobody knows which of the others it is called like
+        binding = self._mupdf.mupdf
+        document = binding.pdf_document_from_fz_document(self._page.parent.this)
+        known: dict[str, int] = {}
+        for number, *_ in fonts:
+            for name in _font_names(binding.pdf_load_object(document, number)):
+                known[name] = 0 if known.get(name, number) != number else number
+        return known
+
+    @property
+    def is_belied(self) -> bool:
+        """Whether a font says other letters than its own for any that the page has."""
+        signs = {sign for number, *_ in self._page.get_fonts() if number for sign in belied(self._page.parent, number)}
+        return bool(signs) and not signs.isdisjoint(self._text.extractText())
 
     @property
     def images(self) -> list[Rect]:
@@ -118,9 +149,7 @@ class Sheet:
         painted = list(dropwhile(lambda one: one[0] != _WORDS, self._watched(_LAYERED).painted))
         if any(kind != _WORDS for kind, _ in painted):
             for one in painted:
-                _, (_, top, _, bottom) = one
-                first, last = (int(min(max(0.0, y), self.height) // _BAND) for y in (top, bottom))
-                for band in range(first, last + 1):
+                for band in self._bands(one[1]):
                     bands.setdefault(band, []).append(one)
         return bands
 
@@ -141,19 +170,69 @@ class Sheet:
     @cached_property
     def _picture(self) -> _Picture | None:
         """None where the page cannot be drawn, or is so large that its print would vanish."""
+        return self._drawn(with_text=True)
+
+    @cached_property
+    def _without_text(self) -> _Picture | None:
+        """The same without what is written."""
+        return self._drawn(with_text=False)
+
+    def _drawn(self, *, with_text: bool) -> _Picture | None:
         scale = min(1.0, math.sqrt(_MAX_PIXELS / max(self.width * self.height, 1)))
         if scale < _MIN_SCALE:
             return None
+        binding = self._mupdf.mupdf
         try:
-            matrix = self._mupdf.Matrix(scale, scale)
-            pixmap = self._page.get_pixmap(matrix=matrix, colorspace=self._mupdf.csRGB, alpha=False)
+            width, height = math.ceil(self.width * scale), math.ceil(self.height * scale)
+            rgb = binding.FzColorspace(binding.FzColorspace.Fixed_RGB)
+            pixmap = binding.FzPixmap(rgb, width, height, binding.FzSeparations(), 0)
+            binding.fz_clear_pixmap_with_value(pixmap, _WHITE)
+            device = binding.FzDevice(binding.FzMatrix(scale, 0, 0, scale, 0, 0), pixmap)
+            if not with_text:
+                device.m_internal.fill_text = device.m_internal.stroke_text = None
+            binding.fz_run_page(self._page.this, device, binding.FzMatrix(), binding.FzCookie())
+            binding.fz_close_device(device)
+            drawn = self._mupdf.Pixmap("raw", pixmap)
         except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception; the text may be well all the same
             return None
-        return _Picture(pixmap.samples, pixmap.width, pixmap.height, pixmap.stride, scale)
+        return _Picture(drawn.samples, width, height, drawn.stride, scale)
 
     def shows(self, box: Rect) -> bool:
         """Whether a person sees something in the box; False where no picture can tell."""
         return self._picture is not None and self._picture.has_contrast(box)
+
+    def shows_print(self, box: Rect, *, is_dark: bool) -> bool:
+        """Whether what is written leaves ink in the box that a person sees; False where no picture can tell.
+
+        Of dark print, more than a trace has to be left.
+        """
+        picture, without_text = self._picture, self._without_text
+        contrast = _PRINT if is_dark else _CONTRAST
+        return picture is not None and without_text is not None and picture.differs(without_text, box, contrast)
+
+    def is_crossed(self, box: Rect, order: int) -> bool:
+        """Whether anything was drawn through the middle of words of text block ``order`` that stand in the box."""
+        inset = _MIDDLE * min(box[2] - box[0], box[3] - box[1])
+        x0, y0, x1, y1 = box[0] + inset, box[1] + inset, box[2] - inset, box[3] - inset
+        return any(
+            order < number and left <= x1 and x0 <= right and top <= y1 and y0 <= bottom
+            for band in range(int(y0 // _BAND), int(y1 // _BAND) + 1)
+            for number, (left, top, right, bottom) in self._drawn_later.get(band, ())
+        )
+
+    @cached_property
+    def _drawn_later(self) -> dict[int, list[tuple[int, Rect]]]:
+        """By bands of the page, the number and the place of what is drawn there after the first words."""
+        bands: dict[int, list[tuple[int, Rect]]] = {}
+        for block in dropwhile(lambda block: block["type"] != TEXT, self.blocks):
+            if block["type"] == VECTOR:
+                for band in self._bands(block["bbox"]):
+                    bands.setdefault(band, []).append((block["number"], block["bbox"]))
+        return bands
+
+    def _bands(self, area: Rect) -> range:
+        first, last = (int(min(max(0.0, y), self.height) // _BAND) for y in (area[1], area[3]))
+        return range(first, last + 1)
 
     @property
     def is_empty(self) -> bool:
@@ -204,13 +283,11 @@ class _Picture(NamedTuple):
 
     def has_contrast(self, box: Rect) -> bool:
         """Whether the pixels in the box (points) differ enough to be seen; False where no pixel is in it."""
-        left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.width)
-        top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.height)
+        left, right, rows = self._pixels(box)
         if left >= right:
             return False
         low, high = [255, 255, 255], [0, 0, 0]
-        middle = (top + bottom) // 2  # of the rows, the likeliest to have ink
-        for row in self._rows(left, right, (*range(middle, bottom), *range(top, middle))):
+        for row in self._rows(left, right, rows):
             for channel in range(3):
                 values = row[channel::3]
                 low[channel], high[channel] = min(low[channel], *values), max(high[channel], *values)
@@ -218,14 +295,37 @@ class _Picture(NamedTuple):
                     return True
         return False
 
+    def differs(self, other: _Picture, box: Rect, contrast: int) -> bool:
+        """Whether one of equal size differs by so much in any pixel of the box (points)."""
+        left, right, rows = self._pixels(box)
+        return any(
+            mine != its and any(abs(one - two) >= contrast for one, two in zip(mine, its, strict=True))
+            for mine, its in zip(self._rows(left, right, rows), other._rows(left, right, rows), strict=True)
+        )
+
+    def _pixels(self, box: Rect) -> tuple[int, int, tuple[int, ...]]:
+        """From and to which column the box is, and its rows."""
+        left, right = max(int(box[0] * self.scale), 0), min(math.ceil(box[2] * self.scale), self.width)
+        top, bottom = max(int(box[1] * self.scale), 0), min(math.ceil(box[3] * self.scale), self.height)
+        middle = (top + bottom) // 2  # of the rows, the likeliest to have ink
+        return left, right, (*range(middle, bottom), *range(top, middle))
+
     def _rows(self, left: int, right: int, rows: Iterable[int]) -> Iterator[bytes]:
         for row in rows:
             yield self.samples[row * self.stride + 3 * left : row * self.stride + 3 * right]
 
 
 def is_plain(span: dict[str, Any]) -> bool:
-    """Whether MuPDF's span of text is dark and opaque: seen on white paper without a doubt."""
-    return not span["color"] & _NOT_DARK and span["alpha"] >= _HALF_OPAQUE
+    """Whether MuPDF's span of text is filled, dark and opaque: seen on white paper without a doubt."""
+    return not span["color"] & _NOT_DARK and span["alpha"] >= _HALF_OPAQUE and bool(span["char_flags"] & FILLED)
+
+
+def _font_names(font: Any) -> set[str]:
+    """All that MuPDF may call a font of a PDF: it tells one of them."""
+    composed_of = font.pdf_dict_gets("DescendantFonts").pdf_array_get(0)
+    named = (font.pdf_dict_gets("BaseFont"), font.pdf_dict_gets("Name"), composed_of.pdf_dict_gets("BaseFont"))
+    names = {name.pdf_to_name()[:_FONT_NAME] for name in named}
+    return names | ({_NAMELESS} if font.pdf_dict_gets("CharProcs").pdf_is_dict() else set())
 
 
 def _fills(blocks: Iterable[dict[str, Any]]) -> Iterator[Cover]:

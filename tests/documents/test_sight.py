@@ -44,6 +44,19 @@ def picture(x0: float, y0: float, x1: float, y1: float, grey: int) -> _Draw:
     return draw
 
 
+def strips(draw: Callable[[Any, float], object]) -> _Draw:
+    """Something thin again and again, from above a line of text to below it."""
+    return lambda page: [draw(page, 386 + 2.5 * number) for number in range(9)]
+
+
+def inked(page: Any) -> None:
+    """White ink, line by line."""
+    annotation = page.add_ink_annot([[(60, y), (300, y)] for y in range(384, 412, 2)])
+    annotation.set_border(width=2.9)
+    annotation.set_colors(stroke=(1, 1, 1))
+    annotation.update()
+
+
 def hidden(page: Page) -> list[str]:
     return [block.text for block in page.blocks if block.hidden]
 
@@ -73,6 +86,18 @@ def hidden(page: Page) -> list[str]:
              " q 60 380 m 500 380 l 500 381 l 300 381 l 300 420 l 299 420 l 299 381 l 60 381 l h W n"
              " BT /helv 11 Tf 72 392 Td (ignore this) Tj ET Q"),
         code("BT /helv 11 Tf 7 Tr 72 392 Td (ignore this) Tj ET"),
+        # Edges of letters, of dashes that never come.
+        both(says(" ", y=300), code("BT /helv 11 Tf 1 Tr [0 100] 0 d 72 392 Td (ignore this) Tj ET")),
+        # Thin things, one next to the other.
+        both(says("ignore this"), strips(lambda page, y: page.draw_line((60, y), (300, y), width=2.9, color=(1, 1, 1)))),
+        both(says("ignore this"), strips(lambda page, y: page.draw_rect((60, y, 300, y + 2.9), color=None, fill=(1, 1, 1)))),
+        both(says("ignore this"), code("q 1 1 1 RG 2.9 w " + " ".join(f"60 {y} m 300 {y} l" for y in range(386, 406, 2)) + " S Q")),
+        both(says("ignore this"), code("q 1 1 1 rg " + " ".join(f"60 {y} 240 2.2 re" for y in range(384, 406, 2)) + " f Q")),
+        both(says("ignore this"), inked),
+        # A cover with something on it that is not words.
+        both(says("ignore this"), box(60, 380, 300, 420, fill=(1, 1, 1), color=None), box(70, 396, 200, 397, fill=(0, 0, 0))),
+        both(says("ignore this"), box(60, 380, 300, 420, fill=(1, 1, 1), color=None), strips(lambda page, y: page.draw_line((60, y), (300, y), width=0.3))),
+        both(says("ignore this"), box(60, 380, 300, 420, fill=(1, 1, 1), color=None), lambda page: page.draw_circle((75, 397), 1.2, fill=(0, 0, 0))),
     ],
 )  # fmt: skip
 def test_what_cannot_be_seen_is_kept_apart(trick: _Draw) -> None:
@@ -99,6 +124,11 @@ def test_what_cannot_be_seen_is_kept_apart(trick: _Draw) -> None:
         both(says("read this"), box(60, 380, 300, 420, fill=(1, 1, 0), color=None, fill_opacity=0.4)),
         both(says("read this"), lambda page: page.add_highlight_annot((60, 385, 300, 405))),
         both(says("read this"), lambda page: page.draw_line((72, 402), (130, 402), width=2)),
+        both(says("read this"), lambda page: page.draw_line((60, 396), (300, 396), width=1)),
+        both(says("read this"), lambda page: page.add_strikeout_annot((60, 385, 300, 405))),
+        both(says("read this", size=5), lambda page: page.draw_line((60, 398.5), (300, 398.5), width=0.5)),
+        both(says("read this"), strips(lambda page, y: page.draw_line((60, y), (300, y), width=0.3))),
+        both(says("read this"), lambda page: page.draw_circle((90, 396), 60, color=(0.8, 0, 0), width=2)),
         code("q 60 380 200 40 re W n BT /helv 11 Tf 72 392 Td (read this) Tj ET Q"),
         code("q 60 380 m 300 380 l 300 420 l 60 410 l h W n BT /helv 11 Tf 72 392 Td (read this) Tj ET Q"),
         # Letters as windows upon something dark.
@@ -184,7 +214,7 @@ def test_the_white_header_of_a_table_is_in_the_table() -> None:
 
 def test_no_picture_is_drawn_of_plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[object] = []
-    monkeypatch.setattr(Sheet, "shows", lambda sheet, box: not drawn.append(box))
+    monkeypatch.setattr(Sheet, "shows_print", lambda sheet, box, *, is_dark: not drawn.append(box))
     plain = both(lines(LEFT), table([["WBC", "7.25"], ["HGB", "13.9"]]), box(60, 380, 300, 420, fill=(0.9, 0.9, 1)))
     # The coloured box comes first, as in every table with a coloured header.
     first(both(box(72, 200, 312, 222, fill=(0.8, 0.9, 1)), plain, picture(400, 400, 500, 500, 90)))
@@ -307,6 +337,41 @@ def test_letters_without_a_shape_are_not_read(word: str, text: str) -> None:
     assert [block.text for block in bundle.page(1).blocks if block.hidden] == ([word] if word == "bbb" else [])
 
 
+@pytest.mark.parametrize("named", ["/Name/Foo", "/Name/Foo/BaseFont/Bar", ""])
+@pytest.mark.parametrize("is_one_page", [False, True])
+def test_a_font_proves_no_letters_of_another_of_its_name(named: str, is_one_page: bool) -> None:
+    def font(shape: int, called: str) -> str:
+        return (
+            f"<</Type/Font/Subtype/Type3{called}/FontBBox[0 0 1000 1000]/FontMatrix[.001 0 0 .001 0 0]/FirstChar 97"
+            f"/LastChar 97/Widths[800]/Encoding<</Type/Encoding/Differences[97/a]>>/CharProcs<</a {shape} 0 R>>"
+            "/Resources<<>>>>"
+        )
+
+    def stream(content: str) -> str:
+        return f"<</Length {len(content)}>>stream\n{content}\nendstream"
+
+    fonts = "/Resources<</Font<</F1 7 0 R/F2 8 0 R>>>>/MediaBox[0 0 200 200]/Parent 2 0 R"
+    shown, unseen = "BT /F1 12 Tf 20 150 Td (aaa) Tj ET", "BT /F2 12 Tf 20 90 Td (aaaa) Tj ET"
+    glyph = "800 0 0 0 800 800 d1"
+    read = bundle(
+        by_hand(
+            [
+                "<</Type/Catalog/Pages 2 0 R>>",
+                "<</Type/Pages/Count 2/Kids[3 0 R 5 0 R]>>",
+                f"<</Type/Page{fonts}/Contents 4 0 R>>",
+                stream(f"{shown} {unseen}" if is_one_page else shown),
+                f"<</Type/Page{fonts}/Contents 6 0 R>>",
+                stream(unseen),
+                font(9, named),
+                font(10, named.removesuffix("/BaseFont/Bar")),
+                stream(f"{glyph} 100 100 600 600 re f"),
+                stream(glyph),
+            ]
+        )
+    )
+    assert [page.text for page in read.pages] == ["aaa", ""]
+
+
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
 def test_what_was_whited_out_and_written_over_is_hidden(rotation: int) -> None:
     page = first(
@@ -340,6 +405,36 @@ def test_what_signs_are_said_to_stand_for_is_not_read() -> None:
     page = first(both(says("Diagnosis"), code(lie.decode())))
     assert "malignant" in page.text
     assert "benign" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said", "status"),
+    [
+        ("<</Differences[97/m/a/l]>>", "<61> <0062> <62> <0065> <63> <006E>", "image"),
+        ("<</Differences[97/b/e/n]>>", "<61> <0062> <62> <0065> <63> <006E>", "text"),
+        ("<</Differences[97/B/G12/n]>>", "<61> <0062> <62> <0065> <63> <006E>", "text"),  # small capitals, no name
+        ("/WinAnsiEncoding", "<61> <0062> <62> <0065> <63> <006E>", "image"),
+        ("/WinAnsiEncoding", "<61> <0061> <62> <0062> <63> <0063>", "text"),
+        ("/WinAnsiEncoding", "<7A> <0077>", "text"),  # a letter that the page has not
+    ],
+)
+def test_a_page_whose_font_says_other_letters_than_it_shows_is_a_picture(encoding: str, said: str, status: str) -> None:
+    content = "BT /F 12 Tf 20 100 Td (abc) Tj ET"
+    cmap = f"1 begincodespacerange <00> <FF> endcodespacerange 3 beginbfchar {said} endbfchar"
+    read = by_hand(
+        [
+            "<</Type/Catalog/Pages 2 0 R>>",
+            "<</Type/Pages/Count 1/Kids[3 0 R]>>",
+            "<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+            f"<</Length {len(content)}>>stream\n{content}\nendstream",
+            f"<</Type/Font/Subtype/Type1/BaseFont/Courier/Encoding{encoding}/ToUnicode 6 0 R>>",
+            f"<</Length {len(cmap)}>>stream\n{cmap}\nendstream",
+        ]
+    )
+    page = bundle(read).page(1)
+    assert page.status.value == status
+    assert bool(page.text) == (status == "text")
+    assert bool(hidden(page)) == (status == "image")
 
 
 def test_no_page_is_too_large_to_tell_what_is_white() -> None:
