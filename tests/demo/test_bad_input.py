@@ -362,8 +362,10 @@ def test_a_file_that_kills_its_reader_ends_alone(
     assert by_id["quest_cbc"].decision == by_id["consent_form"].decision == "AUTO_ACCEPT"
 
 
-def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "endless.pdf")  # opening it waits for a writer that never comes
+def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evalkit.batch import reading
+
+    monkeypatch.setattr(reading, "read_within", _endless_read)
 
     async def both() -> tuple[DocumentError, DocumentBundle]:
         with Readers(1, How(longest=2)) as readers:
@@ -409,6 +411,14 @@ def test_a_pipe_is_not_waited_for(samples: Path, tmp_path: Path) -> None:
     run = evalkit.run([tmp_path / "pipe.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output")
     assert [one.doc_id for one in run.documents] == ["quest_cbc"]
     assert "pipe" in run.problems[0]
+
+
+def _endless_read(how: How, path: Path, doc_id: str, timestamp: str):
+    from evalkit.batch import reading
+
+    if path.stem == "endless":
+        reading.read = lambda *_, **__: time.sleep(60)
+    return reading.read_within(how, path, doc_id, timestamp)
 
 
 def _deadly_read(how: How, path: Path, doc_id: str, timestamp: str):

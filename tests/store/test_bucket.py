@@ -154,7 +154,7 @@ def test_a_bucket_without_postgresql_is_refused_before_anything_is_written(
 def test_a_package_that_is_missing_is_named(bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("s3fs", "gcsfs", "gcsfs.core"):
         monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UsageError, match=r"evalkit\[(s3|gcs)\]"):
+    with pytest.raises(UsageError, match=r'editable ".\[(s3|gcs)\]"'):
         Files(bucket).is_there()
 
 

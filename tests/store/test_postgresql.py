@@ -225,7 +225,7 @@ def test_an_address_that_would_be_read_as_another_is_refused_and_not_repeated(
 
 def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(UsageError, match=r"evalkit\[postgresql\]"):
+    with pytest.raises(UsageError, match=r'editable ".\[postgresql\]"'):
         Index(tmp_path, "postgresql://evalkit@127.0.0.1/evalkit")
     assert not (tmp_path / "database.json").exists()
 
