@@ -65,10 +65,10 @@ def _said(cmap: bytes) -> Iterator[tuple[int, str]]:
     for kind, body in _SECTION.findall(cmap):
         if kind == b"char":
             for code, target in _CHAR.findall(body):
-                yield int(code, 16), _text(target)
+                yield _number(code), _text(target)
             continue
         for first, last, target, targets in _RANGE.findall(body):
-            start, end = int(first, 16), min(int(last, 16), _CODES - 1)
+            start, end = _number(first), min(_number(last), _CODES - 1)
             for step, code in enumerate(range(start, end + 1)):
                 each = _TARGET.findall(targets)
                 if target:
@@ -76,6 +76,11 @@ def _said(cmap: bytes) -> Iterator[tuple[int, str]]:
                     yield code, text[:-1] + chr(min(ord(text[-1]) + step, 0x10FFFF)) if text else ""
                 elif step < len(each):
                     yield code, _text(each[step])
+
+
+def _number(digits: bytes) -> int:
+    """PDF lets white space stand between the digits, and takes none at all for nothing."""
+    return int(b"".join(digits.split()) or b"0", 16)
 
 
 def _text(digits: bytes) -> str:
