@@ -713,6 +713,16 @@ def test_a_closed_page_and_a_logout_end_their_kernels(server: Server) -> None:
     assert psutil.pid_exists(third[1]["pid"])
 
 
+def test_a_strangers_page_can_log_nobody_out_and_may_lead_here(server: Server) -> None:
+    client = server.client("dr_kim")
+    _, seen = server.open(client, headers={"Sec-Fetch-Site": "cross-site"})
+    for site in ("cross-site", "same-site"):
+        assert client.get("/logout", headers={"Sec-Fetch-Site": site}).status_code == 403
+    assert psutil.pid_exists(seen["pid"])
+    assert client.get("/nothing").status_code == 404
+    assert "You are logged out" in client.get("/logout", headers={"Sec-Fetch-Site": "same-origin"}).text
+
+
 def test_the_page_sets_the_cookie_that_its_closing_needs(server: Server) -> None:
     client = server.client("dr_lee")
     client.session.cookies.clear_expired_cookies()
