@@ -208,7 +208,9 @@ class Logout(LoginPage):
 
     @allow_unauthenticated
     async def get(self) -> None:
-        """Log out."""
+        """Log out. Another site's page must not do it for somebody: browsers say where they were led from."""
+        if self.request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
+            raise web.HTTPError(403)
         kernels: ReviewKernels = self.settings["kernel_manager"]
         if self.current_user:
             await kernels.end_session(self.current_user.session_id)

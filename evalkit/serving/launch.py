@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import site
 import socket
 import sys
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import urlsplit
@@ -28,6 +30,7 @@ from evalkit.store import Files, chosen
 
 NOTEBOOK = "sme_review.ipynb"
 _ADDRESS = "127.0.0.1"
+_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
 _OF_BUCKETS = (
     *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "STORAGE_EMULATOR_HOST", "CLOUDSDK_CONFIG"),
     *("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE"),
@@ -160,13 +163,28 @@ def _database(given: Mapping[str, str], database: str) -> dict[str, str]:
 
 
 def _check_public(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme != "https" or not parts.hostname or parts.path not in ("", "/") or parts.query or parts.username:
+    if not _is_of_proxy(url):
         raise UsageError(
             f"--public-url {url!r} is not the address of a TLS proxy",
             code="PUBLIC-URL",
-            remedy="Give it as https://HOST or https://HOST:PORT.",
+            remedy="Give it as https://HOST or https://HOST:PORT, with a name as browsers send it: prüfung is xn--prfung-5ya.",
         )
+
+
+def _is_of_proxy(url: str) -> bool:
+    """Whether it is https, a host and at most a port; and a host that the server answers to."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # ValueError for what is none
+    except ValueError:
+        return False
+    if parts.scheme != "https" or parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc:
+        return False
+    host = parts.hostname or ""
+    try:
+        return ip_address(host).is_loopback  # another address could be a name that was rebound to this machine
+    except ValueError:
+        return _HOST.fullmatch(host) is not None
 
 
 def _listen(port: int) -> socket.socket:

@@ -713,6 +713,16 @@ def test_a_closed_page_and_a_logout_end_their_kernels(server: Server) -> None:
     assert psutil.pid_exists(third[1]["pid"])
 
 
+def test_a_strangers_page_can_log_nobody_out_and_may_lead_here(server: Server) -> None:
+    client = server.client("dr_kim")
+    _, seen = server.open(client, headers={"Sec-Fetch-Site": "cross-site"})
+    for site in ("cross-site", "same-site"):
+        assert client.get("/logout", headers={"Sec-Fetch-Site": site}).status_code == 403
+    assert psutil.pid_exists(seen["pid"])
+    assert client.get("/nothing").status_code == 404
+    assert "You are logged out" in client.get("/logout", headers={"Sec-Fetch-Site": "same-origin"}).text
+
+
 def test_the_page_sets_the_cookie_that_its_closing_needs(server: Server) -> None:
     client = server.client("dr_lee")
     client.session.cookies.clear_expired_cookies()
@@ -921,8 +931,39 @@ def test_what_a_user_can_get_wrong_is_one_line(tmp_path: Path, command: Callable
         done = command("review", "--port", port)
     assert done.returncode == 2
     assert done.stderr == f"evalkit: port {port} is in use. Choose another with --port.\n"
-    for url in ("http://review.example", "review.example", "https://u@review.example", "https://review.example/x"):
-        assert command("review", "--public-url", url).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://review.example", True),
+        ("https://Review.example:8443/", True),
+        ("https://xn--prfung-5ya.example", True),
+        ("https://127.0.0.1", True),
+        ("https://[::1]:8443", True),
+        ("http://review.example", False),
+        ("review.example", False),
+        ("https://", False),
+        ("https://u@review.example", False),
+        ("https://review.example/x", False),
+        ("https://review.example/?x", False),
+        ("https://review.example/#x", False),
+        ("https://review.example:abc", False),
+        ("https://review.example:99999", False),
+        ("https://prüfung.example", False),  # browsers send another form of it
+        ("https://review example", False),
+        ("https://.example", False),
+        ("https://[::1", False),
+        ("https://10.0.0.5", False),  # the server answers to names only
+    ],
+)
+def test_a_public_address_is_one_at_which_the_server_can_be_reached(
+    tmp_path: Path, command: Callable[..., Said], url: str, expected: bool
+) -> None:
+    (tmp_path / "output").mkdir()
+    done = command("review", "--public-url", url)  # there is no reviewer, so that it does not start
+    refusal = "evalkit reviewers add NAME" if expected else "is not the address of a TLS proxy. Give it as https://HOST"
+    assert (done.returncode, done.stderr.count("\n"), refusal in done.stderr) == (2, 1, True)
 
 
 def test_the_notebook_is_a_front_door() -> None:
