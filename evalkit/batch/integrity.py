@@ -27,6 +27,7 @@ from evalkit.batch.purge import records
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import EvalkitError, StoreError, UsageError
+from evalkit.regular import read_regular
 from evalkit.review.ground_truth import (
     Review,
     if_readable,
@@ -407,7 +408,7 @@ _EXPORT = TypeAdapter(list[_Exported])
 def _missing(files: Files, index: Index, against: Path) -> Iterator[Fault]:
     """What an earlier export has, and that is not there any more: reviews that were not purged, purges, openings."""
     try:
-        rows = _EXPORT.validate_python(json.loads(against.read_text("utf-8"))["events"])
+        rows = _EXPORT.validate_python(json.loads(read_regular(against))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{against} is no export of decisions ({type(error).__name__})",
