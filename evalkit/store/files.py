@@ -82,23 +82,20 @@ class Files:
 
     def names(self, folder: str) -> list[str]:
         """The JSON files of a folder, sorted, as names that ``read`` takes. StoreError where it cannot be seen."""
-        try:
-            inside = os.listdir(self._at(folder))  # noqa: PTH208 - see _at
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise _failed(folder, error) from error
+        inside = self._inside(folder)
         return sorted(f"{folder}/{name}" for name in inside if name.endswith(".json") and PART.fullmatch(name))
 
     def strays(self, folder: str) -> list[str]:
         """What lies in a folder under names that are none of evalkit's, sorted: it is passed over. StoreError."""
+        return sorted(name for name in self._inside(folder) if not PART.fullmatch(name))
+
+    def _inside(self, folder: str) -> list[str]:
         try:
-            inside = os.listdir(self._at(folder))  # noqa: PTH208 - see _at
+            return os.listdir(self._at(folder))  # noqa: PTH208 - see _at
         except FileNotFoundError:
             return []
         except OSError as error:
             raise _failed(folder, error) from error
-        return sorted(name for name in inside if not PART.fullmatch(name))
 
     def numbered(self, folder: str, named: Callable[[int], str]) -> list[str]:
         """The JSON files of a folder in which each bears the next number, from 1, and nothing else belongs.
