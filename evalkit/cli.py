@@ -382,11 +382,8 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
     from evalkit.review.queue import pending
     from evalkit.store import Index
 
-    index = Index(_existing(output))
-    try:
+    with Index(_existing(output)) as index:
         rows = pending(index)
-    finally:
-        index.close()
     if as_json:
         _print_json(rows)
     elif not rows:

@@ -46,13 +46,10 @@ Event = dict[str, Any]
 def decisions(output: Path | str) -> tuple[list[Event], list[str]]:
     """The events by time (columns ``COLUMNS``; times ISO 8601, UTC), and a sentence for each file that cannot be read."""
     files, problems = Files(output), list[str]()
-    index = Index(output)
-    try:
+    with Index(output) as index:
         opened = [
             _event("opened", at=one.opened_at, who=one.reviewer, case_id=one.case_id) for one in index.views.all()
         ]
-    finally:
-        index.close()
     events = [*_machines(files, problems), *_experts(files, problems), *opened]
     try:
         events += [event for record in records(files) for event in _purged(record)]

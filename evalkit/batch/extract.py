@@ -148,22 +148,18 @@ async def _extract(
 ) -> ExtractSummary:
     began = time.monotonic()
     how = how_of(given)
-    with files.run_lock():
-        index = Index(files.root, given.database)
-        try:
-            known = _known(files, index)
-            found = find(paths, known)
-            found = without_purged(files, found, known, even_purged=even_purged)
-            async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:
-                work = FieldExtraction(given, asking, versions(), name=template, tax_year=year_of(tax_year))
-                treat = partial(
-                    _document, files=files, index=index, work=work, reader=how.reader, run_started_at=now(), fresh=fresh
-                )
-                executor = executor_of(given, how, found.sources, decides=not asking.is_remote)
-                documents = await each(found.sources, executor, treat, on_progress=on_progress)
-                asking.end()
-        finally:
-            index.close()
+    with files.run_lock(), Index(files.root, given.database) as index:
+        known = _known(files, index)
+        found = find(paths, known)
+        found = without_purged(files, found, known, even_purged=even_purged)
+        async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:
+            work = FieldExtraction(given, asking, versions(), name=template, tax_year=year_of(tax_year))
+            treat = partial(
+                _document, files=files, index=index, work=work, reader=how.reader, run_started_at=now(), fresh=fresh
+            )
+            executor = executor_of(given, how, found.sources, decides=not asking.is_remote)
+            documents = await each(found.sources, executor, treat, on_progress=on_progress)
+            asking.end()
     return ExtractSummary.of(documents, found, output=files.root, began=began, by_agent=asking.ledger.spent)
 
 

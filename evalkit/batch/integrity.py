@@ -104,14 +104,11 @@ def verify(output: Path | str, *, against: Path | None = None) -> Checked:
     UsageError where that cannot be read.
     """
     files = Files(output)
-    index = Index(output)
-    try:
+    with Index(output) as index:
         faults = [fault for check in _CHECKS for fault in check(files, index)]
         heads = {head.case_id for head in index.heads.all()}
         if against is not None:
             faults += _missing(files, index, against)
-    finally:
-        index.close()
     chains = files.folders(REVIEWS)
     counts = {
         "results": len(files.names(RESULTS)),

@@ -199,31 +199,27 @@ def purge(
     from there.
     """
     files = Files(output)
-    with files.run_lock():
-        index = Index(output)
-        try:
-            folder = _Folder.read(files, index)
-            done = [*_finished(folder)]
-            wanted = [one for one in dict.fromkeys(doc_ids) if one not in {had.doc_id for had in done}]
-            for doc_id in wanted:  # a slip of the pen is told before anything is gone
-                folder.require_there(doc_id)
-            limits: dict[str, datetime | None] = dict.fromkeys(wanted)
-            limits |= {one: before for one in old if before and one not in limits}
-            if limits:
-                done += _purged(folder, limits, purged_at)
-            if done:
-                done = _with_stays(folder, done)
-                # Only now: killed before, the last of them is purged again, and what stays of it is told.
-                files.write(PURGING, _Intent(doc_id=None).model_dump(mode="json"))
-            if files.exists(PURGING) and not index.erasure.scrub():
-                raise StoreError(
-                    "the files are gone, but somebody was reading the database: its log may still have their words",
-                    code="PURGE-BUSY",
-                    remedy="End what else uses the folder, and purge again: without a name it finishes what is left.",
-                )
-            files.remove(PURGING)
-        finally:
-            index.close()
+    with files.run_lock(), Index(output) as index:
+        folder = _Folder.read(files, index)
+        done = [*_finished(folder)]
+        wanted = [one for one in dict.fromkeys(doc_ids) if one not in {had.doc_id for had in done}]
+        for doc_id in wanted:  # a slip of the pen is told before anything is gone
+            folder.require_there(doc_id)
+        limits: dict[str, datetime | None] = dict.fromkeys(wanted)
+        limits |= {one: before for one in old if before and one not in limits}
+        if limits:
+            done += _purged(folder, limits, purged_at)
+        if done:
+            done = _with_stays(folder, done)
+            # Only now: killed before, the last of them is purged again, and what stays of it is told.
+            files.write(PURGING, _Intent(doc_id=None).model_dump(mode="json"))
+        if files.exists(PURGING) and not index.erasure.scrub():
+            raise StoreError(
+                "the files are gone, but somebody was reading the database: its log may still have their words",
+                code="PURGE-BUSY",
+                remedy="End what else uses the folder, and purge again: without a name it finishes what is left.",
+            )
+        files.remove(PURGING)
     return done
 
 
@@ -265,12 +261,9 @@ def is_begun(output: Path | str) -> bool:
 def removable(output: Path | str, doc_ids: Iterable[str]) -> dict[str, list[str]]:
     """The files that ``purge`` would remove, sorted, by document. NotFound as there."""
     files = Files(output)
-    index = Index(output)
-    try:
+    with Index(output) as index:
         folder = _Folder.read(files, index)
         return {doc_id: sorted(_present(folder, doc_id)) for doc_id in doc_ids}
-    finally:
-        index.close()
 
 
 def _present(folder: _Folder, doc_id: str) -> Iterator[str]:
@@ -281,13 +274,10 @@ def _present(folder: _Folder, doc_id: str) -> Iterator[str]:
 def expired(output: Path | str, *, before: datetime) -> Expired:
     """The documents of which nothing was made or said since that moment, as their files note it, by whether a case waits."""
     files = Files(output)
-    index = Index(output)
-    try:
+    with Index(output) as index:
         folder = _Folder.read(files, index)
         doc_ids = folder.doc_ids()
         found = {doc_id: folder.standing(doc_id, folder.about(doc_id), before) for doc_id in doc_ids}
-    finally:
-        index.close()
     kinds = ("finished", "waiting", "unreadable")
     return Expired(**{kind: tuple(one for one in doc_ids if found[one] == kind) for kind in kinds})
 
@@ -299,14 +289,11 @@ def recorded(output: Path | str) -> list[str]:
     """
     files = Files(output)
     purged = {one.sha256: datetime.fromisoformat(one.purged_at) for one in records(files) if one.sha256}
-    index = Index(output)
-    try:
+    with Index(output) as index:
         folder = _Folder.read(files, index)
         # Of what was never read, or cannot be, nobody knows which document it is.
         there = {doc_id: purged[sha256] for doc_id in folder.doc_ids() if (sha256 := folder.identity(doc_id)) in purged}
         return [doc_id for doc_id, purged_at in there.items() if folder.is_older(doc_id, purged_at)]
-    finally:
-        index.close()
 
 
 def records(files: Files) -> list[PurgeRecord]:

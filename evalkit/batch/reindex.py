@@ -41,12 +41,8 @@ def reindex(output: Path | str) -> tuple[int, int]:
     StoreError naming a file that cannot be read.
     """
     files = Files(output)
-    with files.run_lock():
-        index = Index(output)
-        try:
-            return rebuild(files, index)
-        finally:
-            index.close()
+    with files.run_lock(), Index(output) as index:
+        return rebuild(files, index)
 
 
 def move_database(output: Path | str, database: str) -> dict[str, int]:

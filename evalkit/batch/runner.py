@@ -230,32 +230,28 @@ async def arun(
     )
     files = Files(output or given.output, given.database)
     how = how_of(given)
-    with files.run_lock():
-        index = Index(files.root, given.database)
-        try:
-            if not index.documents() and files.names(RESULTS):  # it only indexes: lost, it is made again
-                rebuild(files, index)
-            known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
-            doc_ids = {sha256: row["doc_id"] for sha256, row in known.items()}
-            found = find(paths, doc_ids, reserved=(case_id for case_id, _ in seeded_cases(files)))
-            found = without_purged(files, found, doc_ids, even_purged=even_purged)
-            labels, idle_rows = None, []
-            if production is not None:
-                given_labels = read_production(Path(production))
-                labels = given_labels.among(found.sources)
-                keep_production(files, labels)
-                earlier = {row["doc_id"]: row["file_path"] for row in index.documents()}
-                idle_rows = idle(given_labels, found.sources, earlier)
-            supplied, unknown = (
-                read_classifications(Path(classifications), found.sources) if classifications is not None else ({}, [])
-            )
-            rows = {row["doc_id"]: row for row in known.values()}
-            async with Asking(given, index.calls, fresh=fresh, extracts=extract) as asking:
-                batch = _Batch(given, how, files, index, asking, rows, labels, supplied, fresh, extract)
-                documents = await batch.process(found.sources, on_progress)
-                asking.end()
-        finally:
-            index.close()
+    with files.run_lock(), Index(files.root, given.database) as index:
+        if not index.documents() and files.names(RESULTS):  # it only indexes: lost, it is made again
+            rebuild(files, index)
+        known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
+        doc_ids = {sha256: row["doc_id"] for sha256, row in known.items()}
+        found = find(paths, doc_ids, reserved=(case_id for case_id, _ in seeded_cases(files)))
+        found = without_purged(files, found, doc_ids, even_purged=even_purged)
+        labels, idle_rows = None, []
+        if production is not None:
+            given_labels = read_production(Path(production))
+            labels = given_labels.among(found.sources)
+            keep_production(files, labels)
+            earlier = {row["doc_id"]: row["file_path"] for row in index.documents()}
+            idle_rows = idle(given_labels, found.sources, earlier)
+        supplied, unknown = (
+            read_classifications(Path(classifications), found.sources) if classifications is not None else ({}, [])
+        )
+        rows = {row["doc_id"]: row for row in known.values()}
+        async with Asking(given, index.calls, fresh=fresh, extracts=extract) as asking:
+            batch = _Batch(given, how, files, index, asking, rows, labels, supplied, fresh, extract)
+            documents = await batch.process(found.sources, on_progress)
+            asking.end()
     return RunSummary.of(
         documents,
         found,

@@ -103,29 +103,25 @@ async def _review(
     template: StatementTemplate, pdf: Path, files: Files, given: Settings, *, even_purged: bool
 ) -> TemplateReview:
     how = how_of(given)
-    with files.run_lock():
-        index = Index(files.root, given.database)
-        try:
-            source = _source(files, index, pdf, even_purged=even_purged)
-            bundle = stored_bundle(files, source, how.reader)
-            if bundle is None:
-                with Readers(1, how) as readers:
-                    bundle = (await read_document(files, source, readers, now())).bundle
-            _check_bank(template, bundle)
-            async with Asking(given, index.calls, reviews=True) as asking:
-                pictures = pictures_of(source.path, bundle) if asking.is_remote else ()
-                loop = ReviewLoop(asking.model.of, rules_of(given), clock=now)
-                first = _next_cycle(files, template.template_id)
-                names: list[str] = []
+    with files.run_lock(), Index(files.root, given.database) as index:
+        source = _source(files, index, pdf, even_purged=even_purged)
+        bundle = stored_bundle(files, source, how.reader)
+        if bundle is None:
+            with Readers(1, how) as readers:
+                bundle = (await read_document(files, source, readers, now())).bundle
+        _check_bank(template, bundle)
+        async with Asking(given, index.calls, reviews=True) as asking:
+            pictures = pictures_of(source.path, bundle) if asking.is_remote else ()
+            loop = ReviewLoop(asking.model.of, rules_of(given), clock=now)
+            first = _next_cycle(files, template.template_id)
+            names: list[str] = []
 
-                def keep(cycle: Cycle, number: int) -> None:
-                    names.append(cycle_name(template.template_id, number))
-                    files.write(names[-1], cycle.model_dump(mode="json"))
+            def keep(cycle: Cycle, number: int) -> None:
+                names.append(cycle_name(template.template_id, number))
+                files.write(names[-1], cycle.model_dump(mode="json"))
 
-                done = await loop.review(template, bundle, pictures=pictures, number=first, on_cycle=keep)
-            case_id, is_taken = _settle(files, index, done, bundle)
-        finally:
-            index.close()
+            done = await loop.review(template, bundle, pictures=pictures, number=first, on_cycle=keep)
+        case_id, is_taken = _settle(files, index, done, bundle)
     return TemplateReview(
         source.doc_id, done, template_name(template.template_id), tuple(names), case_id, is_taken, asking.ledger.spent
     )

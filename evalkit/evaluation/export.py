@@ -236,11 +236,8 @@ def _aliases(files: Files, found: Truths, problems: list[str]) -> Aliases:
     try:
         reviewers.update(Roster(files).names())
         if is_there(files.root):
-            index = Index(files.root)
-            try:
+            with Index(files.root) as index:
                 rows = {row["doc_id"]: row for row in index.documents()}
-            finally:
-                index.close()
     except StoreError as error:
         problems.append(error.message)
     hashes = {truth.record.doc_id: truth.sha256 for truth in found.truths}

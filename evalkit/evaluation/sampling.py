@@ -99,11 +99,8 @@ def sample(output: Path | str, number: int, by: By, *, seed: str, drawn_at: str)
             raise StoreError(
                 "another draw was written at the same moment", code="STORE-FAILED", remedy="Draw once more."
             )
-        index = Index(output)
-        try:
+        with Index(output) as index:
             _publish_missing(files, index, drawn_at)
-        finally:
-            index.close()
     return made
 
 

@@ -85,8 +85,7 @@ def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str) 
         known.sort(key=lambda one: hashlib.sha256(f"{seed}:{drawn_at}:{one.sha256}".encode()).digest())
         used = {doc_id for _, doc_id in seeded_cases(files)}
         roster = Roster(files).deciding()
-        index = Index(output)
-        try:
+        with Index(output) as index:
             made: list[Seeded] = []
             kept_for_nobody = 0
             for one in known:
@@ -105,8 +104,6 @@ def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str) 
                         made.append(seeded)
             with writing(files):
                 settle_seeded(files, index, moment(utc_now()))
-        finally:
-            index.close()
         if not made:
             raise _nothing(len(known), kept_for_nobody)
         waiting = read_attention(files, [])

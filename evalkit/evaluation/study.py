@@ -376,11 +376,8 @@ class _Reading:
     def _indexed(self) -> dict[str, dict[str, Any]]:
         if not is_there(self.files.root):
             return {}
-        index = Index(self.files.root)
-        try:
+        with Index(self.files.root) as index:
             return {row["doc_id"]: row for row in index.documents()}
-        finally:
-            index.close()
 
     def results(self) -> Iterator[str]:
         """The results that stand for a document as it is now."""

@@ -57,9 +57,9 @@ def review(
         raise UsageError(
             f"{output} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
         )
-    files, index, done = Files(output), Index(output), 0
+    files, done = Files(output), 0
     left_out: set[str] = set()
-    try:
+    with Index(output) as index:
         for ending, reviewer in ((None, FIRST), (SECOND, COLLEAGUE), (ADJUDICATION, JUDGE), (None, NEWCOMER)):
             submitter = Submitter(files, index, reviewer, utc_now)
             for case in pending(index):
@@ -85,8 +85,6 @@ def review(
                 wrong = reviewer != JUDGE and dice.random() < slips
                 _submit(submitter, packet, row, dice, slip=wrong, second_opinion=asks)
                 done += 1
-    finally:
-        index.close()
     for doc_id in sorted(left_out):
         on_left_out(doc_id)
     return done

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import sqlalchemy as sa
 
@@ -50,8 +50,14 @@ class Index:
         self.heads = Heads(self._database)
         self.erasure = Erasure(self._database)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Give the database back."""
+        """Give the database back; so does the end of a ``with``."""
         self._database.close()
 
     def together(self) -> AbstractContextManager[None]:

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pymupdf
 import pytest
@@ -14,6 +15,7 @@ from builders import GENOMIC, NOTE, answer, evidence, only, segment
 from playwright.sync_api import Browser
 
 import evalkit
+from evalkit.store import Index
 
 PAGES = 20
 BROKEN = 9
@@ -128,6 +130,12 @@ def do(screen: Screen, *deeds: str) -> None:
         screen.page.evaluate(
             "deed => document.querySelector('.ek-pane').dispatchEvent(new CustomEvent('ek-do', {detail: deed}))", deed
         )
+
+
+def drafted(packet: Served) -> dict[str, Any]:
+    """The reader's draft of the document, as it is on disk."""
+    with Index(packet.output) as index:
+        return json.loads(index.drafts.newest("packet", "dr_lee", "").draft)
 
 
 def at(screen: Screen, number: int) -> None:
@@ -332,9 +340,12 @@ def test_a_page_that_cannot_be_shown_is_no_blank_page(screen: Screen, packet: Se
     assert card.count() == 0
 
 
-def test_the_pages_ahead_are_fetched_before_any_small_picture_and_where_the_leafing_goes(screen: Screen) -> None:
+def test_the_pages_ahead_are_fetched_before_any_small_picture_and_where_the_leafing_goes(
+    screen: Screen, packet: Served
+) -> None:
     """The last of the tests: it loads the page again, which then has no picture, and room for few in the ribbon."""
     screen.page.set_viewport_size({"width": 1440, "height": 400})
+    until(screen, lambda: drafted(packet)["page"] == 12, "where the reader is kept, which a reload comes back to")
     screen.page.reload()
     screen.page.wait_for_selector('.ek-pane[data-painted$=":12"]', timeout=60_000)
     screen.page.wait_for_timeout(1500)

@@ -55,11 +55,8 @@ def everything(index: Index) -> Any:
 
 
 def seen(folder: Path, url: str | None = None) -> Any:
-    index = Index(folder, url)
-    try:
+    with Index(folder, url) as index:
         return everything(index)
-    finally:
-        index.close()
 
 
 def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQLServer) -> None:
