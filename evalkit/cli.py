@@ -1233,10 +1233,7 @@ def _existing(output: str | None) -> Path | str:
     from evalkit.store import Files
 
     folder = _output(output)
-    if not Files(folder).is_there():
-        raise UsageError(
-            f"there is no output folder {folder}", code="OUTPUT-FOLDER", remedy="Run `evalkit run` first, or name it."
-        )
+    Files(folder).require_ours()
     return folder
 
 

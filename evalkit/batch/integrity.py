@@ -42,7 +42,7 @@ from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import EXTRACTION, SMEPacket, base_of, packet_digest, read_packet, to_json
 from evalkit.review.queue import case_ids
-from evalkit.review.roster import ROSTER, Roster
+from evalkit.review.roster import Roster
 from evalkit.review.seeded import read_seeded, seeded_cases
 from evalkit.review.stored import read_bundle, read_extractions, read_result
 from evalkit.store import (
@@ -56,6 +56,7 @@ from evalkit.store import (
     PURGING,
     RESULTS,
     REVIEWS,
+    ROSTER,
     SEEDED,
     Files,
     Head,

@@ -28,15 +28,10 @@ if TYPE_CHECKING:
 
 
 def at_work(output: Path | str, reviewer: str) -> str:
-    """The reviewer's name. UsageError where it is empty, or where there is no such output folder."""
+    """The reviewer's name. UsageError where it is empty, or where that is no output folder."""
     if not reviewer.strip():
         raise UsageError("the reviewer has no name", code="REVIEWER-NAME", remedy="Give reviewer='dr_lee' or the like.")
-    if not Files(output).is_there():
-        raise UsageError(
-            f"there is no output folder {str(output)!r}",
-            code="OUTPUT-FOLDER",
-            remedy="Name the folder of a run, or make one with `evalkit run`.",
-        )
+    Files(output).require_ours()
     return reviewer.strip()
 
 

@@ -17,10 +17,7 @@ from typing import Any, TypeGuard, get_args
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.review.lock import writing
 from evalkit.review.roles import Role, Standing
-from evalkit.store import Files
-
-ROSTER = "reviewers.json"
-"""Where the roster lies in the output folder."""
+from evalkit.store import ROSTER, Files
 
 SCHEMA_VERSION = 2
 """With roles; without any it is written as 1, so that only an evalkit that would not heed them is kept out."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property, partial
@@ -89,6 +89,9 @@ class BucketFiles(Files):
         """Whether there is anything in the output folder, or a folder of that name in it. StoreError."""
         listed = self._listed(None)
         return bool(listed) if folder is None else listed.get(folder) == "directory"
+
+    def _in_root(self) -> Iterable[str]:
+        return self._listed(None)
 
     def exists(self, name: str) -> bool:
         """Whether there is such an object. StoreError."""

@@ -18,6 +18,8 @@ PRODUCTION = "production.json"
 PURGED = "purged"
 #: What is being purged at this moment; it is gone when that is done.
 PURGING = "purging.json"
+#: The reviewers, their roles, and the digests of their codes.
+ROSTER = "reviewers.json"
 
 #: What is written before it has its name.
 SCRATCH = ".tmp"
@@ -31,6 +33,13 @@ DATABASE = "database.json"
 MOVED = f"{SQLITE}.moved"
 #: In a bucket: what only the first of two may create.
 CREATED_ONCE = "created_once.json"
+#: By any of these an output folder is known.
+OWN = frozenset(
+    (
+        *(BUNDLES, RESULTS, PACKETS, REVIEWS, GROUND_TRUTH, EXTRACTIONS, SEEDED, DRAWS, TEMPLATES, TEMPLATE_REVIEWS),
+        *(PRODUCTION, PURGED, PURGING, ROSTER, SQLITE, DATABASE, MOVED, CREATED_ONCE),
+    )
+)
 #: No file system takes longer ones.
 PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 

@@ -14,8 +14,8 @@ from evalkit.review.case import Case
 from evalkit.review.ground_truth import newest_revision, read_review
 from evalkit.review.queue import QueueView
 from evalkit.review.roles import ONLY_LOOKS
-from evalkit.review.roster import ROSTER, Roster
-from evalkit.store import review_name
+from evalkit.review.roster import Roster
+from evalkit.store import ROSTER, review_name
 
 __all__ = ["base"]
 

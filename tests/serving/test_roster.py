@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalkit.errors import StoreError, UsageError
-from evalkit.review.roster import ROSTER, Roster
-from evalkit.store import Files
+from evalkit.review.roster import Roster
+from evalkit.store import ROSTER, Files
 
 
 @pytest.fixture

@@ -863,7 +863,11 @@ def test_the_address_is_said_once(server: Server) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path, number: int) -> None:
-    server = Server(tmp_path)
+    before = signal.signal(number, signal.default_int_handler)  # what ignores it, as under nohup, hands that on
+    try:
+        server = Server(tmp_path)
+    finally:
+        signal.signal(number, before)
     try:
         _, seen = server.open(server.client("dr_lee"))
         reserve = server.in_reserve()
