@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from demo.killing import killed_at_random, resumed
@@ -24,6 +25,7 @@ import evalkit
 from evalkit.batch import RunSummary
 from evalkit.errors import UsageError
 from evalkit.settings import Settings
+from evalkit.store import BUNDLES
 
 PROCESSOR = "projects/p/locations/us/processors/abc/processorVersions/pretrained-layout-parser-v1.0-2024-06-03"
 
@@ -38,16 +40,36 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+class Undisturbed(NamedTuple):
+    """Notes, and what a run over them leaves that nothing breaks."""
+
+    notes: Path
+    contents: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    folder = tmp_path_factory.mktemp("undisturbed")
+    written, output = notes(folder / "notes", 12), folder / "whole"
+    with served(output) as server:
+        whole = resumed(gemini_run(written, output), output, server.environment)
+        assert len(server.calls) == 4 * 12
+    return Undisturbed(written, whole)
+
+
 @pytest.mark.parametrize(("profile", "most"), [("full", 4), ("lean", 2)])
 def test_the_samples_are_decided_as_by_the_embedded_model(
     samples: Path, finished: RunSummary, tmp_path: Path, asked: pytest.MonkeyPatch, profile: str, most: int
 ) -> None:
     output = tmp_path / "output"
+    bundles = shutil.copytree(Path(finished.output) / BUNDLES, output / BUNDLES)  # read already, by the same reader
+    read_at = {path.name: path.stat().st_mtime_ns for path in bundles.iterdir()}
     with served(output) as server:
         asked.setenv("EVALKIT_GEMINI_BASE_URL", server.server.url)
         settings = Settings.load(output=str(output), models={"default": "gemini:gemini-2.5-flash"}, profile=profile)
         summary = run_samples(samples, output, settings=settings)
         assert decisions(summary) == decisions(finished)
+        assert {path.name: path.stat().st_mtime_ns for path in bundles.iterdir()} == read_at
         assert max(one.calls for one in summary.documents) == most
         assert sum(one.calls for one in summary.documents) == len(server.calls)
         assert sum(usage.calls for usage in summary.by_agent.values()) == len(server.calls)
@@ -83,14 +105,14 @@ def test_document_ai_reads_and_gemini_decides(samples: Path, finished: RunSummar
     assert "pretrained-layout-parser-v1.0-2024-06-03" in bundle["reader"]
 
 
-def test_a_server_that_stops_in_the_middle_of_a_run_is_asked_again_when_it_is_back(tmp_path: Path) -> None:
+def test_a_server_that_stops_in_the_middle_of_a_run_is_asked_again_when_it_is_back(
+    tmp_path: Path, undisturbed: Undisturbed
+) -> None:
     """Stopped under a running command, connections and all; started again; the command given once more."""
-    folder, output = notes(tmp_path / "notes", 8), tmp_path / "output"
-    with served(tmp_path / "whole") as server:
-        whole = resumed(gemini_run(folder, tmp_path / "whole"), tmp_path / "whole", server.environment)
+    output = tmp_path / "output"
     with served(output, delay=0.2) as server:
         environment = os.environ | server.environment | {"EVALKIT_CALL_SECONDS": "2", "EVALKIT_CALLS_IN_FLIGHT": "8"}
-        command = gemini_run(folder, output, "--json")
+        command = gemini_run(undisturbed.notes, output, "--json")
         run = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         while not list(output.glob("ground_truth/*.json")) and run.poll() is None:
             time.sleep(0.02)
@@ -100,9 +122,9 @@ def test_a_server_that_stops_in_the_middle_of_a_run_is_asked_again_when_it_is_ba
         made = len(server.calls)
         server.server.start()
         # With time enough for each call: two seconds are for those that nobody answers, not for a machine that is busy.
-        assert but_for_usage(resumed(command, output, server.environment)) == but_for_usage(whole)
+        assert but_for_usage(resumed(command, output, server.environment)) == but_for_usage(undisturbed.contents)
         finished = sum(one["decision"] == "AUTO_ACCEPT" for one in told)
-        assert len(server.calls) - made <= 4 * (8 - finished)
+        assert len(server.calls) - made <= 4 * (12 - finished)
         # What was under way when it stopped, and nothing else, is asked twice.
         assert paid_twice(server, output) <= 8
 
@@ -124,15 +146,14 @@ def but_for_usage(contents: dict[str, Any]) -> dict[str, Any]:
     return {name: {key: value for key, value in of.items() if key != "usage"} for name, of in contents.items()}
 
 
-def test_killed_again_and_again_it_ends_as_if_undisturbed_and_pays_nothing_twice(tmp_path: Path) -> None:
-    folder, output = notes(tmp_path / "notes", 12), tmp_path / "killed"
-    with served(tmp_path / "whole") as server:
-        whole = resumed(gemini_run(folder, tmp_path / "whole"), tmp_path / "whole", server.environment)
-        assert len(server.calls) == 4 * 12
+def test_killed_again_and_again_it_ends_as_if_undisturbed_and_pays_nothing_twice(
+    tmp_path: Path, undisturbed: Undisturbed
+) -> None:
+    output = tmp_path / "killed"
     with served(output, delay=0.2) as server:
-        command = gemini_run(folder, output)
+        command = gemini_run(undisturbed.notes, output)
         killed = [killed_at_random(command, seed, 4.0, server.environment) for seed in range(2)]
-        assert resumed(command, output, server.environment) == whole
+        assert resumed(command, output, server.environment) == undisturbed.contents
         assert paid_twice(server, output) <= 16 * sum(killed)
 
 
