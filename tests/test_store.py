@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import stat
 import threading
 import time
@@ -20,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
+from evalkit.batch import RunSummary
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store import (
     CASE_COLUMNS,
@@ -455,6 +457,42 @@ def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as refused, Files(tmp_path / "file" / "output").run_lock():
         pass
     assert refused.value.code == "OUTPUT-FOLDER"
+
+
+@pytest.mark.parametrize(
+    ("names", "is_ours"),
+    [
+        ([], True),
+        ([".lock", ".tmp", "lost+found"], True),
+        (["evalkit.toml"], True),
+        (["results", "reviews"], True),
+        (["templates"], True),
+        (["database.json"], True),
+        (["reviewers.json", "notes.txt"], True),
+        (["evalkit.sqlite", "notes.txt"], True),
+        (["document_bundles", "results", "notes.txt"], True),  # its database was lost
+        (["notes.txt"], False),
+        (["templates", "app.py"], False),
+        (["results", "model.bin"], False),
+        ([".bashrc", ".ssh"], False),
+    ],
+)
+def test_an_output_folder_is_told_from_somebody_elses(tmp_path: Path, names: list[str], is_ours: bool) -> None:
+    for name in names:
+        (tmp_path / name).mkdir() if "." not in name.strip(".") else (tmp_path / name).touch()
+    if is_ours:
+        Files(tmp_path).require_ours()
+    else:
+        with pytest.raises(UsageError, match="no output folder of evalkit"):
+            Files(tmp_path).require_ours()
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+
+
+def test_what_a_run_leaves_is_an_output_folder(finished: RunSummary, tmp_path: Path) -> None:
+    """Also where the database was lost, and whatever lies beside."""
+    left = shutil.copytree(finished.output, tmp_path / "left", ignore=shutil.ignore_patterns("evalkit.sqlite*"))
+    (left / "notes.txt").touch()
+    Files(left).require_ours()
 
 
 # ------------------------------------------------------------------------------------------------- canonical JSON

@@ -975,7 +975,7 @@ _PLAIN = {
     "STORE-INDEX": "The queue cannot be opened: it is locked or damaged.",
     "STORE-FULL": "The disk is full: nothing can be saved.",
     "STORE-FAILED": "Nothing can be read or saved at the moment.",
-    "OUTPUT-FOLDER": "The folder with the cases is not there.",
+    "OUTPUT-FOLDER": "The folder with the cases is not there, or is another one.",
 }
 #: What became of a template, in the words of its buttons.
 _TEMPLATE_OUTCOMES: dict[Outcome, str] = {

@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from evalkit.frozen import Frozen
 from evalkit.store import DRAWS, Files, draw_name, shaped
 
 SCHEMA_VERSION = 1
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Stratum(_Frozen):
+class Stratum(Frozen):
     """The documents of one value of the field that was drawn by."""
 
     value: str
@@ -37,7 +34,7 @@ class Stratum(_Frozen):
         return self
 
 
-class Draw(_Frozen):
+class Draw(Frozen):
     """One ``evalkit sample``."""
 
     schema_version: int = SCHEMA_VERSION

@@ -23,11 +23,10 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from evalkit.batch.identity import Found
 from evalkit.batch.lists import Lists
 from evalkit.errors import NotFound, StoreError, UsageError
+from evalkit.frozen import Frozen
 from evalkit.review.ground_truth import Review, newest_revision, read_review, review_sha256, revisions, status_after
 from evalkit.review.lock import writing
 from evalkit.review.packet import ADJUDICATION, EXTRACTION, SECOND, base_of
@@ -72,11 +71,7 @@ _SAID = (REVIEWS, GROUND_TRUTH, DRAWS, TEMPLATES, TEMPLATE_REVIEWS)
 """Where somebody may have named a document in their own words."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class PurgedReview(_Frozen):
+class PurgedReview(Frozen):
     """What stays of a review."""
 
     revision: int
@@ -96,7 +91,7 @@ class PurgedReview(_Frozen):
     """Whether it was of a case with a planted fault."""
 
 
-class PurgedChain(_Frozen):
+class PurgedChain(Frozen):
     """What stays of the reviews of one case."""
 
     case: str
@@ -104,7 +99,7 @@ class PurgedChain(_Frozen):
     reviews: tuple[PurgedReview, ...]
 
 
-class PurgedDraw(_Frozen):
+class PurgedDraw(Frozen):
     """That the document could have been drawn, and with what probability."""
 
     draw: int
@@ -112,7 +107,7 @@ class PurgedDraw(_Frozen):
     was_drawn: bool
 
 
-class PurgeRecord(_Frozen):
+class PurgeRecord(Frozen):
     """One purge: ``purged/NNNN.json``."""
 
     schema_version: int = SCHEMA_VERSION
@@ -126,7 +121,7 @@ class PurgeRecord(_Frozen):
     """Of the bytes of the record before this one; None for the first."""
 
 
-class _Intent(_Frozen):
+class _Intent(Frozen):
     """``purging.json``: what a purge has begun with. The one place that still names the document, and the last to go."""
 
     schema_version: int = SCHEMA_VERSION

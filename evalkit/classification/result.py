@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from evalkit.classification.autofix import Repair
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
+from evalkit.frozen import Frozen
 from evalkit.issue import Issue
 from evalkit.llm.ledger import total
 from evalkit.llm.model import Usage
@@ -18,11 +17,7 @@ from evalkit.times import Times
 SCHEMA_VERSION = 1
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Attempt(_Frozen):
+class Attempt(Frozen):
     """One round of verification."""
 
     attempt: int
@@ -37,7 +32,7 @@ class Attempt(_Frozen):
     """What was repaired before the next attempt."""
 
 
-class UsageTotal(_Frozen):
+class UsageTotal(Frozen):
     """What the model's answers cost, whenever that was paid: equal answers of one document are counted once."""
 
     calls: int = 0
@@ -64,7 +59,7 @@ class UsageReport(UsageTotal):
     by_agent: dict[str, UsageTotal] = {}
 
 
-class Failure(_Frozen):
+class Failure(Frozen):
     """Why a document could not be read."""
 
     code: str
@@ -72,7 +67,7 @@ class Failure(_Frozen):
     remedy: str
 
 
-class DocumentFailure(_Frozen):
+class DocumentFailure(Frozen):
     """The result of an unreadable document."""
 
     schema_version: int = SCHEMA_VERSION
@@ -85,7 +80,7 @@ class DocumentFailure(_Frozen):
     """The only clocks in this file."""
 
 
-class DocumentResult(_Frozen):
+class DocumentResult(Frozen):
     """The result of a document that was read."""
 
     schema_version: int = SCHEMA_VERSION

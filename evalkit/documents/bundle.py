@@ -14,8 +14,10 @@ from itertools import chain
 from sys import intern
 from typing import Any, Literal, Self, overload
 
-from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, model_validator
+from pydantic import GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
+
+from evalkit.frozen import Frozen
 
 SCHEMA_VERSION = 1
 
@@ -129,11 +131,7 @@ class PageStatus(StrEnum):
         return self in (PageStatus.TEXT, PageStatus.OCR, PageStatus.BLANK)
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Block(_Frozen):
+class Block(Frozen):
     """One heading, paragraph, list item or table, in reading order."""
 
     type: BlockType
@@ -146,7 +144,7 @@ class Block(_Frozen):
     """Not visible to a person who looks at the page; kept out of ``Page.text``."""
 
 
-class LayoutMetadata(_Frozen):
+class LayoutMetadata(Frozen):
     """Slide 3's summary of a page's layout."""
 
     block_types: tuple[BlockType, ...]
@@ -154,7 +152,7 @@ class LayoutMetadata(_Frozen):
     has_tables: bool
 
 
-class Identifier(_Frozen):
+class Identifier(Frozen):
     """Who or when: what a page says about its patient or its date, so that another patient's page is noticed."""
 
     kind: Literal["patient", "date_of_birth", "mrn", "report_date"]
@@ -166,7 +164,7 @@ class Identifier(_Frozen):
     """Around label and value."""
 
 
-class Page(_Frozen):
+class Page(Frozen):
     """One page of the PDF."""
 
     page_num: int
@@ -197,7 +195,7 @@ class Page(_Frozen):
         return tuple(block for block in self.blocks if not block.hidden)
 
 
-class DocumentBundle(_Frozen):
+class DocumentBundle(Frozen):
     """A PDF, read."""
 
     schema_version: int = SCHEMA_VERSION

@@ -5,18 +5,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from evalkit.frozen import Frozen
 from evalkit.issue import Issue, PageBox
 from evalkit.times import Times
 
 SCHEMA_VERSION = 1
 
 _Share = Annotated[float, Field(ge=0, le=1)]
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class FieldStatus(StrEnum):
@@ -29,7 +26,7 @@ class FieldStatus(StrEnum):
     """It says something, but what cannot be told: for a person."""
 
 
-class FieldValue(_Frozen):
+class FieldValue(Frozen):
     """What the document says in one field. Only a value that stands on the page is ``found``."""
 
     status: FieldStatus
@@ -56,7 +53,7 @@ class FieldValue(_Frozen):
 NOT_PRESENT = FieldValue(status=FieldStatus.NOT_PRESENT)
 
 
-class IterationRecord(_Frozen):
+class IterationRecord(Frozen):
     """One attempt of the loop."""
 
     iteration: int
@@ -79,7 +76,7 @@ class IterationRecord(_Frozen):
     fields: dict[str, FieldValue] = {}
 
 
-class Extraction(_Frozen):
+class Extraction(Frozen):
     """The fields of one report or form within the document."""
 
     template: str
@@ -103,7 +100,7 @@ class Extraction(_Frozen):
     """By name, in the template's order."""
 
 
-class Extractions(_Frozen):
+class Extractions(Frozen):
     """``extractions/{doc_id}.json``."""
 
     schema_version: int = SCHEMA_VERSION

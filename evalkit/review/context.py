@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
 from evalkit.classification.schema import DocumentType, Segment
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.errors import NotFound
+from evalkit.frozen import Frozen
 from evalkit.grounding.locate import Located, Locator
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review.packet import SMEPacket
@@ -23,11 +22,7 @@ BEFORE, AFTER = 2, 3
 """Paragraphs that are shown around the place."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SegmentPlace(_Frozen):
+class SegmentPlace(Frozen):
     """The segment that an issue is about."""
 
     segment_index: int
@@ -40,7 +35,7 @@ class SegmentPlace(_Frozen):
     """None: the agent cannot tell."""
 
 
-class ClaimedEvidence(_Frozen):
+class ClaimedEvidence(Frozen):
     """A quote that the agent gives for a type."""
 
     document_type: DocumentType
@@ -53,7 +48,7 @@ class ClaimedEvidence(_Frozen):
     """The terms in it that decided."""
 
 
-class Paragraph(_Frozen):
+class Paragraph(Frozen):
     """One paragraph of the document's own text."""
 
     page: int
@@ -64,7 +59,7 @@ class Paragraph(_Frozen):
     """Start and end, in characters of ``text``, of what was found in it; None around the place."""
 
 
-class IssueContext(_Frozen):
+class IssueContext(Frozen):
     """One issue with what is needed to judge it."""
 
     issue: Issue

@@ -116,7 +116,7 @@ class Desk:
         """``output`` is the folder of a run; ``session`` the tab's id, which survives a reload of the tab.
 
         ``clock`` gives moments with their time zone; the zone says when a day begins. UsageError where the reviewer's
-        name or the tab's id is empty, or where there is no such folder.
+        name or the tab's id is empty, or where that is no output folder.
         """
         name = at_work(output, reviewer)
         if not session:

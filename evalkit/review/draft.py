@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import model_validator
 
 from evalkit.apart import Apart
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.v2_consistency import tie_winner
+from evalkit.frozen import Frozen
 from evalkit.review.fields import FieldAnswer, shown
 from evalkit.review.ground_truth import IssueVerdict
 from evalkit.review.packet import SMEPacket
@@ -27,11 +28,7 @@ _Starts = dict[int, DocumentType | None]
 """The type of each document by its first page."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class SegmentDraft(_Frozen):
+class SegmentDraft(Frozen):
     """A run of pages that is one source document."""
 
     start_page: int
@@ -42,7 +39,7 @@ class SegmentDraft(_Frozen):
     """None: not chosen yet."""
 
 
-class SegmentFlag(_Frozen):
+class SegmentFlag(Frozen):
     """Something about a segment that its type does not say."""
 
     start_page: int
@@ -51,7 +48,7 @@ class SegmentFlag(_Frozen):
     """It is about another patient, stands in the file twice, or its pages are not in their order."""
 
 
-class Draft(_Frozen):
+class Draft(Frozen):
     """One expert's unsubmitted view of one case."""
 
     segments: tuple[SegmentDraft, ...]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
+from pydantic import StringConstraints, ValidationError
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, UsageError
@@ -19,6 +19,7 @@ from evalkit.extraction.formats import complaint, example
 from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, IterationRecord
 from evalkit.extraction.template import Field, FieldTemplate, template
 from evalkit.extraction.values import Claim, proven, written
+from evalkit.frozen import Frozen
 from evalkit.grounding import Locator
 from evalkit.review.packet import SMEPacket
 
@@ -32,11 +33,7 @@ STATUS_WORDS = {
 }
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class FormFields(_Frozen):
+class FormFields(Frozen):
     """The fields of one report or form, as the agent or an expert has them."""
 
     template: str
@@ -55,7 +52,7 @@ class FormFields(_Frozen):
         return cls(**{name: getattr(extraction, name) for name in cls.model_fields})
 
 
-class FieldAnswer(_Frozen):
+class FieldAnswer(Frozen):
     """What an expert says about one field."""
 
     status: FieldStatus

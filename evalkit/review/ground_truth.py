@@ -13,7 +13,7 @@ import re
 from collections.abc import Container, Iterable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from evalkit.apart import Apart
 from evalkit.classification.autofix import Repair
@@ -22,6 +22,7 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.extraction.schema import Extraction, Extractions
+from evalkit.frozen import Frozen
 from evalkit.review.corrections import Part
 from evalkit.review.fields import FormFields, Key, form_template
 from evalkit.review.lock import writing
@@ -65,11 +66,7 @@ Whole = Literal["template"]
 _REVIEW_FILE = re.compile(r"(\d{4,})\.json")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class IssueVerdict(_Frozen):
+class IssueVerdict(Frozen):
     """What the expert says about one issue."""
 
     issue_id: str
@@ -80,7 +77,7 @@ class IssueVerdict(_Frozen):
     """Why, in the expert's words."""
 
 
-class Shown(_Frozen):
+class Shown(Frozen):
     """What the expert saw of the machines' opinions."""
 
     agent: bool = True
@@ -89,7 +86,7 @@ class Shown(_Frozen):
     """Whether the production classifier's label was shown before or after the decision."""
 
 
-class Review(_Frozen):
+class Review(Frozen):
     """One submitted review of one case: ``reviews/{case_id}/NNNN.json``."""
 
     schema_version: int = SCHEMA_VERSION
@@ -146,7 +143,7 @@ class Review(_Frozen):
         return {name: value for name, value in fields.items() if name not in passing}
 
 
-class _Record(_Frozen):
+class _Record(Frozen):
     schema_version: int = SCHEMA_VERSION
     doc_id: str
     """The document."""

@@ -41,7 +41,7 @@ class SMEReviewHelper:
     def __init__(self, output: Path | str, reviewer: str, *, clock: Callable[[], str] | None = None) -> None:
         """``output`` is the folder of a run, ``reviewer`` a name that is not empty; ``clock`` gives ISO 8601 in UTC.
 
-        UsageError where the name is empty or there is no such folder.
+        UsageError where the name is empty or that is no output folder; StoreError where it cannot be opened.
         """
         self.reviewer = at_work(output, reviewer)
         self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now

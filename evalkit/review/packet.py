@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from evalkit.apart import Apart
 from evalkit.classification.autofix import AutoFixEngine, Repair
@@ -29,6 +29,7 @@ from evalkit.documents.bundle import DocumentBundle, packed
 from evalkit.errors import NotFound, StoreError
 from evalkit.extraction.schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
 from evalkit.extraction.schema import Extraction, Extractions
+from evalkit.frozen import Frozen
 from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
 from evalkit.review.lock import writing
 from evalkit.statements.convergence import Reason
@@ -66,11 +67,7 @@ _CASE_ID = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
 _WIDTH = 70
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class IssueSummary(_Frozen):
+class IssueSummary(Frozen):
     """One line of the packet's summary."""
 
     severity: IssueSeverity
@@ -83,7 +80,7 @@ class IssueSummary(_Frozen):
     """One sentence for a clinician."""
 
 
-class SMEPacket(_Frozen):
+class SMEPacket(Frozen):
     """One case for an expert: ``sme_packets/sme_packet_{case_id}.json``."""
 
     schema_version: int = SCHEMA_VERSION

@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterator
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import ValidationError, model_validator
 
 from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.errors import StoreError
+from evalkit.frozen import Frozen
 from evalkit.review.ground_truth import GroundTruth, Review, if_readable, newest_revision
 from evalkit.review.packet import SMEPacket, read_packet
 from evalkit.review.stored import read_result
@@ -30,11 +31,7 @@ FaultKind = Literal["type", "boundary", "joined"]
 _NAME = re.compile(rf"{SEEDED}/((.+)-[0-9a-f]{{8}})\.json")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Fault(_Frozen):
+class Fault(Frozen):
     """What is wrong on purpose in a shown answer."""
 
     kind: FaultKind
@@ -55,7 +52,7 @@ class Fault(_Frozen):
     """Of ``boundary`` and ``joined``: the page on which it begins."""
 
 
-class Seeded(_Frozen):
+class Seeded(Frozen):
     """One seeded case: ``seeded/{case_id}.json``."""
 
     schema_version: int = SCHEMA_VERSION

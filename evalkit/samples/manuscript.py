@@ -16,7 +16,9 @@ import tomllib
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import field_validator
+
+from evalkit.frozen import Frozen
 
 Kind = Literal["title", "heading", "paragraph", "item", "table", "checks", "fields", "callout", "signature", "small"]
 
@@ -83,11 +85,7 @@ def _classify(line: str) -> tuple[Kind, str]:
     raise AssertionError("the last pattern matches every line")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Part(_Frozen):
+class Part(Frozen):
     """One source document: its paper, and what stands on it."""
 
     organisation: str
@@ -109,7 +107,7 @@ class Part(_Frozen):
     """Markup; an empty page stays blank to the last dot."""
 
 
-class Manuscript(_Frozen):
+class Manuscript(Frozen):
     """A whole PDF."""
 
     title: str

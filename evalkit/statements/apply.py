@@ -14,9 +14,8 @@ from decimal import Decimal
 from itertools import zip_longest
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from evalkit.documents.bundle import Box, DocumentBundle
+from evalkit.frozen import FrozenLater
 from evalkit.statements.dates import Day, Period, dated, days_in
 from evalkit.statements.lines import Line, Word, around, lines_of
 from evalkit.statements.printed import Value, labelled_texts, tail_amount, values_on
@@ -49,11 +48,7 @@ _KINDS: dict[str, SumKind] = {
 _CONTINUED = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Transaction(_Frozen):
+class Transaction(FrozenLater):
     """One row of a statement."""
 
     date: str
@@ -75,7 +70,7 @@ class Transaction(_Frozen):
     """A sign of an amount that the engine misread was taken for another."""
 
 
-class LeftOver(_Frozen):
+class LeftOver(FrozenLater):
     """Words that no transaction took."""
 
     page: int
@@ -84,7 +79,7 @@ class LeftOver(_Frozen):
     reason: Reason
 
 
-class Sum(_Frozen):
+class Sum(FrozenLater):
     """A sum that the statement prints."""
 
     kind: SumKind
@@ -102,7 +97,7 @@ class Sum(_Frozen):
     """Of deposits or withdrawals: all parts together are the sum."""
 
 
-class Statement(_Frozen):
+class Statement(FrozenLater):
     """What a template read."""
 
     template_id: str

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
-
+from evalkit.frozen import FrozenLater
 from evalkit.statements.apply import Statement, Sum, Transaction
 from evalkit.statements.template import StatementTemplate
 
@@ -23,11 +22,7 @@ _REPEATED_RUN = 3
 _REFERENCE = re.compile(r"\d{6,}")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class Check(_Frozen):
+class Check(FrozenLater):
     """One sum."""
 
     name: CheckName
@@ -47,7 +42,7 @@ class Check(_Frozen):
     """A sentence for a person."""
 
 
-class Reconciliation(_Frozen):
+class Reconciliation(FrozenLater):
     """All checks that the statement allows."""
 
     checks: tuple[Check, ...]

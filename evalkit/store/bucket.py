@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property, partial
@@ -90,8 +90,9 @@ class BucketFiles(Files):
         listed = self._listed(None)
         return bool(listed) if folder is None else listed.get(folder) == "directory"
 
-    def _in_root(self) -> Iterable[str]:
-        return self._listed(None)
+    def _in_root(self) -> set[str]:
+        itself = self.root.rpartition("/")[2]  # who makes a "folder" at a bucket's console makes an object of its name
+        return set(self._listed(None)) - {itself}
 
     def exists(self, name: str) -> bool:
         """Whether there is such an object. StoreError."""

@@ -16,7 +16,7 @@ import stat
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +25,7 @@ from evalkit.collector import resting
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.regular import NotRegular, TooLarge, opened
 from evalkit.store.canonical import canonical
-from evalkit.store.names import LOCK, OWN, PART, SCRATCH, TURN
+from evalkit.store.names import COMMON, LOCK, PART, SCRATCH, TELLING, TURN
 from evalkit.store.place import located
 from evalkit.store.scratch import is_left, scratch_name
 
@@ -72,29 +72,24 @@ class Files:
         return (self._folder if folder is None else self.path(folder)).is_dir()
 
     def require_ours(self) -> None:
-        """UsageError unless there is the output folder, and it is empty or holds something of evalkit's.
+        """UsageError where there is no output folder, or where it is somebody else's; an empty one is nobody's.
 
-        Else a slip of the pen would put a database among somebody else's files.
+        A slip of the pen would put a database among their files. StoreError where it cannot be seen.
         """
+        remedy = "Name the output folder of a run, or make one with `evalkit run`."
         if not self.is_there():
-            raise UsageError(
-                f"there is no output folder {self.root}",
-                code="OUTPUT-FOLDER",
-                remedy="Name the folder of a run, or make one with `evalkit run`.",
-            )
+            raise UsageError(f"there is no output folder {self.root}", code="OUTPUT-FOLDER", remedy=remedy)
         there = self._in_root()
-        if OWN.isdisjoint(there) and any(not name.startswith(".") for name in there):
-            raise UsageError(
-                f"nothing in {self.root} is of evalkit",
-                code="OUTPUT-FOLDER",
-                remedy="Name the output folder of an `evalkit run`.",
-            )
+        strange = [name for name in there - COMMON if not name.startswith(".nfs")]  # .nfs…: removed, but open elsewhere
+        if strange and TELLING.isdisjoint(there):
+            raise UsageError(f"{self.root} is no output folder of evalkit", code="OUTPUT-FOLDER", remedy=remedy)
 
-    def _in_root(self) -> Iterable[str]:
+    def _in_root(self) -> set[str]:
+        """What lies in the output folder itself, by bare names."""
         try:
-            return os.listdir(self._folder)  # noqa: PTH208 - names alone
+            return set(os.listdir(self._folder))  # noqa: PTH208 - names alone
         except OSError as error:
-            raise _failed(".", error) from error
+            raise _failed(str(self._folder), error) from error
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file. StoreError where that cannot be seen."""

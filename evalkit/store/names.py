@@ -33,11 +33,16 @@ DATABASE = "database.json"
 MOVED = f"{SQLITE}.moved"
 #: In a bucket: what only the first of two may create.
 CREATED_ONCE = "created_once.json"
-#: By any of these an output folder is known.
-OWN = frozenset(
+#: By any of these an output folder is known, whatever else lies in it.
+TELLING = frozenset(
+    (BUNDLES, PACKETS, GROUND_TRUTH, TEMPLATE_REVIEWS, SQLITE, MOVED, ROSTER, PURGING, CREATED_ONCE),
+)
+#: What others call theirs too, and what machines and people put into any folder: it tells nothing.
+COMMON = frozenset(
     (
-        *(BUNDLES, RESULTS, PACKETS, REVIEWS, GROUND_TRUTH, EXTRACTIONS, SEEDED, DRAWS, TEMPLATES, TEMPLATE_REVIEWS),
-        *(PRODUCTION, PURGED, PURGING, ROSTER, SQLITE, DATABASE, MOVED, CREATED_ONCE),
+        *(RESULTS, REVIEWS, EXTRACTIONS, SEEDED, DRAWS, TEMPLATES, PRODUCTION, PURGED, DATABASE),
+        *(SCRATCH, LOCK, TURN, "evalkit.toml"),
+        *(".gitkeep", ".keep", ".DS_Store", "lost+found", "Thumbs.db", "desktop.ini"),
     )
 )
 #: No file system takes longer ones.

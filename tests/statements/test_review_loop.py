@@ -736,7 +736,7 @@ def test_an_embedded_model_is_not_asked_for_an_opinion() -> None:
     """What it says about itself: nothing, so that the review is the measured one."""
 
     class Counting(EmbeddedModel):
-        asked: list[str] = []  # noqa: RUF012 - of this test
+        asked: list[str] = []
 
         async def ask(self, question: Question[A]) -> Answer[A]:
             self.asked.append(question.role)

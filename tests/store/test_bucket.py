@@ -132,6 +132,23 @@ def test_a_folder_on_this_machine_loads_no_store(tmp_path: Path) -> None:
     assert shown == "[]\n"
 
 
+@pytest.mark.parametrize(
+    ("names", "is_ours"), [([""], True), (["", "reviewers.json"], True), (["results/a.json"], True), (["a.csv"], False)]
+)
+def test_a_folder_that_was_made_at_the_console_is_an_output_folder(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server, names: list[str], is_ours: bool
+) -> None:
+    url = in_bucket("s3", request, monkeypatch)
+    bucket, _, prefix = url.removeprefix("s3://").partition("/")
+    for name in names:
+        s3.client.put_object(Bucket=bucket, Key=f"{prefix}/{name}", Body=b"")
+    if is_ours:
+        Files(url).require_ours()
+    else:
+        with pytest.raises(UsageError, match="no output folder of evalkit"):
+            Files(url).require_ours()
+
+
 def test_a_bucket_without_postgresql_is_refused_before_anything_is_written(
     bucket: str, faults: Faults, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
