@@ -290,11 +290,11 @@ function render({ model, el: root }) {
   };
   // What is typed and not kept would be gone with the page: the browser asks first.
   const leaving = (event) => { if (editing && input.value !== values()[editing].value) event.preventDefault(); };
-  window.addEventListener("beforeunload", leaving);
+  document.addEventListener("evalkit-leaving", leaving);
   const resized = new ResizeObserver(reveal);
   resized.observe(root);
   const stop = drawnOnChange(model, root, draw);
-  return () => { clearTimeout(typing); document.removeEventListener("evalkit-slow", release); resized.disconnect(); window.removeEventListener("beforeunload", leaving); stop(); };
+  return () => { clearTimeout(typing); document.removeEventListener("evalkit-slow", release); resized.disconnect(); document.removeEventListener("evalkit-leaving", leaving); stop(); };
 }
 
 export default { render };

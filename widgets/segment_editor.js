@@ -220,11 +220,13 @@ function render({ model, el: root }) {
     notes.disabled = locked;
     if (typing === null && document.activeElement !== notes) notes.value = model.get("notes");
   };
+  const leaving = () => { if (typing !== null) sendNotes(); };
+  document.addEventListener("evalkit-leaving", leaving);
   model.on("change:token", () => { clearTimeout(typing); typing = null; stopAsking(); notes.value = model.get("notes"); mixture.open = false; });
   notes.value = model.get("notes");
   const stop = drawnOnChange(model, root, draw);
   announce(model, "saved");
-  return () => { stop(); sendNotes(); };
+  return () => { document.removeEventListener("evalkit-leaving", leaving); stop(); sendNotes(); };
 }
 
 export default { render };

@@ -248,6 +248,12 @@ function render({ model, el: root }) {
 
   const leave = () => say(model, { action: "leave" });
   window.addEventListener("pagehide", leave);
+  // Loaded again, the page would come sooner than what was pressed last is saved, and go on from what was saved before.
+  const asksFirst = (event) => {
+    const isKept = document.dispatchEvent(new CustomEvent("evalkit-leaving", { cancelable: true }));
+    if (!isKept || (overlay.hidden && document.querySelector(".ek[data-busy]"))) event.preventDefault();
+  };
+  document.addEventListener("evalkit-unload", asksFirst);
   const remember = () => {
     if (model.get("case_id")) sessionStorage.setItem("evalkit-case", model.get("case_id"));
     else if (model.get("is_ready")) sessionStorage.removeItem("evalkit-case");
@@ -277,6 +283,7 @@ function render({ model, el: root }) {
     clearInterval(pulse);
     events.forEach((name) => document.removeEventListener(name, touched));
     window.removeEventListener("pagehide", leave);
+    document.removeEventListener("evalkit-unload", asksFirst);
     document.removeEventListener("evalkit-lost", lost);
     document.removeEventListener("evalkit-keys", toggleKeys);
     document.removeEventListener("evalkit-slow", toldSlow);

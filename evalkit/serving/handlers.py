@@ -12,6 +12,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader
+from jupyter_core.utils import ensure_async
 from jupyter_server.auth.decorator import allow_unauthenticated
 from jupyter_server.base.handlers import APIHandler, FileFindHandler, JupyterHandler
 from tornado import web
@@ -360,6 +361,12 @@ class KernelState(_OwnKernel, Friendly, APIHandler):
 
 class ClosePage(_OwnKernel, Friendly, VoilaShutdownKernelHandler):  # type: ignore[misc]  # Voilà has no types
     """The page says that it was closed."""
+
+    async def post(self, kernel_id: str) -> None:
+        """End its kernel, once what was pressed last is done."""
+        kernels: ReviewKernels = self.settings["kernel_manager"]
+        await kernels.settled(kernel_id)
+        await ensure_async(super().post(kernel_id))
 
 
 class Nothing(Friendly):

@@ -33,6 +33,8 @@ MOST = 6
 _LOOKED_EVERY = 1000
 """Milliseconds between two looks at what the pages use."""
 _REMEMBERED = 1000
+_SETTLES, _CALM = 5.0, 0.1
+"""Seconds at most for the last presses on a page that was closed; and between two looks whether they are done."""
 _OPENED = 5
 """Seconds after which a page has opened, on a machine that has much to do."""
 _ANSWERED = 5
@@ -146,6 +148,18 @@ class ReviewKernels(AsyncMappingKernelManager):
         """What a kernel gets to know of that environment, and what the server tells each."""
         known = {name: value for name, value in environ.items() if not name.startswith(HUB)}
         return {**known, LOG_DESCRIPTOR: str(self._log), MEMORY_MB: str(self.review.page_memory_mb)}
+
+    async def settled(self, kernel_id: str) -> None:
+        """Wait until a closed page's kernel does nothing any more, but not for ever: to end it passes over what waits."""
+        calm = 0
+        for _ in range(round(_SETTLES / _CALM)):
+            await asyncio.sleep(_CALM)
+            if kernel_id not in self:
+                return
+            # Between two messages it does nothing for a moment.
+            calm = calm + 1 if getattr(self.get_kernel(kernel_id), "execution_state", "idle") == "idle" else 0
+            if calm == 2:
+                return
 
     async def end_session(self, session_id: str) -> None:
         """End the kernels of a login."""

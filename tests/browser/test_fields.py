@@ -26,7 +26,7 @@ TAX = "1.ss_tax_withheld"
 ALTERED = "9,999.99"
 HOSTILE = "<img src=x onerror=window.__xss=1>"
 MEDICARE = "1.medicare_tax_withheld"
-NAMES = ("a_altered", "b_quick", "c_typed", "d_looked", "e_twice", "f_access", "g_held", "h_gone")
+NAMES = ("a_altered", "b_quick", "c_typed", "d_looked", "e_twice", "f_access", "g_held", "h_gone", "h_stays")
 
 
 def true_tax(name: str) -> str:
@@ -276,6 +276,28 @@ def test_the_browser_asks_before_what_was_typed_is_gone(form: Callable[[str], Fo
     one.page.reload()
     one.screen.wait_for_case()
     assert asked == ["beforeunload"], "nothing was typed"
+    one.page.remove_listener("dialog", accept)
+
+
+def test_who_stays_after_all_goes_on_where_they_were(form: Callable[[str], Form]) -> None:
+    one = form("h_stays")
+    asked: list[str] = []
+
+    def dismiss(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    one.page.on("dialog", dismiss)
+    one.type("12")
+    one.page.evaluate("location.reload()")
+    until(one.screen, lambda: asked == ["beforeunload"], "the browser has asked")
+    one.page.wait_for_timeout(1000)  # in which the kernel would have been ended
+    assert one.page.input_value(".ek-value-input").endswith("12")
+    one.press("Escape")
+    one.page.get_by_label("notes for the record").fill("still here")
+    one.waiting.until_noted(one.screen, one.case_id, "still here")
+    assert one.screen.is_alive()
+    one.page.remove_listener("dialog", dismiss)
 
 
 def test_everybody_can_use_it(form: Callable[[str], Form], shots: Path | None) -> None:

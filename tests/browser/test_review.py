@@ -8,6 +8,7 @@ import pymupdf
 from browser.screen import Screen, lit
 from browser.server import Served
 from browser.small_cases import Waiting, until
+from playwright.sync_api import Dialog, expect
 
 from evalkit.review.packet import packet_digest, read_packet
 from evalkit.store import Files
@@ -142,6 +143,40 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     verdicts = stored(served, "reviews/quest_genomic/0001.json")["issue_verdicts"]
     assert [(one["issue_id"], one["verdict"]) for one in verdicts] == [("V3-0001", "confirmed")]
     assert [one["dominant_type"] for one in truth["ground_truth_classification"]["segments"]] == ["Other"]
+
+
+def test_who_loads_the_page_again_while_words_are_being_saved_is_asked_and_loses_none(
+    login: Login, waiting: Waiting
+) -> None:
+    screen = login()
+    screen.open("fabricated_quote")
+    asked: list[str] = []
+
+    def accept(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
+    screen.page.on("dialog", accept)
+    notes = screen.page.get_by_label("notes for the record")
+    notes.click()
+    with screen.page.expect_navigation():
+        notes.evaluate(
+            """(box) => {
+                box.value = "a thought of this moment";
+                box.dispatchEvent(new Event("input"));
+                location.reload();
+            }"""
+        )
+    screen.wait_for_case()
+    assert asked == ["beforeunload"]
+    expect(notes).to_have_value("a thought of this moment")
+    screen.page.reload()
+    screen.wait_for_case()
+    assert asked == ["beforeunload"], "all was saved"
+    screen.page.remove_listener("dialog", accept)
+    notes.fill("")
+    waiting.until_noted(screen, "fabricated_quote", "")
+    screen.settle()
 
 
 def test_a_reload_in_the_middle_brings_case_page_and_draft_back(

@@ -307,6 +307,41 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
     assert (killed, fake._ran_out) == ([gone + 1], [("large", "s")])
 
 
+@pytest.mark.parametrize(
+    ("states", "looks"),
+    [
+        (["idle"] * 9, 2),
+        (["busy", "busy", "idle", "busy", "idle", "idle", "idle"], 6),  # between two messages it is idle too
+        (["idle", None], 1),  # it has ended by itself
+        (["busy"] * 99, 50),
+    ],
+)
+def test_a_closed_page_has_time_for_its_last_presses(
+    monkeypatch: pytest.MonkeyPatch, states: list[str | None], looks: int
+) -> None:
+    class Fake(ReviewKernels):
+        def __init__(self) -> None:
+            self.looked = 0
+
+        def __contains__(self, kernel_id: object) -> bool:
+            return states[self.looked] is not None
+
+        def get_kernel(self, kernel_id: str) -> SimpleNamespace:
+            self.looked += 1
+            return SimpleNamespace(execution_state=states[self.looked - 1])
+
+    slept = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("asyncio.sleep", sleep)
+    fake = Fake()
+    asyncio.run(fake.settled("k"))
+    assert fake.looked == looks
+    assert sum(slept) <= 5.01
+
+
 def test_kernels_end_with_their_login() -> None:
     ended = []
 
