@@ -9,7 +9,7 @@ from pathlib import Path
 
 from browser.screen import Screen
 from browser.server import Served
-from browser.small_cases import Waiting
+from browser.small_cases import Waiting, until
 from playwright.sync_api import expect
 
 from evalkit.evaluation.seeding import sample_seeded
@@ -51,6 +51,20 @@ def test_a_second_tab_is_told(served: Served, login: Login) -> None:
     assert "open by dr_lee since" in second.row("fabricated_quote").inner_text()
     second.page.close()
     first.queue()
+
+
+def test_the_case_of_a_tab_that_is_closed_is_free_at_once(login: Login) -> None:
+    lee = login("dr_lee")
+    tab = login("dr_ito").second_tab()
+
+    def is_open() -> bool:
+        lee.page.get_by_role("button", name="Refresh").click()
+        return "open by dr_ito since" in lee.row("fabricated_quote").inner_text()
+
+    tab.open("fabricated_quote")
+    until(lee, is_open, "the colleague is told")
+    tab.page.close(run_before_unload=True)
+    until(lee, lambda: not is_open(), "it is free")
 
 
 def test_a_duplicated_tab_is_another_tab(login: Login, waiting: Waiting) -> None:
