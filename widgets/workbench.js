@@ -254,6 +254,7 @@ function render({ model, el: root }) {
     if (!isKept || (overlay.hidden && document.querySelector(".ek[data-busy]"))) event.preventDefault();
   };
   document.addEventListener("evalkit-unload", asksFirst);
+  window.addEventListener("beforeunload", asksFirst); // which the page of `evalkit review` keeps for itself
   const remember = () => {
     if (model.get("case_id")) sessionStorage.setItem("evalkit-case", model.get("case_id"));
     else if (model.get("is_ready")) sessionStorage.removeItem("evalkit-case");
@@ -284,6 +285,7 @@ function render({ model, el: root }) {
     events.forEach((name) => document.removeEventListener(name, touched));
     window.removeEventListener("pagehide", leave);
     document.removeEventListener("evalkit-unload", asksFirst);
+    window.removeEventListener("beforeunload", asksFirst);
     document.removeEventListener("evalkit-lost", lost);
     document.removeEventListener("evalkit-keys", toggleKeys);
     document.removeEventListener("evalkit-slow", toldSlow);

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evalkit.serving")
 
+LEFT = "evalkit-left"
+"""The cookie by which a page that is being left says which kernel is its own; the template sets it."""
 MOST = 6
 """Pages that one login may have open: each is a process of some 100 MB."""
 _LOOKED_EVERY = 1000
@@ -103,7 +105,8 @@ class ReviewKernels(AsyncMappingKernelManager):
         return pid
 
     async def _async_start_kernel(self, **given: Any) -> str:
-        session_id = CallContext.get(CallContext.JUPYTER_HANDLER).current_user.session_id
+        asking = CallContext.get(CallContext.JUPYTER_HANDLER)
+        session_id = asking.current_user.session_id
         # The kernel's standard error is closed: ipykernel writes tracebacks there, whose messages may quote a document.
         given.update(stdout=DEVNULL, stderr=DEVNULL, pass_fds=(self._log,), env=self._known(given["env"]))
         if self.review.page_memory_mb and not self._watch.is_running():
@@ -111,7 +114,7 @@ class ReviewKernels(AsyncMappingKernelManager):
         kernel_id = str(uuid4())
         self._sessions_of[kernel_id] = session_id  # before it is there: it counts while it starts
         try:
-            await self._make_room(session_id)
+            await self._make_room(session_id, asking.get_cookie(LEFT, ""))
             self._fill_later()
             return await super()._async_start_kernel(kernel_id=kernel_id, **given)
         except BaseException:
@@ -194,8 +197,9 @@ class ReviewKernels(AsyncMappingKernelManager):
     def _kernels_of(self, session_id: str) -> list[str]:
         return [kernel_id for kernel_id, owner in self._sessions_of.items() if owner == session_id]
 
-    async def _make_room(self, session_id: str) -> None:
-        """For one more page of this login, which is counted already.
+    async def _make_room(self, session_id: str, left: str = "") -> None:
+        """For one more page of this login, which is counted already. ``left`` is the kernel of the page that it replaces,
+        if it does: a page that is loaded again is there until the new one comes.
 
         A page reloaded in haste leaves kernels behind without telling: the oldest goes first. Another login's never does:
         it may be that of a page that is only just opening.
@@ -205,6 +209,9 @@ class ReviewKernels(AsyncMappingKernelManager):
         if not has_many and not 0 < self.review.pages < len(self._sessions_of):
             return
         closed = [kernel_id for kernel_id in mine if self._kernel_connections.get(kernel_id) == 0]
+        if not closed and left in mine:
+            await self.settled(left)
+            closed = [left]
         if not closed:
             raise HTTPError(429 if has_many else 503)
         await self._end(closed[0])

@@ -170,6 +170,8 @@ def test_who_loads_the_page_again_while_words_are_being_saved_is_asked_and_loses
     screen.wait_for_case()
     assert asked == ["beforeunload"]
     expect(notes).to_have_value("a thought of this moment")
+    notes.click()
+    screen.settle()
     screen.page.reload()
     screen.wait_for_case()
     assert asked == ["beforeunload"], "all was saved"

@@ -2,16 +2,18 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from browser.screen import Screen
-from browser.server import Served
+from browser.server import Served, serving
 from browser.small_cases import Waiting, until
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
+from evalkit.batch import RunSummary
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.review import SMEReviewHelper
 from evalkit.review.seeded import described
@@ -65,6 +67,23 @@ def test_the_case_of_a_tab_that_is_closed_is_free_at_once(login: Login) -> None:
     until(lee, is_open, "the colleague is told")
     tab.page.close(run_before_unload=True)
     until(lee, lambda: not is_open(), "it is free")
+
+
+def test_the_only_page_that_may_be_open_can_be_loaded_again(
+    finished: RunSummary, chromium: Browser, tmp_path: Path
+) -> None:
+    output = shutil.copytree(finished.output, tmp_path / "output")
+    with serving(output, ["dr_lee"], EVALKIT_REVIEW__PAGES="1") as server:
+        screen = Screen(chromium, server.address, 1280, 720)
+        screen.log_in(server.codes["dr_lee"])
+        for _ in range(2):
+            screen.page.get_by_label("show finished").focus()  # the browser knows that somebody is there
+            screen.page.reload()
+            screen.page.wait_for_selector(".ek-queue-head", timeout=30_000)
+        another = screen.context.new_page()
+        assert another.goto(server.address).status == 503
+        another.close()
+        screen.close()
 
 
 def test_a_duplicated_tab_is_another_tab(login: Login, waiting: Waiting) -> None:

@@ -255,6 +255,31 @@ def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
     assert ended == ["k2"]
 
 
+@pytest.mark.parametrize(("left", "expected"), [("k1", ["settled k1", "end k1"]), ("of another login", []), ("", [])])
+def test_where_no_more_pages_may_be_open_one_that_is_loaded_again_takes_its_own_place(
+    left: str, expected: list[str]
+) -> None:
+    done = []
+
+    async def note(what: str, kernel_id: str) -> None:
+        done.append(f"{what} {kernel_id}")
+
+    fake = SimpleNamespace(
+        _kernels_of=lambda session_id: ["k1", "k2", "new"],
+        _kernel_connections={"k1": 1, "k2": 1},
+        _sessions_of=dict.fromkeys(("k1", "k2", "new", "of another login"), "s"),
+        _end=partial(note, "end"),
+        settled=partial(note, "settled"),
+        review=Review(pages=3),
+    )
+    if expected:
+        asyncio.run(ReviewKernels._make_room(fake, "s", left))
+    else:
+        with pytest.raises(HTTPError, match="503"):
+            asyncio.run(ReviewKernels._make_room(fake, "s", left))
+    assert done == expected
+
+
 def test_pages_that_are_opened_at_once_do_not_all_count_on_the_same_closed_one() -> None:
     ended = []
 
