@@ -1,4 +1,4 @@
-"""What files and answers hold once it has been checked: it does not change, has nothing unknown and no number without end."""
+"""What files and answers hold once it has been checked: it does not change, has no unknown field, no NaN and no infinity."""
 
 from __future__ import annotations
 

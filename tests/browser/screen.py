@@ -1,8 +1,10 @@
 """The expert's screen, as an expert uses it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Request, Route
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Request, Route
 
 _ANSWERS = """() => {
     const [editor, pane] = [".ek-editor", ".ek-pane"].map((name) => document.querySelector(name));
@@ -104,6 +106,21 @@ class Screen:
 
     def problem(self) -> str:
         return self.page.locator(".ek-problem, .ek-queue-notice").first.inner_text(timeout=10_000)
+
+    @contextmanager
+    def asked_on_leaving(self, *, stays: bool = False) -> Iterator[list[str]]:
+        """What the browser asks meanwhile before it leaves the page; each time it goes on, or stays."""
+        asked: list[str] = []
+
+        def answer(dialog: Dialog) -> None:
+            asked.append(dialog.type)
+            dialog.dismiss() if stays else dialog.accept()
+
+        self.page.on("dialog", answer)
+        try:
+            yield asked
+        finally:
+            self.page.remove_listener("dialog", answer)
 
     def shot(self, folder: Path | None, name: str) -> None:
         if folder:

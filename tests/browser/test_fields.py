@@ -15,7 +15,7 @@ from browser.screen import Screen, lit
 from browser.server import Served, serving
 from browser.small_cases import Waiting, until
 from browser.test_access import grave, missed_by_tab
-from playwright.sync_api import Dialog, Locator, Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from evalkit.batch.extract import extract
 from evalkit.settings import Settings
@@ -260,44 +260,30 @@ def in_background(page: Page, *, hidden: bool) -> None:
 
 def test_the_browser_asks_before_what_was_typed_is_gone(form: Callable[[str], Form]) -> None:
     one = form("h_gone")
-    asked: list[str] = []
-
-    def accept(dialog: Dialog) -> None:
-        asked.append(dialog.type)
-        dialog.accept()
-
-    one.page.on("dialog", accept)
-    one.type("12")
-    one.page.reload()
-    one.screen.wait_for_case()
-    assert asked == ["beforeunload"]
-    one.press("Enter")
-    one.page.wait_for_selector(".ek-value-input:focus")
-    one.page.reload()
-    one.screen.wait_for_case()
-    assert asked == ["beforeunload"], "nothing was typed"
-    one.page.remove_listener("dialog", accept)
+    with one.screen.asked_on_leaving() as asked:
+        one.type("12")
+        one.page.reload()
+        one.screen.wait_for_case()
+        assert asked == ["beforeunload"]
+        one.press("Enter")
+        one.page.wait_for_selector(".ek-value-input:focus")
+        one.page.reload()
+        one.screen.wait_for_case()
+        assert asked == ["beforeunload"], "nothing was typed"
 
 
 def test_who_stays_after_all_goes_on_where_they_were(form: Callable[[str], Form]) -> None:
     one = form("h_stays")
-    asked: list[str] = []
-
-    def dismiss(dialog: Dialog) -> None:
-        asked.append(dialog.type)
-        dialog.dismiss()
-
-    one.page.on("dialog", dismiss)
-    one.type("12")
-    one.page.evaluate("location.reload()")
-    until(one.screen, lambda: asked == ["beforeunload"], "the browser has asked")
+    with one.screen.asked_on_leaving(stays=True) as asked:
+        one.type("12")
+        one.page.evaluate("location.reload()")
+        until(one.screen, lambda: asked == ["beforeunload"], "the browser has asked")
     one.page.wait_for_timeout(1000)  # in which the kernel would have been ended
     assert one.page.input_value(".ek-value-input").endswith("12")
     one.press("Escape")
     one.page.get_by_label("notes for the record").fill("still here")
     one.waiting.until_noted(one.screen, one.case_id, "still here")
     assert one.screen.is_alive()
-    one.page.remove_listener("dialog", dismiss)
 
 
 def test_everybody_can_use_it(form: Callable[[str], Form], shots: Path | None) -> None:

@@ -8,7 +8,7 @@ import pymupdf
 from browser.screen import Screen, lit
 from browser.server import Served
 from browser.small_cases import Waiting, until
-from playwright.sync_api import Dialog, expect
+from playwright.sync_api import expect
 
 from evalkit.review.packet import packet_digest, read_packet
 from evalkit.store import Files
@@ -150,32 +150,25 @@ def test_who_loads_the_page_again_while_words_are_being_saved_is_asked_and_loses
 ) -> None:
     screen = login()
     screen.open("fabricated_quote")
-    asked: list[str] = []
-
-    def accept(dialog: Dialog) -> None:
-        asked.append(dialog.type)
-        dialog.accept()
-
-    screen.page.on("dialog", accept)
     notes = screen.page.get_by_label("notes for the record")
     notes.click()
-    with screen.page.expect_navigation():
-        notes.evaluate(
-            """(box) => {
-                box.value = "a thought of this moment";
-                box.dispatchEvent(new Event("input"));
-                location.reload();
-            }"""
-        )
-    screen.wait_for_case()
-    assert asked == ["beforeunload"]
-    expect(notes).to_have_value("a thought of this moment")
-    notes.click()
-    screen.settle()
-    screen.page.reload()
-    screen.wait_for_case()
-    assert asked == ["beforeunload"], "all was saved"
-    screen.page.remove_listener("dialog", accept)
+    with screen.asked_on_leaving() as asked:
+        with screen.page.expect_navigation():
+            notes.evaluate(
+                """(box) => {
+                    box.value = "a thought of this moment";
+                    box.dispatchEvent(new Event("input"));
+                    location.reload();
+                }"""
+            )
+        screen.wait_for_case()
+        assert asked == ["beforeunload"]
+        expect(notes).to_have_value("a thought of this moment")
+        notes.click()
+        screen.settle()
+        screen.page.reload()
+        screen.wait_for_case()
+        assert asked == ["beforeunload"], "all was saved"
     notes.fill("")
     waiting.until_noted(screen, "fabricated_quote", "")
     screen.settle()
