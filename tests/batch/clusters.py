@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+from patience import SECONDS, eventually
 
 ROOT = Path(__file__).parents[2]
 _DASHBOARD = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
@@ -28,7 +28,7 @@ def ended(started: Iterable[subprocess.Popen[bytes]]) -> None:
             one.kill()
     for process in processes:
         process.wait()
-    psutil.wait_procs(family, timeout=10)
+    psutil.wait_procs(family, timeout=SECONDS)
 
 
 class Started:
@@ -46,12 +46,15 @@ class Started:
     @property
     def executor(self) -> str:
         """As ``--executor`` takes it."""
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
+        found: list[str] = []
+
+        def is_there() -> bool:
             with suppress(OSError, ValueError):
-                return str(json.loads(self._file.read_text())["address"]).replace("tcp://", "dask://")
-            time.sleep(0.1)
-        raise AssertionError("the scheduler did not start")
+                found.append(json.loads(self._file.read_text())["address"])
+            return bool(found)
+
+        assert eventually(is_there), "the scheduler did not start"
+        return found[0].replace("tcp://", "dask://")
 
     def add(self, *options: str, threads: int = 1) -> subprocess.Popen[bytes]:
         """Start one more worker, behind a nanny that starts it again when it is killed."""

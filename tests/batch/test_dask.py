@@ -9,7 +9,6 @@ import os
 import shutil
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from distributed import Client
 from distributed.security import Security
 from documents.drawing import lines
 from documents.scanning import NOTE, printed, scan
+from patience import eventually
 
 import evalkit
 from evalkit.batch import dask as on_dask
@@ -174,10 +174,8 @@ def test_when_a_run_has_ended_nobody_holds_its_documents_any_more(samples: Path,
         before = client.run_on_scheduler(held)  # of a worker that another test has killed
         evalkit.run([samples / f"{name}.pdf" for name in NAMES], output=tmp_path / "there", executor=two.executor)
         assert held() == 0
-        ends = time.monotonic() + 20  # the scheduler is told that nobody wants it any more after the run has ended
-        while client.run_on_scheduler(held) > before and time.monotonic() < ends:
-            time.sleep(0.1)
-        assert client.run_on_scheduler(held) <= before
+        # The scheduler is told that nobody wants it any more after the run has ended.
+        assert eventually(lambda: client.run_on_scheduler(held) <= before)
         assert set(client.run(held).values()) == {0}
 
 

@@ -23,6 +23,7 @@ import pytest
 from batch.patient import DOC, FILE, NOW, OTHER, seen
 from click.testing import Result
 from demo.outputs import contents, without_clocks
+from patience import SECONDS
 from places import in_bucket
 from statements.spoilt import put, spoilt
 from tables import trying
@@ -522,7 +523,7 @@ def test_what_is_reopened_while_its_purge_waits_for_its_turn_stays(
 
     def clock() -> str:  # the helper looks at it while it has the document's turn, and has written nothing yet
         has_turn.set()
-        assert is_asked_for.wait(20)
+        assert is_asked_for.wait(SECONDS)
         return datetime.now(UTC).isoformat()
 
     def asking(files: Files) -> AbstractContextManager[None]:
@@ -537,7 +538,7 @@ def test_what_is_reopened_while_its_purge_waits_for_its_turn_stays(
     monkeypatch.setattr("evalkit.batch.purge.writing", asking)
     with ThreadPoolExecutor(1) as thread:
         expert = thread.submit(come_back)
-        assert has_turn.wait(20)
+        assert has_turn.wait(SECONDS)
         assert purge(output, [], purged_at=LATER, old=[OTHER], before=before) == []
         expert.result()
     assert (output / f"reviews/{OTHER}/0002.json").exists()

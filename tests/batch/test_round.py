@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import SECONDS
 
 from evalkit.batch.identity import Source
 from evalkit.batch.round import beside, each, processes_for
@@ -107,13 +108,13 @@ def test_while_a_bucket_is_asked_others_go_on_and_what_was_begun_is_done(
 
     def asking(what: str) -> str:
         asked.set()
-        assert answered.wait(10)
+        assert answered.wait(SECONDS)
         done.append(what)
         return what
 
     async def both() -> str:
         first = asyncio.create_task(beside(bucket, asking, "first"))
-        assert await asyncio.to_thread(asked.wait, 10)
+        assert await asyncio.to_thread(asked.wait, SECONDS)
         if is_cancelled:
             first.cancel()
             await asyncio.sleep(0)

@@ -11,7 +11,8 @@ from browser.seats import Seats
 from browser.server import Served, serving
 from browser.small_cases import Waiting, run_small
 from once import once
-from playwright.sync_api import Browser, sync_playwright
+from patience import SECONDS
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from evalkit.batch import RunSummary
 
@@ -20,6 +21,8 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
 ]
+
+expect.set_options(timeout=1000 * SECONDS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from patience import SECONDS
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Request, Route
 
 _ANSWERS = """() => {
@@ -19,6 +20,7 @@ class Screen:
     def __init__(self, browser: Browser, address: str, width: int, height: int) -> None:
         self.address = address
         self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.context.set_default_timeout(1000 * SECONDS)
         self.page = self.context.new_page()
         self.outside: list[str] = []
         self.faults: list[str] = []
@@ -49,7 +51,7 @@ class Screen:
         self.page.goto(self.address)
         self.page.fill("input[name=code]", code)
         self.page.keyboard.press("Enter")
-        self.page.wait_for_selector(".ek-queue-head", timeout=60_000)
+        self.page.wait_for_selector(".ek-queue-head")
 
     def second_tab(self) -> "Screen":
         """The same expert, another tab."""
@@ -58,7 +60,7 @@ class Screen:
         twin.page = self.context.new_page()
         twin._watch(twin.page)
         twin.page.goto(self.address)
-        twin.page.wait_for_selector(".ek-queue-head", timeout=60_000)
+        twin.page.wait_for_selector(".ek-queue-head")
         return twin
 
     def cases(self) -> list[str]:
@@ -72,14 +74,14 @@ class Screen:
         self.wait_for_case()
 
     def wait_for_case(self) -> None:
-        self.page.wait_for_selector(".ek-page-image[src^='blob:']", timeout=30_000)
-        self.page.wait_for_selector(".ek-why", timeout=30_000)
+        self.page.wait_for_selector(".ek-page-image[src^='blob:']")
+        self.page.wait_for_selector(".ek-why")
         # Before all three panels are there and answer, keys do nothing, or wait.
-        self.page.wait_for_function(_ANSWERS, timeout=30_000)
+        self.page.wait_for_function(_ANSWERS)
 
     def settle(self) -> None:
         """Wait until the last press is answered and drawn."""
-        self.page.wait_for_function(_ANSWERS, timeout=30_000)
+        self.page.wait_for_function(_ANSWERS)
         self.page.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
 
     def queue(self) -> None:
@@ -95,7 +97,7 @@ class Screen:
         for issue in self.page.query_selector_all(".ek-issue"):
             name = issue.get_attribute("data-issue")
             self.page.locator(f'.ek-issue[data-issue="{name}"] .ek-message').click()
-            self.page.wait_for_selector(f'.ek-issue[data-issue="{name}"] .ek-seen', timeout=10_000)
+            self.page.wait_for_selector(f'.ek-issue[data-issue="{name}"] .ek-seen')
         for thumb in self.page.query_selector_all(".ek-thumb"):
             number = int(thumb.get_attribute("data-page"))
             self.turn_to(number)
@@ -105,7 +107,7 @@ class Screen:
         return self.page.get_by_role("button", name=name, exact=True)
 
     def problem(self) -> str:
-        return self.page.locator(".ek-problem, .ek-queue-notice").first.inner_text(timeout=10_000)
+        return self.page.locator(".ek-problem, .ek-queue-notice").first.inner_text()
 
     @contextmanager
     def asked_on_leaving(self, *, stays: bool = False) -> Iterator[list[str]]:

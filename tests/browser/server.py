@@ -6,13 +6,14 @@ import os
 import re
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from patience import SECONDS, eventually
 
 from evalkit.review.roster import Roster
 from evalkit.store import Files
@@ -39,13 +40,16 @@ def serving(output: Path, names: Sequence[str], **environ: str) -> Iterator[Serv
     )
     try:
         address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]
-        for _ in range(100):
-            try:
-                urllib.request.urlopen(f"{address}/login", timeout=5).close()
-                break
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.2)
+        assert eventually(lambda: _answers(address))
         yield Served(address, output, process.pid, codes)
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(SECONDS)
+
+
+def _answers(address: str) -> bool:
+    try:
+        urllib.request.urlopen(f"{address}/login", timeout=SECONDS).close()
+    except (urllib.error.URLError, OSError):
+        return False
+    return True

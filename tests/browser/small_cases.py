@@ -10,6 +10,7 @@ from typing import Any
 from browser.screen import Screen
 from builders import NOTE, PATHOLOGY, Json, answer, evidence, one_segment, only, segment
 from documents.drawing import lines, pdf
+from patience import SECONDS
 
 import evalkit
 from evalkit.review import SMEReviewHelper, publish
@@ -103,10 +104,10 @@ class Waiting:
         until(screen, lambda: (self.draft(case_id) or {}).get("notes") == words, f"the notes on {case_id} kept")
 
 
-def until(screen: Screen, is_so: Callable[[], bool], what: str, seconds: float = 15) -> None:
+def until(screen: Screen, is_so: Callable[[], bool], what: str) -> None:
     """Let the browser go on until it is so."""
-    for _ in range(int(seconds * 20)):
+    for _ in range(20 * SECONDS):
         if is_so():
             return
         screen.page.wait_for_timeout(50)
-    raise AssertionError(f"after {seconds:g} s still not: {what}")
+    raise AssertionError(f"after {SECONDS} s still not: {what}")

@@ -87,7 +87,7 @@ def test_hostile_text_is_shown_and_never_runs(hostile: Served, chromium: Browser
     screen.button("Other").click()
     screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     screen.button("Submit correction").click()
-    screen.page.wait_for_selector(".ek-notice:has-text('corrected')", timeout=15_000)
+    screen.page.wait_for_selector(".ek-notice:has-text('corrected')")
     screen.page.wait_for_selector(".ek-queue-head")  # it was the only case
     assert screen.page.evaluate("window.__xss === undefined")
     assert screen.page.locator("img[src='x']").count() == 0

@@ -51,7 +51,7 @@ class Keys:
         self.page.wait_for_selector("input[name=code]:focus")
         self.page.keyboard.type(code)
         self.page.keyboard.press("Enter")
-        self.page.wait_for_selector(".ek-queue-head", timeout=60_000)
+        self.page.wait_for_selector(".ek-queue-head")
 
     def open_next(self, case_id: str) -> None:
         """Enter on the button that has the focus when the queue opens."""

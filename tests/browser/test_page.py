@@ -139,11 +139,11 @@ def drafted(packet: Served) -> dict[str, Any]:
 
 
 def at(screen: Screen, number: int) -> None:
-    screen.page.wait_for_selector(f'.ek-pane[data-page="{number}"]', timeout=5000)
+    screen.page.wait_for_selector(f'.ek-pane[data-page="{number}"]')
 
 
 def painted(screen: Screen, number: int) -> None:
-    screen.page.wait_for_selector(f'.ek-pane[data-painted$=":{number}"]', timeout=5000)
+    screen.page.wait_for_selector(f'.ek-pane[data-painted$=":{number}"]')
 
 
 def turn_to(screen: Screen, number: int) -> None:
@@ -347,7 +347,7 @@ def test_the_pages_ahead_are_fetched_before_any_small_picture_and_where_the_leaf
     screen.page.set_viewport_size({"width": 1440, "height": 400})
     until(screen, lambda: drafted(packet)["page"] == 12, "where the reader is kept, which a reload comes back to")
     screen.page.reload()
-    screen.page.wait_for_selector('.ek-pane[data-painted$=":12"]', timeout=60_000)
+    screen.page.wait_for_selector('.ek-pane[data-painted$=":12"]')
     screen.page.wait_for_timeout(1500)
     screen.page.evaluate(_LISTEN)
 

@@ -46,7 +46,7 @@ def test_the_worst_case_is_opened_its_evidence_lit_and_validated(
     assert_lit(screen, served, worst, 2, *lines)
     screen.see_everything()
     screen.button("Validate and next").click()
-    screen.page.wait_for_selector(f".ek-notice:has-text('{worst}.pdf validated')", timeout=15_000)
+    screen.page.wait_for_selector(f".ek-notice:has-text('{worst}.pdf validated')")
     truth = stored(served, f"ground_truth/gt_{worst}.json")
     review = stored(served, f"reviews/{worst}/0001.json")
     assert (truth["ground_truth_source"], truth["reviewer"]) == ("SME_VALIDATED", "dr_lee")
@@ -106,7 +106,7 @@ def test_validating_needs_all_that_must_be_seen_then_saves(served: Served, login
     before = packet_digest(read_packet(Files(served.output), "segment_count"))
     screen.see_everything()
     screen.button("Validate and next").click()
-    screen.page.wait_for_selector(".ek-notice:has-text('segment_count.pdf validated')", timeout=15_000)
+    screen.page.wait_for_selector(".ek-notice:has-text('segment_count.pdf validated')")
     truth = stored(served, "ground_truth/gt_segment_count.json")
     review = stored(served, "reviews/segment_count/0001.json")
     assert truth["ground_truth_source"] == "SME_VALIDATED"
@@ -135,7 +135,7 @@ def test_the_quest_case_of_slide_10_is_corrected_with_its_note(
     screen.page.wait_for_selector(".ek-selected .ek-on:has-text('Confirm')")
     screen.shot(shots, "correction-1440")
     screen.button("Submit correction").click()
-    screen.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')", timeout=15_000)
+    screen.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')")
     truth = stored(served, "ground_truth/gt_quest_genomic.json")
     assert truth["ground_truth_source"] == "SME_CORRECTED"
     assert truth["corrected_dominant_type"] == "Other"
@@ -226,7 +226,7 @@ def test_undeterminable_needs_a_reason(served: Served, login: Login) -> None:
     assert not (served.output / "reviews/poor_scan").exists()
     screen.page.get_by_label("Why can nobody tell?").fill("illegible scan")
     screen.button("Close as undeterminable").click()
-    screen.page.wait_for_selector(".ek-notice:has-text('undeterminable')", timeout=15_000)
+    screen.page.wait_for_selector(".ek-notice:has-text('undeterminable')")
     review = stored(served, "reviews/poor_scan/0001.json")
     assert region.is_visible()
     assert "undeterminable" in region.inner_text()

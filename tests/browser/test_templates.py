@@ -329,7 +329,7 @@ def test_what_is_chosen_or_unfolded_stays_in_sight(sheet: Callable[[str], Sheet]
     one.page.locator(".ek-issue").last.click()
     until(one.screen, lambda: one.draft().get("issue_id") == last, "kept")
     one.page.reload()
-    one.page.wait_for_selector(".ek-frames [data-edge]", timeout=30_000)
+    one.page.wait_for_selector(".ek-frames [data-edge]")
     one.page.wait_for_selector(".ek-issue.ek-selected")
     until(one.screen, lambda: one.page.evaluate(inside, last), "what was open last is in sight")
 

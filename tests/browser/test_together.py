@@ -36,11 +36,11 @@ def test_a_colleague_is_told_and_keeps_the_draft(
     ito.button("Other").click()
     ito.page.wait_for_selector(".ek-types .ek-chosen:has-text('Other')")
     ito.button("Submit correction").click()
-    ito.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')", timeout=15_000)
+    ito.page.wait_for_selector(".ek-notice:has-text('quest_genomic.pdf corrected')")
     lee.button("Radiology").click()
     lee.page.wait_for_selector(".ek-types .ek-chosen:has-text('Radiology')")
     lee.button("Submit correction").click()
-    lee.page.wait_for_selector(".ek-problem, .ek-queue-notice", timeout=15_000)
+    lee.page.wait_for_selector(".ek-problem, .ek-queue-notice")
     assert lee.problem()
     assert [path.name for path in (served.output / "reviews/quest_genomic").iterdir()] == ["0001.json"]
     assert lee.page.get_by_label("notes for the record").input_value() == "mine"
@@ -79,7 +79,7 @@ def test_the_only_page_that_may_be_open_can_be_loaded_again(
         for _ in range(2):
             screen.page.get_by_label("show finished").focus()  # the browser knows that somebody is there
             screen.page.reload()
-            screen.page.wait_for_selector(".ek-queue-head", timeout=30_000)
+            screen.page.wait_for_selector(".ek-queue-head")
         another = screen.context.new_page()
         assert another.goto(server.address).status == 503
         another.close()
@@ -94,7 +94,7 @@ def test_a_duplicated_tab_is_another_tab(login: Login, waiting: Waiting) -> None
     with first.page.expect_popup() as opened:
         first.page.evaluate("window.open(location.href)")  # with a copy of this tab's storage
     twin = opened.value
-    twin.wait_for_selector(".ek-queue-head", timeout=60_000)
+    twin.wait_for_selector(".ek-queue-head")
     assert "open by dr_lee since" in twin.locator('.ek-case[data-case="fabricated_quote"]').inner_text()
     names = [page.evaluate("sessionStorage.getItem('evalkit-tab')") for page in (first.page, twin)]
     assert len(set(names)) == 2
@@ -123,7 +123,7 @@ def test_a_planted_fault_is_told_after_the_answer_and_not_before(
     screen.button("Genomic").click()
     screen.page.wait_for_selector(".ek-types .ek-chosen:has-text('Genomic')")
     screen.button("Submit correction").click()
-    screen.page.wait_for_selector(".ek-queue-notice:has-text('You saw it')", timeout=15_000)
+    screen.page.wait_for_selector(".ek-queue-notice:has-text('You saw it')")
     assert described(seeded.fault) in screen.page.locator(".ek-queue-notice").inner_text()
     screen.shot(shots, "planted-1440")
 
@@ -139,7 +139,7 @@ def test_a_dead_kernel_is_noticed_within_ten_seconds(served: Served, login: Logi
     screen.shot(shots, "lost-1440")
     assert not (served.output / "reviews/fabricated_quote").exists()
     screen.page.get_by_role("button", name="Reload").click()
-    screen.page.wait_for_selector(".ek-why, .ek-queue-head", timeout=60_000)
+    screen.page.wait_for_selector(".ek-why, .ek-queue-head")
     assert screen.page.locator(".ek-lost:not([hidden])").count() == 0
 
 

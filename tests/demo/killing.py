@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 from demo.outputs import contents
+from patience import SECONDS
 
 Command = Sequence[str]
 
@@ -38,7 +39,7 @@ def killed_at_random(command: Command, seed: int, longest: float, environment: M
     if was_running:
         os.kill(run.pid, signal.SIGKILL)
     run.wait()
-    left = psutil.wait_procs(readers, timeout=20)[1]
+    left = psutil.wait_procs(readers, timeout=SECONDS)[1]
     assert not left, "the reading processes outlived the run"
     return was_running
 

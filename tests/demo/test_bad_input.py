@@ -4,11 +4,11 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import SECONDS, eventually_beside
 
 import evalkit
 from evalkit.batch.identity import stem_of
@@ -381,16 +381,16 @@ def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path, m
 
 def test_who_is_interrupted_does_not_wait_for_what_is_tried_once_more(tmp_path: Path) -> None:
     async def interrupted() -> float:
-        with Readers(1, How(longest=60)) as readers:
+        with Readers(1, How(longest=600)) as readers:
             again = asyncio.create_task(readers.apply(_deadly_then_slow, tmp_path / "died"))
-            await asyncio.to_thread(_until, (tmp_path / "alone").exists)
+            assert await eventually_beside((tmp_path / "alone").exists)
             again.cancel()
             began = time.monotonic()
             with pytest.raises(asyncio.CancelledError):
                 await again
             return time.monotonic() - began
 
-    assert asyncio.run(interrupted()) < 15
+    assert asyncio.run(interrupted()) < SECONDS
 
 
 def _deadly_then_slow(mark: Path) -> None:
@@ -398,12 +398,7 @@ def _deadly_then_slow(mark: Path) -> None:
         mark.touch()
         os._exit(1)
     mark.with_name("alone").touch()
-    time.sleep(60)
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    while not is_so():
-        time.sleep(0.05)
+    time.sleep(600)
 
 
 def test_a_pipe_is_not_waited_for(samples: Path, tmp_path: Path) -> None:

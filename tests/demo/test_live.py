@@ -17,6 +17,7 @@ import pytest
 from demo.killing import killed_at_random, resumed
 from demo.live import KEY, gemini_run, notes, paid_twice, served
 from demo.outputs import run_samples
+from patience import SECONDS
 from servers import gemini
 from servers.documentai import DocumentAiServer
 from servers.gemini import Call, Reaction
@@ -165,7 +166,7 @@ def test_an_interrupt_starts_nothing_new_and_keeps_what_is_paid_for(tmp_path: Pa
         while len(server.calls) < 20 and run.poll() is None:
             time.sleep(0.05)
         run.send_signal(signal.SIGINT)
-        _, said = run.communicate(timeout=30)
+        _, said = run.communicate(timeout=SECONDS)
         assert run.returncode == 130
         assert "go on" in said
         assert len(server.calls) < 4 * 16
@@ -281,7 +282,7 @@ def test_a_fresh_run_that_was_interrupted_goes_on_where_it_was(tmp_path: Path) -
         while len(server.calls) < 30 and run.poll() is None:
             time.sleep(0.05)
         run.send_signal(signal.SIGINT)
-        run.communicate(timeout=30)
+        run.communicate(timeout=SECONDS)
         resumed(command, output, server.environment)
         assert len(server.calls) == 48
         resumed(command, output, server.environment)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from builders import GENOMIC, codes, doc2_6, doc2_6_answer, document, edited, evidence, one_segment
+from patience import SECONDS
 from pydantic import BaseModel
 from servers import gemini
 from servers.gemini import Call, Fault, GeminiServer
@@ -513,14 +514,14 @@ def test_at_temperature_0_it_is_the_question_that_it_was_before_there_were_other
     assert [call.answer for call in journal.of(digest(plain))] == ['{"words": "well"}']
 
 
-@pytest.mark.parametrize(("own", "all_", "calls", "least", "most"), [(1.2, 60, 1, 1.1, 4), (None, 1.5, 2, 1.4, 6)])
+@pytest.mark.parametrize(("own", "all_", "calls"), [(1.2, 600, 1), (None, 6, 2)])
 def test_a_question_may_have_a_time_of_its_own_which_one_call_may_take(
-    own: float | None, all_: float, calls: int, least: float, most: float
+    own: float | None, all_: float, calls: int
 ) -> None:
     with GeminiServer(lambda call: gemini.HANG) as server:
         began = time.monotonic()
         (answer,) = asyncio.run(said(server, Aside(seconds=own), seconds=all_))
-        assert least <= time.monotonic() - began < most
+        assert (own or all_) - 0.1 <= time.monotonic() - began < SECONDS
         assert len(server.calls) == calls
     assert answer.value is None
     assert "LLM-TIMEOUT" in answer.failure

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from patience import SECONDS
 
 from evalkit.errors import StoreError
 from evalkit.review.lock import writing
@@ -60,7 +61,7 @@ def test_what_can_follow_from_each_other_waits(tmp_path: Path, held: str | None,
 @pytest.mark.parametrize("wanted", ["fax", "scan_0a1b2c3d", "scan-0a1b2c3"])
 def test_other_documents_do_not_wait(tmp_path: Path, wanted: str) -> None:
     with writing(Files(tmp_path), "scan"), waiting(writing(Files(tmp_path), wanted)) as had:
-        assert had.wait(10)
+        assert had.wait(SECONDS)
 
 
 def test_who_wants_the_whole_folder_gets_it_while_others_come_and_go(tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_who_wants_the_whole_folder_gets_it_while_others_come_and_go(tmp_path: P
         other.start()
     try:
         with waiting(writing(Files(tmp_path))) as had:
-            assert had.wait(10)
+            assert had.wait(SECONDS)
     finally:
         done.set()
         for other in others:
@@ -113,7 +114,7 @@ def test_a_process_that_was_forked_meanwhile_keeps_nobody_waiting(tmp_path: Path
         with forked(lambda: None), waiting(writing(Files(tmp_path), "scan")) as had:
             assert not had.wait(0.05)
             holding.close()
-            assert had.wait(2)
+            assert had.wait(SECONDS)
 
 
 @pytest.mark.parametrize("held", ["scan", None])
@@ -123,7 +124,7 @@ def test_who_is_killed_has_nothing_any_more(tmp_path: Path, held: str | None) ->
     with forked(lambda: turns.enter_context(writing(Files(tmp_path), held))) as holder, mine as had:
         assert not had.wait(0.05)
         os.kill(holder, signal.SIGKILL)
-        assert had.wait(2)
+        assert had.wait(SECONDS)
 
 
 def test_a_folder_without_locks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

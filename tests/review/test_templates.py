@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -322,18 +321,6 @@ def test_what_is_read_has_its_place_and_what_is_not_is_not_found(bank: Bank, tab
         with pytest.raises(NotFound):
             case.place(name, draft)
     assert not case.lists("outside.1", mended(case, draft, bank.one))
-
-
-def test_moving_an_edge_is_read_anew_at_once(long: Spoilt) -> None:
-    packet = SMEPacketGenerator().template_packet(long.case, long.bundle, created_at=AT)
-    case = TemplateReview(packet, long.bundle, 0, Draft.of(packet), None, False, ())
-    case.reading(case.draft)
-    draft = case.draft
-    started = time.perf_counter()
-    for step in range(20):
-        draft = case.with_edge_moved(draft, "region.0.bottom", -0.002 * (step + 1))
-        case.reading(draft)
-    assert (time.perf_counter() - started) / 20 < 0.15
 
 
 def test_more_of_the_same_issue_is_not_asked_thirty_times(drawn: Spoilt) -> None:

@@ -7,12 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import requests
+from patience import SECONDS, eventually
 from serving.nginx import free_port
 
 from evalkit.serving.launch import example
@@ -45,12 +45,12 @@ class Hub:
     def log_in(self, name: str) -> requests.Session:
         """A browser without a screen in which somebody has logged in to the hub."""
         browser = requests.Session()
-        form = browser.get(f"{self.base}/hub/login", timeout=30).text
+        form = browser.get(f"{self.base}/hub/login", timeout=SECONDS).text
         xsrf = re.search(r'name="_xsrf"\s+value="([^"]+)"', form).group(1)
         answer = browser.post(
             f"{self.base}/hub/login?next=/hub/token",
             data={"_xsrf": xsrf, "username": name, "password": PASSWORD},
-            timeout=30,
+            timeout=SECONDS,
         )
         assert answer.status_code == 200, answer.text
         return browser
@@ -91,18 +91,16 @@ def hub(folder: Path, output: Path, **environ: str) -> Iterator[Hub]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(30)
+            process.wait(SECONDS)
         finally:
             process.kill()
 
 
 def _wait(process: subprocess.Popen, made: Hub, log: Path) -> None:
-    for _ in range(300):
+    def answers() -> bool:
         assert process.poll() is None, log.read_text()
-        try:
-            if requests.get(made.evalkit, timeout=10, allow_redirects=False).status_code == 302:
-                return
-        except requests.ConnectionError:
-            pass
-        time.sleep(0.1)
-    raise AssertionError(log.read_text())
+        with suppress(requests.ConnectionError):
+            return requests.get(made.evalkit, timeout=SECONDS, allow_redirects=False).status_code == 302
+        return False
+
+    assert eventually(answers), log.read_text()

@@ -8,9 +8,8 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from patience import SECONDS, eventually
 
 from evalkit.serving.launch import example
 
@@ -70,7 +70,7 @@ def proxy(folder: Path, host: str, behind: int, passwords: Mapping[str, str]) ->
         yield Proxy(port, certificate)
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(SECONDS)
 
 
 def free_port() -> int:
@@ -81,14 +81,14 @@ def free_port() -> int:
 
 
 def _wait(process: subprocess.Popen, port: int, log: Path) -> None:
-    for _ in range(100):
+    def answers() -> bool:
         assert process.poll() is None, log.read_text()
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise AssertionError(log.read_text())
+        with suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), SECONDS).close()
+            return True
+        return False
+
+    assert eventually(answers), log.read_text()
 
 
 def _certificate(folder: Path, host: str) -> Path:

@@ -8,14 +8,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 import requests
+from patience import SECONDS, eventually
 from requests.adapters import HTTPAdapter
 
 from evalkit.review.roster import Roster
@@ -157,24 +156,14 @@ class Server:
                         found.append(one)
             return bool(found)
 
-        assert within(20, is_there)
+        assert eventually(is_there)
         (only,) = found
         return only
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)
         try:
-            return self.process.wait(30)
+            return self.process.wait(SECONDS)
         finally:
             self.process.kill()
             self.process.stdout.close()
-
-
-def within(seconds: float, is_so: Callable[[], bool]) -> bool:
-    """Whether it becomes true in time."""
-    end = time.monotonic() + seconds
-    while not is_so():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.1)
-    return True

@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 import psutil
 import pytest
-from serving.running import PATIENT, Server, within
+from patience import eventually
+from serving.running import PATIENT, Server
 
 sync_api = pytest.importorskip("playwright.sync_api")
 
@@ -39,7 +40,7 @@ def test_widgets_work_hostile_text_does_not_and_nothing_leaves_the_machine(serve
         assert page.title() == "evalkit"
         assert page.url == server.base + "/"
         page.wait_for_selector("img", state="attached")
-        assert within(5, lambda: any("inline event handler" in text for text in said))
+        assert eventually(lambda: any("inline event handler" in text for text in said))
         assert page.evaluate("window.__xss") is None
         assert foreign == []
         assert PATIENT not in server.log  # the stub's callback raised an exception that says it
@@ -47,7 +48,7 @@ def test_widgets_work_hostile_text_does_not_and_nothing_leaves_the_machine(serve
         kernels = [psutil.Process(one["pid"]) for one in seen]
         page.reload()
         page.wait_for_selector("#stub")
-        assert within(10, lambda: not any(one.is_running() and one.status() != "zombie" for one in kernels))
+        assert eventually(lambda: not any(one.is_running() and one.status() != "zombie" for one in kernels))
         page.close(run_before_unload=True)
         browser.close()
 

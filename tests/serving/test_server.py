@@ -23,9 +23,10 @@ import requests
 import websocket
 import zmq
 from jupyter_server.services.kernels.connection.base import deserialize_msg_from_ws_v1, serialize_msg_to_ws_v1
+from patience import SECONDS, eventually
 from serving.nginx import NGINX
 from serving.nginx import proxy as nginx
-from serving.running import PATIENT, SECRETS, Client, Server, within
+from serving.running import PATIENT, SECRETS, Client, Server
 from zmq.utils.monitor import recv_monitor_message
 
 from evalkit.cli import main
@@ -337,7 +338,7 @@ def test_the_kernel_in_reserve_knows_nobody_and_becomes_one_page(server: Server)
 def test_a_page_opens_where_the_kernel_in_reserve_has_ended(server: Server) -> None:
     reserve = server.in_reserve()
     reserve.kill()
-    assert within(5, lambda: reserve.status() == psutil.STATUS_ZOMBIE)
+    assert eventually(lambda: reserve.status() == psutil.STATUS_ZOMBIE)
     kernel_id, seen = server.open(server.client("dr_lee"))
     assert seen["environ"]["VOILA_KERNEL_ID"] == kernel_id
     assert "the kernel in reserve could not be told" in server.log
@@ -362,7 +363,7 @@ def test_the_kernel_in_reserve_ends_with_a_server_that_is_killed_while_a_page_is
         processes = [psutil.Process(seen["pid"]), server.in_reserve()]
     finally:
         server.stop(signal.SIGKILL)
-    assert psutil.wait_procs(processes, timeout=10)[1] == []
+    assert psutil.wait_procs(processes, timeout=SECONDS)[1] == []
 
 
 def test_a_server_ends_while_the_kernel_in_reserve_is_loading(tmp_path: Path) -> None:
@@ -419,7 +420,7 @@ def test_a_trusted_proxy_says_who_the_reviewer_is(behind_proxy: Server) -> None:
     channel.close()
     answer = proxy.get("/logout", headers=NAMED)
     assert "log out there too" in answer.text
-    assert within(5, lambda: not psutil.pid_exists(seen["pid"]))
+    assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
 
 
 @pytest.mark.parametrize(
@@ -464,7 +465,7 @@ def test_the_printed_nginx_example_works_and_lets_nobody_pose(behind_proxy: Serv
             requests.get,
             verify=str(tls.certificate),
             headers={"Host": "review.example"},
-            timeout=30,
+            timeout=SECONDS,
             allow_redirects=False,
         )
         posing = {
@@ -499,10 +500,10 @@ def test_the_printed_nginx_example_works_and_lets_nobody_pose(behind_proxy: Serv
             websocket.create_connection(socket_of, header=["X-Forwarded-User: dr_ray"], **given)
         with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
             websocket.create_connection(socket_of, header=login, **given | {"origin": "https://elsewhere.example"})
-        plain = requests.get(f"http://127.0.0.1:{tls.port}/", auth=ray, timeout=10)
+        plain = requests.get(f"http://127.0.0.1:{tls.port}/", auth=ray, timeout=SECONDS)
         assert (plain.status_code, "evalkit" in plain.text) == (400, False)
         ask(f"{base}/logout", auth=ray)
-    assert within(5, lambda: not psutil.pid_exists(seen["pid"]))
+    assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
 
 
 def test_one_page_too_many_and_one_too_large_are_told_so(behind_proxy: Server) -> None:
@@ -516,9 +517,9 @@ def test_one_page_too_many_and_one_too_large_are_told_so(behind_proxy: Server) -
     assert "There is no room for another review page." in answer.text
     assert "Close those that you do not need" in answer.text
     assert "Error " not in answer.text, "nothing failed"
-    assert within(10, lambda: not psutil.pid_exists(seen["pid"]))
+    assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
     gone = f"/api/kernels/{kernel_id}"
-    assert within(10, lambda: proxy.get(gone, headers=NAMED).status_code == 404)
+    assert eventually(lambda: proxy.get(gone, headers=NAMED).status_code == 404)
     assert proxy.get(gone, headers=NAMED).json() == {"reason": "memory"}
     assert "reason" not in proxy.get(gone, headers=kim).text
     assert "memory and was ended" in behind_proxy.log
@@ -656,7 +657,7 @@ def test_who_does_not_read_is_hung_up_on_before_it_fills_the_server(server: Serv
     tell_all(method="update", state={"asked": True}, buffer_paths=[])  # the stub's picture has 4 MB from now on
     for _ in range(40):
         tell_all(method="request_state")
-    assert within(20, lambda: "a page does not read what is sent to it" in server.log)
+    assert eventually(lambda: "a page does not read what is sent to it" in server.log)
     assert psutil.Process(server.process.pid).memory_info().rss < 300 << 20
     with suppress(websocket.WebSocketConnectionClosedException, ConnectionError):
         while channel.recv():
@@ -680,7 +681,7 @@ def test_a_page_has_a_handful_of_websockets(server: Server) -> None:
             opened.append(connect(server, kernel_id, client))
         return len(opened) == 4
 
-    assert within(5, has_room)
+    assert eventually(has_room)
     for one in opened[1:]:
         one.close()
 
@@ -706,10 +707,10 @@ def test_a_closed_page_and_a_logout_end_their_kernels(server: Server) -> None:
     assert client.ask("POST", f"/voila/api/shutdown/{first[0]}").status_code == 403
     answer = client.ask("POST", f"/voila/api/shutdown/{first[0]}", data={"_xsrf": token})
     assert answer.status_code == 204
-    assert within(5, lambda: not psutil.pid_exists(first[1]["pid"]))
+    assert eventually(lambda: not psutil.pid_exists(first[1]["pid"]))
     assert psutil.pid_exists(second[1]["pid"])
     assert "You are logged out" in client.get("/logout").text
-    assert within(5, lambda: not psutil.pid_exists(second[1]["pid"]))
+    assert eventually(lambda: not psutil.pid_exists(second[1]["pid"]))
     assert psutil.pid_exists(third[1]["pid"])
 
 
@@ -760,7 +761,7 @@ def test_a_killed_kernel_is_not_replaced_by_an_empty_one(server: Server) -> None
     kernel_id, seen = server.open(client)
     channel = connect(server, kernel_id, client)
     os.kill(seen["pid"], signal.SIGKILL)
-    assert within(10, lambda: client.get(f"/api/kernels/{kernel_id}").status_code == 404)
+    assert eventually(lambda: client.get(f"/api/kernels/{kernel_id}").status_code == 404)
     statuses = []
     while "dead" not in statuses:
         statuses += re.findall(r'"execution_state": ?"(\w+)"', channel.recv().decode())
@@ -874,7 +875,7 @@ def test_an_interrupt_ends_server_and_kernels_and_leaves_nothing(tmp_path: Path,
     finally:
         status = server.stop(number)
     assert status == 0
-    assert within(5, lambda: not psutil.pid_exists(seen["pid"]))
+    assert eventually(lambda: not psutil.pid_exists(seen["pid"]))
     assert not reserve.is_running()
     assert list(server.scratch.iterdir()) == []
     assert "Traceback" not in server.log

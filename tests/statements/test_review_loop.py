@@ -20,6 +20,7 @@ import pytest
 from builders import document
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import SECONDS
 from servers import gemini
 from servers.gemini import GeminiServer
 from statements.drawn import draw
@@ -231,7 +232,7 @@ def _slow(seconds: float, done: threading.Event) -> Any:
 
 def test_the_reviewers_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each waits for the other to have begun: one after the other, neither would end."""
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=SECONDS)
 
     def met(reading: Reading) -> Any:
         meeting.wait()
@@ -249,13 +250,13 @@ def test_the_reviewers_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_check_that_does_not_end_fails_its_reviewer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
-    monkeypatch.setattr(reviewers, "CHECKS", {**reviewers.CHECKS, "layout_geometry": (_slow(60, over),)})
+    monkeypatch.setattr(reviewers, "CHECKS", {**reviewers.CHECKS, "layout_geometry": (_slow(600, over),)})
     began = time.monotonic()
-    done = checked(embedded(SOUND, BUNDLE, Rules(reviewer_seconds=0.3)))
-    assert time.monotonic() - began < 3
+    done = checked(embedded(SOUND, BUNDLE, Rules(reviewer_seconds=2)))
+    assert time.monotonic() - began < SECONDS
     over.set()
     assert reasons(done) == ("reviewer_failed", 1)
-    assert done.cycles[0].failures == {"layout_geometry": "it took longer than 0.3 seconds"}
+    assert done.cycles[0].failures == {"layout_geometry": "it took longer than 2 seconds"}
     assert [report.reviewer_role for report in done.cycles[0].reports] == ["semantic_financial"]
 
 
@@ -268,13 +269,13 @@ def test_a_check_that_does_not_end_holds_up_no_process() -> None:
         "from evalkit.statements.review_loop import Rules\n"
         "ever = lambda reading: threading.Event().wait()\n"
         "reviewers.CHECKS = {'layout_geometry': (ever,), 'semantic_financial': ()}\n"
-        "print(embedded(SOUND, BUNDLE, Rules(reviewer_seconds=0.3)).cycles[0].failures)"
+        "print(embedded(SOUND, BUNDLE, Rules(reviewer_seconds=2)).cycles[0].failures)"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", words], env=env, capture_output=True, text=True, timeout=60, check=True
     )
-    assert done.stdout == "{'layout_geometry': 'it took longer than 0.3 seconds'}\n"
+    assert done.stdout == "{'layout_geometry': 'it took longer than 2 seconds'}\n"
 
 
 def test_an_expression_that_runs_for_ever_holds_up_nothing() -> None:
@@ -286,7 +287,7 @@ def test_an_expression_that_runs_for_ever_holds_up_nothing() -> None:
 
     began = time.monotonic()
     done = embedded(broken(bundle, slow), bundle)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < SECONDS
     assert reasons(done) == ("reviewer_failed", 1)
     assert set(done.cycles[0].failures.values()) == {"the statement could not be read (UsageError)"}
 
@@ -306,7 +307,7 @@ def test_a_model_that_hangs_ends_within_the_budget(rules: Rules, hanging: str) -
     with served({hanging: gemini.HANG}) as server:
         began = time.monotonic()
         done = checked(reviewed(server, SOUND, BUNDLE, replace(rules, reviewer_seconds=min(rules.reviewer_seconds, 4))))
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < SECONDS
     assert reasons(done) == ("reviewer_failed", 1)
     assert done.cycles[0].failures == {hanging: "it took longer than 2.5 seconds"}
     assert len(done.cycles[0].reports) == 1
@@ -324,7 +325,7 @@ def test_an_arbitrator_that_hangs_ends_within_its_budget() -> None:
 
 
 def test_two_models_are_asked_side_by_side_with_the_same_inputs_and_neither_knows_the_other() -> None:
-    meeting = threading.Barrier(2, timeout=10)
+    meeting = threading.Barrier(2, timeout=SECONDS)
 
     def met(call: gemini.Call) -> str:
         meeting.wait()
@@ -590,7 +591,7 @@ def test_a_models_regular_expression_is_taken_for_words() -> None:
     assert made.rows.furniture == SOUND.rows.furniture  # which the measured one has as expressions
     began = time.monotonic()
     assert Reading.of(made, BUNDLE).statement == Reading.of(SOUND, BUNDLE).statement
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < SECONDS
 
 
 def test_fewer_sums_that_are_met_read_less(tmp_path: Path) -> None:

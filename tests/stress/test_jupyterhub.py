@@ -10,9 +10,9 @@ import pytest
 from browser.conftest import CHROMIUM, chromium
 from browser.screen import Screen
 from browser.small_cases import run_small
+from patience import eventually
 from playwright.sync_api import Browser
 from serving.hub import PASSWORD, PROXY, Hub, hub
-from serving.running import within
 
 from evalkit.review.roster import Roster
 from evalkit.store import Files
@@ -48,7 +48,7 @@ def test_a_review_is_written_under_the_name_that_the_hub_knows(chromium: Browser
     with hub(tmp_path / "hub", output) as running:
         lee, kim = at_work(chromium, running, "dr_lee"), at_work(chromium, running, "dr_kim")
         lee.open("one_document")
-        assert within(10, lambda: "open by dr_lee" in _refreshed(kim).row("one_document").inner_text())
+        assert eventually(lambda: "open by dr_lee" in _refreshed(kim).row("one_document").inner_text())
         kernel = json.loads(lee.page.locator("#jupyter-config-data").text_content())["kernelId"]
         theirs = kim.page.evaluate(
             "(id) => fetch(`/services/evalkit/api/kernels/${id}`).then((one) => one.status)", kernel

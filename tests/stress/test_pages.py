@@ -14,9 +14,9 @@ from browser.server import serving
 from browser.small_cases import PAGES, Waiting, run_small
 from builders import NOTE, evidence, one_segment
 from documents.drawing import lines, pdf
+from patience import eventually
 from PIL import Image
 from playwright.sync_api import Browser
-from serving.running import within
 
 import evalkit
 
@@ -65,7 +65,7 @@ def test_a_page_that_is_too_large_is_closed_with_a_reason_and_its_draft_is_kept(
         screen.page.get_by_label("notes for the record").fill("the dose is another")
         screen.page.keyboard.press("Escape")
         waiting = Waiting(output)
-        assert within(10, lambda: (waiting.draft("large_page") or {}).get("notes") == "the dose is another")
+        assert eventually(lambda: (waiting.draft("large_page") or {}).get("notes") == "the dose is another")
         screen.page.keyboard.press("End")
         closed = screen.page.get_by_role("alertdialog")
         closed.get_by_text("It had come to use more memory than one screen may.").wait_for(timeout=30_000)
