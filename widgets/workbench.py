@@ -6,6 +6,7 @@ answers into what is shown.
 
 from __future__ import annotations
 
+import atexit
 import functools
 import logging
 import os
@@ -13,6 +14,7 @@ import secrets
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -225,8 +227,7 @@ class Workbench:
     def hello(self, message: Message) -> None:
         """A page has been loaded: it says which tab it is, and which case it had open."""
         self._tab = str(message["tab"])
-        if self._desk is not None:
-            self._desk.close()
+        self.close()
         try:
             self._desk = Desk(self._output, self._reviewer, self._tab)
             self._show_role(self._desk.role)
@@ -270,6 +271,12 @@ class Workbench:
         """The tab is being closed or reloaded: nobody has to wait for its claim to expire."""
         if self._case is not None and not self._case.is_for_reading:
             self.desk.release(self._case.packet.case_id)
+
+    def close(self) -> None:
+        """Nobody is at this desk any more, and nobody has to wait for its claims to expire."""
+        if self._desk is not None:
+            with suppress(EvalkitError):  # they expire
+                self._desk.close()
 
     def _show_queue(self, notice: str = "") -> None:
         self._forget_case()
@@ -1082,4 +1089,6 @@ def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywi
             remedy="Start `evalkit review`, or in JupyterLab say show('output', reviewer='dr_lee').",
         )
     where = os.environ.get("EVALKIT_OUTPUT") if is_voila else output
-    return Workbench(where or "output", name, served=is_voila).view
+    workbench = Workbench(where or "output", name, served=is_voila)
+    atexit.register(workbench.close)  # however the kernel is ended: a logout, a restart
+    return workbench.view

@@ -32,12 +32,13 @@ class Holder:
         """Whether the claim is this very tab's."""
         return claim is not None and (claim.reviewer, claim.session) == (self.reviewer, self.session)
 
-    def take(self, index: Index, case_id: str, now: datetime, *, take_over: bool = False) -> None:
-        """Claim the case or renew the claim. CaseTaken where another's lives, unless it is taken over on purpose."""
+    def take(self, index: Index, case_id: str, now: datetime, *, take_over: bool = False) -> Claim:
+        """Claim the case or renew the claim; the claim. CaseTaken where another's lives, unless it is taken over on purpose."""
         wanted = Claim(case_id, self.reviewer, self.session, moment(now), moment(now + CLAIM_TIME))
         claim = index.claims.take(wanted, now=moment(now), take_over=take_over)
         if not self.has(claim):
             raise self.refused(claim)
+        return claim
 
     def refused(self, claim: Claim) -> CaseTaken:
         """What this tab is told about another's claim."""

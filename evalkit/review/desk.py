@@ -104,7 +104,12 @@ class _Opened:
     revision: int
     packet_sha256: str
     at: str
-    is_for_reading: bool
+    claim: Claim | None
+    """As this screen took or found it last; None where the case is open for reading."""
+
+    @property
+    def is_for_reading(self) -> bool:
+        return self.claim is None
 
 
 class Desk:
@@ -131,8 +136,15 @@ class Desk:
         self._last: _Undoable | None = None
 
     def close(self) -> None:
-        """Give the database back. Claims stay: a reload of the tab may have renewed them already; they run out."""
-        self._index.close()
+        """Give back the cases that are open here, and the database.
+
+        What the same tab has opened since then, on a page that was loaded again, stays its own.
+        """
+        try:
+            for case_id in tuple(self._opened):
+                self.release(case_id)
+        finally:
+            self._index.close()
 
     @property
     def role(self) -> Role:
@@ -210,18 +222,19 @@ class Desk:
             opinions.require_readable(case_id, self._me.reviewer)
             is_completed = opinions.status(case_id) == "completed"
             standing = self._standing
+            claim = None
             is_for_reading = is_completed or standing.only_looks
             if not is_for_reading:
                 standing.require(case_id, opinions.barred(case_id))
             with self._index.together():
                 if not is_for_reading:
-                    self._me.take(self._index, case_id, now, take_over=take_over)
+                    claim = self._me.take(self._index, case_id, now, take_over=take_over)
                     self._index.set_status(case_id, "in_review")
                 self._index.views.add(Viewed(case_id, self._me.reviewer, moment(now)))
             if not is_for_reading:
                 show_in_packet(self._files, case_id, "in_review")
                 packet = packet.model_copy(update={"review_status": "in_review"})
-            opened = _Opened(newest_revision(self._files, case_id), packet_digest(packet), moment(now), is_for_reading)
+            opened = _Opened(newest_revision(self._files, case_id), packet_digest(packet), moment(now), claim)
         self._opened[case_id] = opened
         draft, saved_at = self._draft(packet, opened)
         return _kind(packet)(
@@ -253,11 +266,13 @@ class Desk:
         claim = self._claim(case_id, moment(now))
         # The heartbeat comes every few seconds, and each write is a sync of the disk.
         if claim and self._me.has(claim) and claim.expires_at > moment(now + CLAIM_TIME - _RENEWED_EVERY):
+            self._opened[case_id] = replace(opened, claim=claim)
             return
         with writing(self._files, case_id):  # else a closed case might be claimed
             self._check(case_id, opened, self._digest(case_id), moment(now))
             self._standing.require(case_id, Opinions.read(self._files, case_id).barred(case_id))
-            self._me.take(self._index, case_id, now)
+            claim = self._me.take(self._index, case_id, now)
+            self._opened[case_id] = replace(opened, claim=claim)
             show_status(self._files, self._index, case_id, moment(now))
 
     def save_draft(self, case_id: str, draft: Draft) -> str:
@@ -406,10 +421,12 @@ class Desk:
         return last.case_id
 
     def release(self, case_id: str) -> None:
-        """Give the case back; its draft stays. Nothing happens where this tab has no claim on it."""
-        self._opened.pop(case_id, None)
+        """Give the case back; its draft stays. Nothing happens where the claim is no longer the one that was taken here."""
+        opened = self._opened.pop(case_id, None)
+        if opened is None or opened.claim is None:
+            return
         with writing(self._files, case_id):
-            if self._index.claims.drop(case_id, reviewer=self._me.reviewer, session=self._me.session):
+            if self._index.claims.give_back(opened.claim):
                 show_status(self._files, self._index, case_id, moment(self._clock()))
 
     def _planted(self, packet: SMEPacket, review: Review) -> str:

@@ -165,8 +165,10 @@ class ReviewKernels(AsyncMappingKernelManager):
                 return
 
     async def end_session(self, session_id: str) -> None:
-        """End the kernels of a login."""
-        for kernel_id in filter(self.__contains__, self._kernels_of(session_id)):
+        """End the kernels of a login, when they have done what they were told."""
+        ending = list(filter(self.__contains__, self._kernels_of(session_id)))
+        await asyncio.gather(*map(self.settled, ending))
+        for kernel_id in filter(self.__contains__, ending):
             await self._end(kernel_id)
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:

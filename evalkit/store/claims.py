@@ -62,12 +62,15 @@ class Claims:
         with self._database.statement() as connection:
             return {row["case_id"]: Claim(**row) for row in connection.execute(query).mappings()}
 
-    def drop(self, case_id: str, *, reviewer: str | None = None, session: str | None = None) -> bool:
-        """End the claim on a case, if it is this reviewer's or tab's where one is named; whether there was one."""
-        query = sa.delete(tables.claims).where(tables.claims.c.case_id == case_id)
-        if reviewer is not None:
-            query = query.where(tables.claims.c.reviewer == reviewer)
-        if session is not None:
-            query = query.where(tables.claims.c.session == session)
+    def drop(self, case_id: str) -> None:
+        """End whatever claim there is on a case."""
+        with self._database.statement() as connection:
+            connection.execute(sa.delete(tables.claims).where(tables.claims.c.case_id == case_id))
+
+    def give_back(self, claim: Claim) -> bool:
+        """End this very claim; whether it still stood: one that was renewed or taken since then is another."""
+        query = sa.delete(tables.claims).where(
+            *(column == getattr(claim, column.name) for column in tables.claims.columns)
+        )
         with self._database.statement() as connection:
             return connection.execute(query).rowcount > 0

@@ -69,6 +69,27 @@ def test_the_case_of_a_tab_that_is_closed_is_free_at_once(login: Login) -> None:
     until(lee, lambda: not is_open(), "it is free")
 
 
+def test_what_is_open_in_any_tab_is_free_after_a_logout_and_the_last_words_are_kept(
+    served: Served, chromium: Browser, login: Login, waiting: Waiting
+) -> None:
+    lee, ito = login("dr_lee"), Screen(chromium, served.address, 1440, 900)
+    ito.log_in(served.codes["dr_ito"])
+    twin = ito.second_tab()
+    ito.open("fabricated_quote")
+    twin.open("poor_scan")
+
+    def is_open(case_id: str) -> bool:
+        lee.page.get_by_role("button", name="Refresh").click()
+        return "open by dr_ito since" in lee.row(case_id).inner_text()
+
+    until(lee, lambda: is_open("fabricated_quote") and is_open("poor_scan"), "the colleague is told")
+    ito.page.get_by_label("notes for the record").fill("the last words")
+    ito.page.get_by_role("link", name="Log out").click()
+    until(lee, lambda: not is_open("fabricated_quote") and not is_open("poor_scan"), "both are free")
+    assert waiting.draft("fabricated_quote", "dr_ito")["notes"] == "the last words"
+    ito.context.close()
+
+
 def test_the_only_page_that_may_be_open_can_be_loaded_again(
     finished: RunSummary, chromium: Browser, tmp_path: Path
 ) -> None:

@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import tomllib
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ DATA = ROOT.parent / "shared" / "data"
 FOLDER = DATA / "nasty"
 GOLDEN = Path(__file__).with_name("golden") / "nasty.toml"
 SECONDS = 30
-"""That each of the files may take."""
+"""That each of the files may take of a processor."""
 _HEAD = """\
 # What becomes of each file of ../shared/data/nasty: an error code, or the statuses of its pages and how many pages
 # there are; "repaired" where the file was. "ocr": what is different where tesseract reads pages that are pictures.
@@ -67,6 +66,11 @@ def outcome(path: Path, recogniser: Recogniser | None = None) -> str:
     return f"{count}{'+'.join(sorted(statuses))}{' repaired' if bundle.is_repaired else ''}"
 
 
+def effort() -> float:
+    """Seconds of a processor that this process and the programs that it called have taken."""
+    return sum(os.times()[:4])
+
+
 def read_all_in_a_child() -> Reading:
     """All files, read with tesseract in one process of their own."""
     done = subprocess.run(
@@ -85,9 +89,9 @@ def _read_all(recogniser: Recogniser | None) -> Reading:
     outcomes: dict[str, str] = {}
     seconds: dict[str, float] = {}
     for path in find_pdfs([FOLDER]):
-        started = time.monotonic()
+        started = effort()
         outcomes[path.name] = outcome(path, recogniser)
-        seconds[path.name] = round(time.monotonic() - started, 2)
+        seconds[path.name] = round(effort() - started, 2)
     return Reading(outcomes, seconds, peak())
 
 
@@ -103,7 +107,7 @@ def _written() -> str:
 def _tesseract() -> Recogniser:
     found = engine("tesseract")
     assert found
-    return Recogniser(found, SECONDS)
+    return Recogniser(found, 10 * SECONDS)  # of the clock's, while much else may be going on
 
 
 if __name__ == "__main__":

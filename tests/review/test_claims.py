@@ -81,6 +81,32 @@ def test_a_reload_of_the_tab_simply_gets_the_case_back(case: str, tab: Any, cloc
     assert (claim.since, claim.expires_at) == (SINCE, "2025-02-01T10:56:00+00:00")
 
 
+def test_a_page_that_was_loaded_again_keeps_the_case_that_the_old_one_gives_back_late(
+    case: str, tab: Any, clock: Any, desk: Any
+) -> None:
+    before, after = tab("dr_lee", "tab"), tab("dr_lee", "tab")
+    before.open(case)
+    clock.wait(seconds=1)
+    after.open(case)
+    before.release(case)
+    assert statuses(desk) == ("in_review", "in_review")
+    clock.wait(minutes=5)
+    after.renew(case)
+    after.release(case)
+    assert statuses(desk) == ("pending", "pending")
+
+
+def test_who_leaves_the_desk_gives_back_what_is_open_there(case: str, tab: Any, desk: Any) -> None:
+    lee, kim = tab("dr_lee"), tab("dr_kim")
+    draft = lee.open(case).draft.with_notes("mine")
+    lee.save_draft(case, draft)
+    lee.close()
+    assert statuses(desk) == ("pending", "pending")
+    kim.open(case)
+    kim.release(case)
+    assert tab("dr_lee").open(case).draft.notes == "mine"
+
+
 def test_a_claim_runs_out_after_15_minutes(case: str, tab: Any, clock: Any) -> None:
     tab("dr_lee").open(case)
     kim = tab("dr_kim")
