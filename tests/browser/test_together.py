@@ -17,8 +17,10 @@ from evalkit.batch import RunSummary
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.review import SMEReviewHelper
 from evalkit.review.seeded import described
+from evalkit.store import Index
 
 Login = Callable[..., Screen]
+EARLIEST = "2000-01-01T00:00:00+00:00"
 
 
 def test_a_colleague_is_told_and_keeps_the_draft(
@@ -104,7 +106,12 @@ def test_the_only_page_that_may_be_open_can_be_loaded_again(
         another = screen.context.new_page()
         assert another.goto(server.address).status == 503
         another.close()
-        screen.close()
+        screen.open("fabricated_quote")
+        with Index(output) as index:
+            assert list(index.claims.live(EARLIEST)) == ["fabricated_quote"]
+    with Index(output) as index:
+        assert index.claims.live(EARLIEST) == {}, "a server that ends gives back what its pages have open"
+    screen.context.close()
 
 
 def test_a_duplicated_tab_is_another_tab(login: Login, waiting: Waiting) -> None:
