@@ -367,6 +367,29 @@ def test_a_closed_page_has_time_for_its_last_presses(
     assert sum(slept) <= 5.01
 
 
+def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
+    told: list[str] = []
+
+    class Fake(ReviewKernels):
+        def __init__(self) -> None:
+            self.alive = {"one", "two", "closing", "another's"}
+            self._sessions_of = {**dict.fromkeys(self.alive, "lee"), "another's": "kim", "ended": "lee"}
+
+        def __contains__(self, kernel_id: object) -> bool:
+            return kernel_id in self.alive
+
+        async def settled(self, kernel_id: str) -> None:
+            told.append(f"{kernel_id} has settled")
+            self.alive.discard("closing")
+
+        async def _end(self, kernel_id: str) -> None:
+            told.append(f"{kernel_id} is ended")
+
+    asyncio.run(Fake().end_session("lee"))
+    assert sorted(told[:3]) == ["closing has settled", "one has settled", "two has settled"]
+    assert sorted(told[3:]) == ["one is ended", "two is ended"]
+
+
 def test_kernels_end_with_their_login() -> None:
     ended = []
 
