@@ -246,7 +246,8 @@ function render({ model, el: root }) {
     );
   };
 
-  const leave = () => say(model, { action: "leave" });
+  let id = null;
+  const leave = () => say(model, { action: "leave", tab: id });
   window.addEventListener("pagehide", leave);
   // Loaded again, the page would come sooner than what was pressed last is saved, and go on from what was saved before.
   const asksFirst = (event) => {
@@ -259,7 +260,6 @@ function render({ model, el: root }) {
     if (model.get("case_id")) sessionStorage.setItem("evalkit-case", model.get("case_id"));
     else if (model.get("is_ready")) sessionStorage.removeItem("evalkit-case");
   };
-  let id = null;
   const heard = (message) => {
     if (message.kind !== "pong") return;
     answered = Date.now();

@@ -228,6 +228,7 @@ class Workbench:
         """A page has been loaded: it says which tab it is, and which case it had open."""
         self._tab = str(message["tab"])
         self.close()
+        self._forget_case()  # of a page before, or of another view of this notebook
         try:
             self._desk = Desk(self._output, self._reviewer, self._tab)
             self._show_role(self._desk.role)
@@ -267,9 +268,10 @@ class Workbench:
             self.desk.release(self._case.packet.case_id)
         self._show_queue()
 
-    def leave(self, _: Message) -> None:
+    def leave(self, message: Message) -> None:
         """The tab is being closed or reloaded: nobody has to wait for its claim to expire."""
-        if self._case is not None and not self._case.is_for_reading:
+        is_here = message.get("tab") == self._tab  # in JupyterLab another tab may have taken over this notebook
+        if is_here and self._case is not None and not self._case.is_for_reading:
             self.desk.release(self._case.packet.case_id)
 
     def close(self) -> None:

@@ -268,6 +268,20 @@ def test_a_case_that_is_put_off_tells_the_next_reader_why(screen: Workbench, tmp
     assert "page 2 is asked for again" in colleague._panel.case["told"][0]
 
 
+def test_a_notebook_that_is_opened_in_another_tab_begins_there_in_the_queue(screen: Workbench) -> None:
+    screen._heard({"action": "open", "case_id": "fabricated_quote"})
+    screen._heard({"action": "hello", "tab": "tab-2", "case": None})
+    assert screen._stage.children == (screen._queue,)
+    assert screen._bar.case_id == ""
+    screen._heard({"action": "open", "case_id": "fabricated_quote"})  # the tab before does not keep it from this one
+    screen._heard({"action": "leave", "tab": "tab-1"})
+    screen._heard({"action": "ping", "active": 1.0})
+    assert screen._editor.problem == ""
+    assert screen.desk.queue().in_review == 1
+    screen._heard({"action": "leave", "tab": "tab-2"})
+    assert screen.desk.queue().in_review == 0
+
+
 def test_what_was_planted_is_told_before_the_next_case(finished: RunSummary, tmp_path: Path) -> None:
     shutil.copytree(finished.output, tmp_path / "output")
     first = SMEReviewHelper(tmp_path / "output", "dr_first")
