@@ -627,8 +627,8 @@ def remove(
 ) -> None:
     """Take a reviewer off the roster: their code and logins end, an open page within half a minute.
 
-    What they have reviewed stays, with their name; a case that they had open is anybody's after 15 minutes, or at once by taking
-    it over. `evalkit reviewers add` lets them in again, as what they were.
+    What they have reviewed stays, with their name; a case that they had open is anybody's once that page has ended, or at once by
+    taking it over. `evalkit reviewers add` lets them in again, as what they were.
 
     Example: evalkit reviewers remove dr_lee
     """

@@ -14,7 +14,6 @@ import secrets
 import threading
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -277,8 +276,10 @@ class Workbench:
     def close(self) -> None:
         """Nobody is at this desk any more, and nobody has to wait for its claims to expire."""
         if self._desk is not None:
-            with suppress(EvalkitError):  # they expire
+            try:
                 self._desk.close()
+            except Exception as error:  # noqa: BLE001 - they expire, and a message may quote the document
+                _logged(error)
 
     def _show_queue(self, notice: str = "") -> None:
         self._forget_case()

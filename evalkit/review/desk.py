@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -105,7 +106,7 @@ class _Opened:
     packet_sha256: str
     at: str
     claim: Claim | None
-    """As this screen took or found it last; None where the case is open for reading."""
+    """As this screen took it last; None where the case is open for reading."""
 
     @property
     def is_for_reading(self) -> bool:
@@ -140,11 +141,10 @@ class Desk:
 
         What the same tab has opened since then, on a page that was loaded again, stays its own.
         """
-        try:
-            for case_id in tuple(self._opened):
-                self.release(case_id)
-        finally:
-            self._index.close()
+        with ExitStack() as leaving:  # what fails with one case keeps none of the others, and is told in the end
+            leaving.callback(self._index.close)
+            for case_id in self._opened:
+                leaving.callback(self.release, case_id)
 
     @property
     def role(self) -> Role:
@@ -266,8 +266,7 @@ class Desk:
         claim = self._claim(case_id, moment(now))
         # The heartbeat comes every few seconds, and each write is a sync of the disk.
         if claim and self._me.has(claim) and claim.expires_at > moment(now + CLAIM_TIME - _RENEWED_EVERY):
-            self._opened[case_id] = replace(opened, claim=claim)
-            return
+            return  # if a page of this tab wrote it that was loaded later, it is that page's to give back
         with writing(self._files, case_id):  # else a closed case might be claimed
             self._check(case_id, opened, self._digest(case_id), moment(now))
             self._standing.require(case_id, Opinions.read(self._files, case_id).barred(case_id))
@@ -422,12 +421,12 @@ class Desk:
 
     def release(self, case_id: str) -> None:
         """Give the case back; its draft stays. Nothing happens where the claim is no longer the one that was taken here."""
-        opened = self._opened.pop(case_id, None)
-        if opened is None or opened.claim is None:
-            return
-        with writing(self._files, case_id):
-            if self._index.claims.give_back(opened.claim):
-                show_status(self._files, self._index, case_id, moment(self._clock()))
+        opened = self._opened.get(case_id)
+        if opened is not None and opened.claim is not None:
+            with writing(self._files, case_id):
+                if self._index.claims.give_back(opened.claim):
+                    show_status(self._files, self._index, case_id, moment(self._clock()))
+        self._opened.pop(case_id, None)
 
     def _planted(self, packet: SMEPacket, review: Review) -> str:
         if not packet.is_seeded:

@@ -213,11 +213,11 @@ class Logout(LoginPage):
         if self.request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
             raise web.HTTPError(403)
         kernels: ReviewKernels = self.settings["kernel_manager"]
-        if self.current_user:
-            await kernels.end_session(self.current_user.session_id)
-        is_by_other = self.current_user is not None and self.current_user.by_other
-        self.identity.log_out(self)
-        if is_by_other:
+        reviewer = self.current_user
+        self.identity.log_out(self)  # first: no page opens on it while the others end
+        if reviewer is not None:
+            await kernels.end_session(reviewer.session_id)
+        if reviewer is not None and reviewer.by_other:
             self.show(
                 "Your review pages are closed.", "You are still logged in where you logged in: log out there too."
             )

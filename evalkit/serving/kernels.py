@@ -168,8 +168,7 @@ class ReviewKernels(AsyncMappingKernelManager):
         """End the kernels of a login, when they have done what they were told."""
         ending = list(filter(self.__contains__, self._kernels_of(session_id)))
         await asyncio.gather(*map(self.settled, ending))
-        for kernel_id in filter(self.__contains__, ending):
-            await self._end(kernel_id)
+        await asyncio.gather(*map(self._end, filter(self.__contains__, ending)))
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         """End the kernels of closed pages (as configured), and of logins that ended while the page stayed open."""

@@ -192,4 +192,5 @@ def _config() -> Config:
     config.ZMQChannelsWebsocketConnection.limit_rate = False
     # Its sockets are this machine's, and any account on it could connect to them and read the pages.
     config.KernelManager.transport_encryption = "required"
+    config.KernelManager.shutdown_wait_time = 10  # a kernel that ends may wait for its turn to give a case back
     return config

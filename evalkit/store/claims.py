@@ -68,7 +68,7 @@ class Claims:
             connection.execute(sa.delete(tables.claims).where(tables.claims.c.case_id == case_id))
 
     def give_back(self, claim: Claim) -> bool:
-        """End this very claim; whether it still stood: one that was renewed or taken since then is another."""
+        """End this very claim; whether it still stood: one that was renewed or taken in a later second is another."""
         query = sa.delete(tables.claims).where(
             *(column == getattr(claim, column.name) for column in tables.claims.columns)
         )

@@ -18,7 +18,7 @@ import pytest
 from review.racing import claims_won, race_for_claims, together
 
 from evalkit.batch.reindex import reindex
-from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
+from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.review import Case, Desk, Draft, packet_digest, publish, rebuild_closings, withdraw
 from evalkit.review.ground_truth import newest_revision
 from evalkit.review.packet import read_packet
@@ -88,6 +88,7 @@ def test_a_page_that_was_loaded_again_keeps_the_case_that_the_old_one_gives_back
     before.open(case)
     clock.wait(seconds=1)
     after.open(case)
+    before.renew(case)  # a pulse that waited in the old page's kernel
     before.release(case)
     assert statuses(desk) == ("in_review", "in_review")
     clock.wait(minutes=5)
@@ -105,6 +106,26 @@ def test_who_leaves_the_desk_gives_back_what_is_open_there(case: str, tab: Any, 
     kim.open(case)
     kim.release(case)
     assert tab("dr_lee").open(case).draft.notes == "mine"
+
+
+def test_a_case_that_cannot_be_given_back_now_can_be_later_and_keeps_no_other(
+    case: str, tab: Any, desk: Any, build: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lee = tab("dr_lee")
+    lee.open(case)
+    with monkeypatch.context() as patch:
+        patch.setattr("evalkit.review.desk.writing", _busy)
+        for leaving in (lambda: lee.release(case), lee.close):
+            with pytest.raises(StoreError, match="busy"):
+                leaving()
+    assert statuses(desk) == ("in_review", "in_review")
+    lee.renew(case)
+    lee.release(case)
+    assert statuses(desk) == ("pending", "pending")
+
+
+def _busy(*_: Any) -> Any:
+    raise StoreError("busy", code="STORE-BUSY", remedy="Try again.")
 
 
 def test_a_claim_runs_out_after_15_minutes(case: str, tab: Any, clock: Any) -> None:
