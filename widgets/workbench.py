@@ -225,17 +225,19 @@ class Workbench:
 
     def hello(self, message: Message) -> None:
         """A page has been loaded: it says which tab it is, and which case it had open."""
-        self._tab = str(message["tab"])
-        self.close()
+        tab, case_id, self._active = str(message["tab"]), message.get("case"), 0.0
+        # The same page once more keeps what it has: between giving back and taking a colleague could get the case.
+        if self._desk is None or tab != self._tab or (self._case and self._case.packet.case_id != case_id):
+            self.close()
+        self._tab = tab
         self._forget_case()  # of a page before, or of another view of this notebook
         try:
-            self._desk = Desk(self._output, self._reviewer, self._tab)
+            self._desk = self._desk or Desk(self._output, self._reviewer, tab)
             self._show_role(self._desk.role)
         except EvalkitError as error:
             self._show_fault(error, message)
             return
         self._stage.children = []
-        case_id = message.get("case")
         if isinstance(case_id, str) and case_id:
             self._open(case_id)
         is_broken = self._stage.children == (self._broken,)
@@ -248,6 +250,8 @@ class Workbench:
         """Answer the pulse, keep the claim, count the seconds."""
         self._bar.send({"kind": "pong", "tab": self._tab})
         active = float(message.get("active", 0.0))
+        if message.get("tab") != self._tab:
+            return  # of a view that another has covered: nobody works there
         since, self._active = max(active - self._active, 0.0), active
         if self._case is None or self._draft is None or self._case.is_for_reading:
             return
@@ -275,9 +279,10 @@ class Workbench:
 
     def close(self) -> None:
         """Nobody is at this desk any more, and nobody has to wait for its claims to expire."""
-        if self._desk is not None:
+        desk, self._desk = self._desk, None
+        if desk is not None:
             try:
-                self._desk.close()
+                desk.close()
             except Exception as error:  # noqa: BLE001 - they expire, and a message may quote the document
                 _logged(error)
 
@@ -1093,5 +1098,5 @@ def show(output: Path | str | None = None, reviewer: str | None = None) -> ipywi
         )
     where = os.environ.get("EVALKIT_OUTPUT") if is_voila else output
     workbench = Workbench(where or "output", name, served=is_voila)
-    atexit.register(workbench.close)  # however the kernel is ended: a logout, a restart
+    atexit.register(workbench.close)  # as the kernel is shut down: a logout, a restart
     return workbench.view

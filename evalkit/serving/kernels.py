@@ -153,7 +153,7 @@ class ReviewKernels(AsyncMappingKernelManager):
         return {**known, LOG_DESCRIPTOR: str(self._log), MEMORY_MB: str(self.review.page_memory_mb)}
 
     async def settled(self, kernel_id: str) -> None:
-        """Wait until a closed page's kernel does nothing any more, but not for ever: to end it passes over what waits."""
+        """Wait until a kernel does nothing any more, but not for ever: to end it passes over what waits."""
         calm = 0
         for _ in range(round(_SETTLES / _CALM)):
             await asyncio.sleep(_CALM)
@@ -165,10 +165,8 @@ class ReviewKernels(AsyncMappingKernelManager):
                 return
 
     async def end_session(self, session_id: str) -> None:
-        """End the kernels of a login, when they have done what they were told."""
-        ending = list(filter(self.__contains__, self._kernels_of(session_id)))
-        await asyncio.gather(*map(self.settled, ending))
-        await asyncio.gather(*map(self._end, filter(self.__contains__, ending)))
+        """End the kernels of a login."""
+        await asyncio.gather(*map(self._end, filter(self.__contains__, self._kernels_of(session_id))))
 
     async def cull_kernel_if_idle(self, kernel_id: str) -> None:
         """End the kernels of closed pages (as configured), and of logins that ended while the page stayed open."""
@@ -192,8 +190,10 @@ class ReviewKernels(AsyncMappingKernelManager):
 
     async def _end(self, kernel_id: str) -> None:
         self._sessions_of.pop(kernel_id, None)  # it makes room once, however many pages are opened meanwhile
-        # Not at once: the workbench may have a draft to write.
-        await self.shutdown_kernel(kernel_id)  # type: ignore[no-untyped-call]
+        await self.settled(kernel_id)
+        if kernel_id in self:
+            # Not at once: the workbench may have a draft to write.
+            await self.shutdown_kernel(kernel_id)  # type: ignore[no-untyped-call]
 
     def _kernels_of(self, session_id: str) -> list[str]:
         return [kernel_id for kernel_id, owner in self._sessions_of.items() if owner == session_id]
@@ -211,7 +211,6 @@ class ReviewKernels(AsyncMappingKernelManager):
             return
         closed = [kernel_id for kernel_id in mine if self._kernel_connections.get(kernel_id) == 0]
         if not closed and left in mine:
-            await self.settled(left)
             closed = [left]
         if not closed:
             raise HTTPError(429 if has_many else 503)

@@ -109,15 +109,19 @@ def test_who_leaves_the_desk_gives_back_what_is_open_there(case: str, tab: Any, 
 
 
 def test_a_case_that_cannot_be_given_back_now_can_be_later_and_keeps_no_other(
-    case: str, tab: Any, desk: Any, build: Any, monkeypatch: pytest.MonkeyPatch
+    case: str, tab: Any, desk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lee = tab("dr_lee")
+    lee, given_back = tab("dr_lee"), []
     lee.open(case)
     with monkeypatch.context() as patch:
         patch.setattr("evalkit.review.desk.writing", _busy)
-        for leaving in (lambda: lee.release(case), lee.close):
-            with pytest.raises(StoreError, match="busy"):
-                leaving()
+        with pytest.raises(StoreError, match="busy"):
+            lee.release(case)
+        lee._opened = {"before": None, case: lee._opened[case], "after": None}
+        patch.setattr(lee, "release", lambda case_id: given_back.append(case_id) or Desk.release(lee, case_id))
+        with pytest.raises(StoreError, match="busy"):
+            lee.close()
+    assert sorted(given_back) == sorted(["before", case, "after"])
     assert statuses(desk) == ("in_review", "in_review")
     lee.renew(case)
     lee.release(case)

@@ -710,7 +710,7 @@ def test_a_closed_page_and_a_logout_end_their_kernels(server: Server) -> None:
     assert eventually(lambda: not psutil.pid_exists(first[1]["pid"]))
     assert psutil.pid_exists(second[1]["pid"])
     assert "You are logged out" in client.get("/logout").text
-    assert eventually(lambda: not psutil.pid_exists(second[1]["pid"]))
+    assert not psutil.pid_exists(second[1]["pid"])
     assert psutil.pid_exists(third[1]["pid"])
 
 

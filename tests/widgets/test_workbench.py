@@ -14,7 +14,7 @@ from ipywidgets import Widget
 from evalkit.batch import RunSummary
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.seeding import sample_seeded
-from evalkit.review import SMEReviewHelper
+from evalkit.review import Desk, SMEReviewHelper
 from evalkit.review.roles import ONLY_LOOKS
 from evalkit.review.roster import Roster
 from evalkit.review.seeded import described
@@ -275,10 +275,25 @@ def test_a_notebook_that_is_opened_in_another_tab_begins_there_in_the_queue(scre
     assert screen._bar.case_id == ""
     screen._heard({"action": "open", "case_id": "fabricated_quote"})  # the tab before does not keep it from this one
     screen._heard({"action": "leave", "tab": "tab-1"})
-    screen._heard({"action": "ping", "active": 1.0})
+    for seconds in (1.0, 2.0, 3.0):
+        screen._heard({"action": "ping", "tab": "tab-2", "active": seconds})
+        screen._heard({"action": "ping", "tab": "tab-1", "active": 100.0})  # of the tab before, which is covered
+    assert screen.draft.seconds_active == 3.0
     assert screen._editor.problem == ""
     assert screen.desk.queue().in_review == 1
     screen._heard({"action": "leave", "tab": "tab-2"})
+    assert screen.desk.queue().in_review == 0
+
+
+def test_a_page_that_says_hello_again_keeps_its_case_all_the_while(
+    screen: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    screen._heard({"action": "open", "case_id": "fabricated_quote"})
+    with monkeypatch.context() as patch:
+        patch.setattr(Desk, "release", lambda *_: pytest.fail("a colleague could take it"))
+        screen._heard({"action": "hello", "tab": "tab-1", "case": "fabricated_quote"})
+        assert screen.case.packet.case_id == "fabricated_quote"
+    screen._heard({"action": "hello", "tab": "tab-1", "case": None})
     assert screen.desk.queue().in_review == 0
 
 
@@ -342,12 +357,12 @@ def test_an_analyst_looks_at_a_case_and_no_press_says_anything(screen: Workbench
     ):
         analyst._heard(page | press)
         assert "not an analyst's to decide" in analyst._editor.problem, press
-    analyst._heard({"action": "ping", "active": 2.0})
+    analyst._heard({"action": "ping", "tab": "tab-2", "active": 2.0})
     index = Index(tmp_path / "output")
     (row,) = [row for row in index.cases() if row["case_id"] == "quest_genomic"]
     assert row["review_status"] == "in_review"
     assert index.drafts.newest("quest_genomic", "ms_wu", "tab-2") is None
     index.close()
     assert not (tmp_path / "output/reviews").exists()
-    screen._heard({"action": "ping", "active": 2.0})
+    screen._heard({"action": "ping", "tab": "tab-1", "active": 2.0})
     assert screen._editor.problem == "", "the expert's claim is still theirs"
