@@ -768,7 +768,7 @@ def test_a_fault_that_passes_costs_nothing(fault: Fault) -> None:
 def test_a_server_that_hangs_is_given_up_in_time() -> None:
     started = time.monotonic()
     assert failure(*[Fault(hang=True)] * 9, seconds=0.2).code == "DOCUMENTAI-TIMEOUT"
-    assert time.monotonic() - started < SECONDS
+    assert time.monotonic() - started < 20  # the server would hang up after 30
 
 
 def test_what_is_tried_again_has_what_is_left_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from commands import evalkit_command
-from patience import SECONDS, eventually
+from patience import eventually
 from places import in_bucket
 from review.conftest import Build, Desk
 from review.racing import together
@@ -410,7 +410,7 @@ def test_a_store_that_does_not_recover_is_an_error_in_time(
     began = time.monotonic()
     with pytest.raises(StoreError) as refused:
         files.raw(REVIEW)
-    assert time.monotonic() - began < SECONDS
+    assert time.monotonic() - began < 20  # libraries of their own accord try for half a minute
     assert refused.value.code in ("STORE-UNREACHED", "STORE-FAILED")
     assert not isinstance(refused.value, NotFound)
 
