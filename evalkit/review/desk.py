@@ -42,7 +42,6 @@ from evalkit.review.queue import (
     Progress,
     Queue,
     QueueView,
-    complete_rows,
     listed,
     queue_row,
 )
@@ -155,7 +154,6 @@ class Desk:
         """The part of the queue that the view asks for, and how much was done today."""
         now, standing = self._clock(), self._standing
         reconcile(self._files, self._index, moment(now))
-        complete_rows(self._files, self._index)
         rows, matching, facets, page = listed(self._index, view, now, self._me.reviewer)
         counts = self._index.case_list.by_status()
         midnight = self._midnight()

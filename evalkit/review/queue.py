@@ -10,10 +10,8 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
-from evalkit.errors import StoreError
 from evalkit.issue import Agent, IssueSeverity
 from evalkit.review.ground_truth import Review, newest_revision, read_review, review_sha256, status_after
-from evalkit.review.lock import writing
 from evalkit.review.opinions import Opinions
 from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket, moment
 from evalkit.review.roles import Role, Standing
@@ -26,8 +24,6 @@ Order = Literal["worst", "oldest", "newest", "name", "pages"]
 Facets = Mapping[str, Mapping[str, int]]
 
 _ROWS = 50
-#: So many rows of an older evalkit are completed from their packets before a page is shown.
-_COMPLETED_AT_ONCE = 50
 _PREFIX = f"{PACKETS}/sme_packet_"
 
 
@@ -207,18 +203,6 @@ def newest_heads(files: Files) -> Iterator[Head]:
     for case_id in files.folders(REVIEWS):
         if revision := newest_revision(files, case_id):
             yield Head(case_id, revision, review_sha256(files, case_id, revision))
-
-
-def complete_rows(files: Files, index: Index) -> None:
-    """Complete the worst rows that an older evalkit wrote, some at a time; `evalkit reindex` does all at once."""
-    for case_id in index.case_list.unknown(_COMPLETED_AT_ONCE):
-        with writing(files, case_id):
-            try:
-                row = _row(files, case_id)
-            except StoreError:  # opening the case says what is wrong with its packet
-                row = {"case_id": case_id, "created_at": ""}
-            row.pop("review_status", None)  # claims have a say in it
-            index.put_case(row)
 
 
 def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[list[dict[str, Any]], int, Facets, int]:

@@ -201,17 +201,6 @@ class CaseList:
         with self._database.statement() as connection:
             return list(connection.execute(left.union(hidden)).scalars())
 
-    def unknown(self, limit: int) -> list[str]:
-        """The worst of the open cases whose row an older evalkit wrote, without half of what it holds now."""
-        query = (
-            sa.select(tables.cases.c.case_id)
-            .where(tables.cases.c.created_at.is_(None), tables.cases.c.review_status != "completed")
-            .order_by(*WORST_FIRST)
-            .limit(limit)
-        )
-        with self._database.statement() as connection:
-            return list(connection.execute(query).scalars())
-
 
 def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterator[sa.ColumnElement[bool]]:
     yield tables.cases.c.standing <= (_FINISHED if is_finished_shown else _FINISHED - 1)

@@ -19,7 +19,7 @@ from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.extras import installing
 from evalkit.store.files import Files
 from evalkit.store.names import DATABASE
-from evalkit.store.schema import upgrade
+from evalkit.store.schema import prepare_schema
 
 _SECONDS = 30
 """Another's lock, and a free connection, are waited for so long."""
@@ -83,7 +83,7 @@ def of_schema(name: str, url: str, *, make: bool = False) -> sa.Engine:
     # expects a third of the rows where a search finds most of them.
     planning = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
     engine = _engine(url, f"{settings} {planning}")
-    upgrade(engine, lambda connection: _take(connection, name, make=make))
+    prepare_schema(engine, lambda connection: _take(connection, name, make=make))
     return engine
 
 

@@ -13,12 +13,12 @@ import sqlalchemy as sa
 
 from evalkit.store.files import private_folder, sync_folder
 from evalkit.store.names import SCRATCH, SQLITE
-from evalkit.store.schema import known_number, upgrade
+from evalkit.store.schema import prepare_schema, require_known_schema
 from evalkit.store.scratch import scratch_name
 
 
 def opened(root: Path) -> sa.Engine:
-    """The database of that folder in the newest schema; made where there is none. OSError, SQLAlchemyError."""
+    """The database of that folder with its tables; made where there is none. OSError, SQLAlchemyError."""
     path = root / SQLITE
     if path.is_symlink():
         raise FileExistsError(errno.ELOOP, "it is a link")
@@ -37,7 +37,7 @@ def look_at(root: Path) -> None:
         with engine.connect() as connection:
             if connection.exec_driver_sql("PRAGMA quick_check(1)").scalar_one() != "ok":
                 raise sa.exc.DatabaseError("quick_check", None, sqlite3.DatabaseError())
-            known_number(connection)
+            require_known_schema(connection)
     finally:
         engine.dispose()
 
@@ -77,4 +77,4 @@ def _make(path: Path) -> None:
 def _prepare(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
-    upgrade(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
+    prepare_schema(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

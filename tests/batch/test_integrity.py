@@ -325,21 +325,3 @@ def test_the_commands(output: Path, tmp_path: Path) -> None:
     assert faulty.returncode == 1
     assert f"reviews/{OTHER}" in faulty.stderr
     assert evalkit_command("purge", "--output", output).returncode == 2
-
-
-def test_a_folder_of_an_evalkit_without_view_log_and_heads_opens_and_verifies(output: Path) -> None:
-    database(output, "DROP TABLE views")
-    database(output, "DROP TABLE heads")
-    for name in ("asked", "unknown", "shows"):
-        database(output, f"DROP INDEX ix_cases_{name}")
-    database(output, "ALTER TABLE cases DROP COLUMN told")
-    database(output, "CREATE INDEX ix_cases_told ON cases (standing)")
-    database(output, "UPDATE alembic_version SET version_num = '2'")
-    assert named(output) == {}
-    helper = SMEReviewHelper(output, "dr_nine")
-    helper.load_packet("requisition")
-    helper.save_review("requisition", undeterminable="illegible")
-    helper.close()
-    assert named(output) == {}
-    changed("reviews/requisition/0001.json", outcome="validated")(output)
-    assert "reviews/requisition/0001.json" in named(output)

@@ -426,7 +426,7 @@ def test_doctor_looks_into_the_file_and_leaves_it_as_it_is(tmp_path: Path, is_ne
     path = tmp_path / "evalkit.sqlite"
     if is_newer:
         with closing(sqlite3.connect(path)) as connection, connection:
-            connection.execute("UPDATE alembic_version SET version_num = '99'")
+            connection.execute("UPDATE schema_number SET number = 99")
     else:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     before = path.read_bytes()
