@@ -25,7 +25,7 @@ __all__ = [
     "view",
 ]
 
-_HOME = {
+_DEFINING_MODULE = {
     "DocumentBundle": "evalkit.documents",
     "EvalkitError": "evalkit.errors",
     "Issue": "evalkit.issue",
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
     # `evalkit --help` must not load PyMuPDF, pandas or a database: each name brings only what it needs.
     if name not in __all__:
         raise AttributeError(f"module 'evalkit' has no attribute {name!r}")
-    value = getattr(import_module(_HOME.get(name, "evalkit.batch")), name)
+    value = getattr(import_module(_DEFINING_MODULE.get(name, "evalkit.batch")), name)
     globals()[name] = value
     return value
 

@@ -9,7 +9,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 
-class Apart:
+class SchemaByReference:
     """Annotation of a field whose type is a model: ``Annotated[StatementTemplate, Apart()]``.
 
     Else pydantic compiles the whole of it into each model that has such a field: an expert's kernel, of which there are many, would
@@ -20,7 +20,7 @@ class Apart:
         """Checked and written by the model's own."""
         return core_schema.no_info_plain_validator_function(
             source.model_validate,
-            serialization=core_schema.plain_serializer_function_ser_schema(_plain),
+            serialization=core_schema.plain_serializer_function_ser_schema(_dump_model),
             metadata={"apart": source},
         )
 
@@ -29,5 +29,5 @@ class Apart:
         return handler(schema["metadata"]["apart"].__pydantic_core_schema__)
 
 
-def _plain(value: Any) -> Any:
+def _dump_model(value: Any) -> Any:
     return value.model_dump(mode="json")

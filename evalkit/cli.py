@@ -21,10 +21,10 @@ from evalkit.errors import EvalkitError, NotFound, UsageError
 
 if TYPE_CHECKING:
     from evalkit.batch.extract import ExtractedDocument, ExtractSummary
-    from evalkit.batch.purge import Purged
-    from evalkit.batch.round import Summary
+    from evalkit.batch.purge import PurgedDocument
+    from evalkit.batch.round import BatchSummary
     from evalkit.batch.runner import DocumentSummary, RunSummary
-    from evalkit.batch.templates import TemplateReview
+    from evalkit.batch.templates import TemplateReviewSummary
     from evalkit.classification.result import DocumentFailure, DocumentResult, UsageTotal
     from evalkit.documents.bundle import DocumentBundle
     from evalkit.evaluation.challenge import Challenge
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from evalkit.evaluation.intervals import Estimate
     from evalkit.evaluation.report import Report
     from evalkit.llm.model import Usage
-    from evalkit.logs import Form
+    from evalkit.logs import LogLineFormat
     from evalkit.review.packet import SMEPacket
-    from evalkit.statements.apply import Statement
-    from evalkit.statements.reconcile import Reconciliation
-    from evalkit.store import Files
+    from evalkit.statements.apply import ParsedStatement
+    from evalkit.statements.reconcile import ReconciliationReport
+    from evalkit.store import OutputFolder
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -57,16 +57,21 @@ ExecutorOption = Annotated[
     typer.Option(help="What reads: local, or dask://HOST:PORT, the scheduler of a Dask cluster.", show_default="local"),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for a program.")]
-PurgedOption = Annotated[bool, typer.Option("--even-purged", help="Take documents in again that were purged.")]
+EvenPurgedOption = Annotated[bool, typer.Option("--even-purged", help="Take documents in again that were purged.")]
 
-_INTERRUPTED = 130
+_EXIT_INTERRUPTED = 130
 """Exit status after Ctrl-C, of Typer and of the shell."""
-_KNOWN_FROM = {"given": "given", "A": "from reviews of A alone", "B": "from reviews of B alone", "both": "from both"}
-_MOST_ROWS = 60
+_TRUTH_ORIGIN_LABELS = {
+    "given": "given",
+    "A": "from reviews of A alone",
+    "B": "from reviews of B alone",
+    "both": "from both",
+}
+_MAX_TABLE_ROWS = 60
 """Rows of the summary table; longer runs are counted."""
 
 
-class Example(StrEnum):
+class ServerConfigExample(StrEnum):
     """What may stand before the experts' screen."""
 
     nginx = "nginx"
@@ -89,22 +94,22 @@ class LogFormat(StrEnum):
 
 
 @app.callback()
-def _logging(
+def _configure_logging(
     context: typer.Context,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what happens to standard error.")] = False,
     log_format: Annotated[
         LogFormat | None, typer.Option(help="How the log is written: json is one object a line.", show_default="text")
     ] = None,
 ) -> None:
-    from evalkit.logs import Lines
+    from evalkit.logs import EventFormatter
 
-    context.obj = form = log_format.value if log_format else _log_format()
+    context.obj = chosen_format = log_format.value if log_format else _load_log_format()
     handler = logging.StreamHandler()
-    handler.setFormatter(Lines(form))
+    handler.setFormatter(EventFormatter(chosen_format))
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
 
 
-def _log_format() -> Form:
+def _load_log_format() -> LogLineFormat:
     from evalkit.settings import Settings
 
     try:
@@ -119,15 +124,15 @@ def samples(folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to
 
     Example: evalkit samples .demo
     """
-    from evalkit.samples import draw
+    from evalkit.samples import draw_demo_folder
 
     try:
-        drawn = draw(folder)
+        sample_paths = draw_demo_folder(folder)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written ({error.strerror})", code="SAMPLES", remedy="Name another folder."
         ) from error
-    typer.echo(f"{len(drawn)} documents drawn in {folder}")
+    typer.echo(f"{len(sample_paths)} documents drawn in {folder}")
 
 
 @app.command()
@@ -158,7 +163,7 @@ def run(
     with_fields: Annotated[
         bool, typer.Option("--extract", help="Also extract the fields of reports and forms.")
     ] = False,
-    even_purged: PurgedOption = False,
+    even_purged: EvenPurgedOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Read, classify, verify and decide PDFs; resumes where an earlier run stopped.
@@ -187,8 +192,8 @@ def run(
     if as_json:
         _print_json(summary.to_json(vars))
     else:
-        _print_summary(summary)
-    _end(summary)
+        _print_run_summary(summary)
+    _exit_with_summary(summary)
 
 
 @app.command()
@@ -212,7 +217,7 @@ def extract(
     workers: Annotated[int | None, typer.Option(help="Processes that read PDFs.", show_default="one per core")] = None,
     executor: ExecutorOption = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do again what an earlier run finished.")] = False,
-    even_purged: PurgedOption = False,
+    even_purged: EvenPurgedOption = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -238,10 +243,10 @@ def extract(
     if to is not None:
         save_table(summary.to_frame(), to)
     if as_json:
-        _print_json(summary.to_json(_extracted_json))
+        _print_json(summary.to_json(_extracted_document_to_json))
     else:
-        _print_extracted(summary)
-    _end(summary)
+        _print_extract_summary(summary)
+    _exit_with_summary(summary)
 
 
 @app.command("build-template")
@@ -269,39 +274,39 @@ def build_template(
     Example: evalkit build-template statement.pdf --to bank.toml
     """
     from evalkit.batch.templates import build_template as build
-    from evalkit.batch.templates import is_stable
+    from evalkit.batch.templates import is_stable_template
     from evalkit.evaluation.export import replacing, write_private
-    from evalkit.statements.template import write_template
-    from evalkit.store import Files, template_name
+    from evalkit.statements.template import render_template_toml
+    from evalkit.store import OutputFolder, template_file_name
 
-    made, usage, proposed_by = build(_read_alone(pdf), pdf, model=model)
+    proposed, usage, proposed_by = build(_read_pdf_in_worker(pdf), pdf, model=model)
     if to is None:
-        files, name = Files(_output(output)), template_name(made.template.template_id)
-        target = f"{files.root}/{name}"
-        if is_stable(files, made.template.template_id):
+        output_folder, name = OutputFolder(_resolve_output(output)), template_file_name(proposed.template.template_id)
+        target = f"{output_folder.root}/{name}"
+        if is_stable_template(output_folder, proposed.template.template_id):
             raise UsageError(
                 f"{target} is a template that was approved",
                 code="TEMPLATE",
                 remedy="Name another file with --to, or review that one against this statement: `evalkit review-template`.",
             )
-        files.write_text(name, write_template(made.template))
+        output_folder.write_text(name, render_template_toml(proposed.template))
     else:
         target = str(to)
         try:
             with replacing(to) as temporary:
-                write_private(temporary, write_template(made.template))
+                write_private(temporary, render_template_toml(proposed.template))
         except OSError as error:
             raise UsageError(
                 f"{to} cannot be written ({error.strerror})", code="TEMPLATE", remedy="Name another file."
             ) from error
     if as_json:
-        _print_json({"template": target, **_statement_json(made.statement, made.reconciliation)})
+        _print_json({"template": target, **_statement_to_json(proposed.statement, proposed.reconciliation)})
     else:
-        _print_statement(made.statement, made.reconciliation)
+        _print_statement(proposed.statement, proposed.reconciliation)
         if usage.calls:
-            typer.echo(f"builder: {_cost(usage)}")
-        by = f", as {proposed_by} proposed it," if proposed_by else ""
-        typer.echo(f"Draft of {made.template.identity.bank}'s template{by} written to {target}")
+            typer.echo(f"builder: {_format_usage(usage)}")
+        proposer = f", as {proposed_by} proposed it," if proposed_by else ""
+        typer.echo(f"Draft of {proposed.template.identity.bank}'s template{proposer} written to {target}")
 
 
 @app.command("review-template")
@@ -314,7 +319,7 @@ def review_template(
         str | None,
         typer.Option(metavar="NAME", help="Who reviews on top of what is measured.", show_default="embedded"),
     ] = None,
-    even_purged: PurgedOption = False,
+    even_purged: EvenPurgedOption = False,
     output: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -324,14 +329,16 @@ def review_template(
     """
     from evalkit.batch.templates import review_template as review
 
-    made = review(*_template_text(template, output), pdf, output=output, model=model, even_purged=even_purged)
+    template_review = review(
+        *_read_template_text(template, output), pdf, output=output, model=model, even_purged=even_purged
+    )
     if as_json:
-        _print_json(_reviewed_json(made))
+        _print_json(_template_review_to_json(template_review))
     else:
-        _print_reviewed(made)
-    if made.is_taken:
-        _complain(
-            f"{made.reviewed.template.template_id}: somebody has an earlier case of it open, or has decided it; "
+        _print_template_review(template_review)
+    if template_review.is_case_frozen:
+        _print_to_stderr(
+            f"{template_review.loop_outcome.template.template_id}: somebody has an earlier case of it open, or has decided it; "
             "that one and the template in the output folder stay as they are"
         )
 
@@ -355,22 +362,22 @@ def apply_template(
     import pandas as pd
 
     from evalkit.evaluation.export import save_table
-    from evalkit.statements.apply import CSV_COLUMNS, apply
-    from evalkit.statements.reconcile import reconcile
-    from evalkit.statements.template import Status, read_template
+    from evalkit.statements.apply import TRANSACTION_CSV_COLUMNS, parse_statement
+    from evalkit.statements.reconcile import reconcile_statement
+    from evalkit.statements.template import Status, parse_template_toml
 
-    given = read_template(*_template_text(template, output))
-    statement = apply(given, _read_alone(pdf))
-    report = reconcile(given, statement)
+    statement_template = parse_template_toml(*_read_template_text(template, output))
+    statement = parse_statement(statement_template, _read_pdf_in_worker(pdf))
+    reconciliation = reconcile_statement(statement_template, statement)
     if to is not None:
-        rows = [one.model_dump(include=set(CSV_COLUMNS)) for one in statement.transactions]
-        save_table(pd.DataFrame(rows, columns=list(CSV_COLUMNS), dtype=object), to)
-    if given.status is Status.DRAFT:
-        _complain(f"{given.template_id} is a draft: nobody has vouched for it yet")
+        rows = [transaction.model_dump(include=set(TRANSACTION_CSV_COLUMNS)) for transaction in statement.transactions]
+        save_table(pd.DataFrame(rows, columns=list(TRANSACTION_CSV_COLUMNS), dtype=object), to)
+    if statement_template.status is Status.DRAFT:
+        _print_to_stderr(f"{statement_template.template_id} is a draft: nobody has vouched for it yet")
     if as_json:
-        _print_json({"status": given.status.value, **_statement_json(statement, report)})
+        _print_json({"status": statement_template.status.value, **_statement_to_json(statement, reconciliation)})
     else:
-        _print_statement(statement, report)
+        _print_statement(statement, reconciliation)
 
 
 @app.command()
@@ -379,11 +386,11 @@ def queue(output: OutputOption = None, as_json: JsonOption = False) -> None:
 
     Example: evalkit queue
     """
-    from evalkit.review.queue import pending
-    from evalkit.store import Index
+    from evalkit.review.queue import list_pending_cases
+    from evalkit.store import OutputIndex
 
-    with Index(_existing(output)) as index:
-        rows = pending(index)
+    with OutputIndex(_require_output(output)) as index:
+        rows = list_pending_cases(index)
     if as_json:
         _print_json(rows)
     elif not rows:
@@ -409,67 +416,85 @@ def show(
     Example: evalkit show doc2_6 --why
     """
     from evalkit.classification.result import DocumentFailure
-    from evalkit.issue import by_severity
-    from evalkit.review.packet import EXTRACTION, base_of, issue_text, read_packet
-    from evalkit.review.seeded import shown_result
-    from evalkit.statements.record import STATEMENT_TEMPLATE
-    from evalkit.store import Files
+    from evalkit.issue import sort_by_severity
+    from evalkit.review.packet import EXTRACTION_SUFFIX, get_base_case_id, issue_text, read_packet
+    from evalkit.review.seeded import read_shown_result
+    from evalkit.statements.record import TEMPLATE_CASE_SUFFIX
+    from evalkit.store import OutputFolder
 
-    files = Files(_existing(output))
-    if base_of(doc_id).endswith((EXTRACTION, STATEMENT_TEMPLATE)):
-        packet = read_packet(files, doc_id)
+    output_folder = OutputFolder(_require_output(output))
+    if get_base_case_id(doc_id).endswith((EXTRACTION_SUFFIX, TEMPLATE_CASE_SUFFIX)):
+        packet = read_packet(output_folder, doc_id)
         if as_json:
             _print_json(packet.model_dump(mode="json"))
         else:
             _print_case(packet)
         return
-    result = shown_result(files, doc_id)
+    result = read_shown_result(output_folder, doc_id)
     if as_json:
-        _print_json(result.model_dump(mode="json") | (_reasons(files, result) if why else {}))
+        _print_json(result.model_dump(mode="json") | (_explain_as_json(output_folder, result) if why else {}))
         return
     if isinstance(result, DocumentFailure):
-        _say(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
+        _print_text(f"{doc_id}: not read\n{result.error.code}: {result.error.message}. {result.error.remedy}")
         return
-    _say(f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}")
-    for line in _described(result):
-        _say(line)
-    for issue in by_severity(result.issues):
+    _print_text(f"{doc_id}: {result.decision.value} (rule {result.decision_rule}): {result.decision_reason}")
+    for line in _describe_result(result):
+        _print_text(line)
+    for issue in sort_by_severity(result.issues):
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
     if why and result.classification:
-        from evalkit.classification.explanation import lines
-        from evalkit.review.seeded import shown_document
+        from evalkit.classification.explanation import format_explanation
+        from evalkit.review.seeded import resolve_shown_document
         from evalkit.review.stored import read_bundle
 
         typer.echo("\nWhat speaks on its pages, by the built-in model:")
-        for line in lines(read_bundle(files, shown_document(files, doc_id)), result.classification):
-            _say(line)
+        for line in format_explanation(
+            read_bundle(output_folder, resolve_shown_document(output_folder, doc_id)), result.classification
+        ):
+            _print_text(line)
 
 
 def _print_case(packet: SMEPacket) -> None:
     """A case that is not about a classification."""
-    from evalkit.review.fields import label, shown
+    from evalkit.review.fields import format_field_label, format_field_value
     from evalkit.review.packet import issue_text
 
-    _say(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
-    for one in packet.extractions:
-        _say(f"\n{one.document_type}, pages {one.start_page}-{one.end_page}: {one.decision}, {one.stopped_reason}")
-        found = {name: value for name, value in one.fields.items() if value.value is not None}
-        _print_table([[label(one, name), shown(value)] for name, value in found.items()], ("field", "value"))
+    _print_text(f"{packet.case_id}: {packet.v5_decision.value}: {packet.decision_reason}")
+    for extraction in packet.extractions:
+        _print_text(
+            f"\n{extraction.document_type}, pages {extraction.start_page}-{extraction.end_page}: {extraction.decision}, {extraction.stopped_reason}"
+        )
+        filled_fields = {
+            field_name: field_value
+            for field_name, field_value in extraction.fields.items()
+            if field_value.value is not None
+        }
+        _print_table(
+            [
+                [format_field_label(extraction, field_name), format_field_value(field_value)]
+                for field_name, field_value in filled_fields.items()
+            ],
+            ("field", "value"),
+        )
     if packet.template_case:
-        _say("\n" + packet.template_case.template.removesuffix("\n"))
+        _print_text("\n" + packet.template_case.template.removesuffix("\n"))
     for issue in packet.issues:
         typer.echo("\n" + issue_text(issue) + ("\n  (repaired)" if issue.status == "repaired" else ""))
 
 
-def _reasons(files: Files, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
-    from evalkit.classification.explanation import why
+def _explain_as_json(output_folder: OutputFolder, result: DocumentResult | DocumentFailure) -> dict[str, Any]:
+    from evalkit.classification.explanation import explain_classification
     from evalkit.classification.result import DocumentFailure
-    from evalkit.review.seeded import shown_document
+    from evalkit.review.seeded import resolve_shown_document
     from evalkit.review.stored import read_bundle
 
     if isinstance(result, DocumentFailure) or result.classification is None:
         return {"why": None}
-    return {"why": why(read_bundle(files, shown_document(files, result.doc_id)), result.classification).to_json()}
+    return {
+        "why": explain_classification(
+            read_bundle(output_folder, resolve_shown_document(output_folder, result.doc_id)), result.classification
+        ).to_json()
+    }
 
 
 class ExportFormat(StrEnum):
@@ -520,8 +545,8 @@ def export(
     """
     from evalkit.evaluation.export import export_ground_truth
 
-    count = export_ground_truth(
-        _existing(output),
+    row_count = export_ground_truth(
+        _require_output(output),
         to,
         file_format=file_format.value,
         level=level.value,
@@ -532,9 +557,9 @@ def export(
         with_text=with_text,
     )
     if to is not None and as_json:
-        _print_json({"rows": count, "to": str(to), "format": file_format.value, "level": level.value})
+        _print_json({"rows": row_count, "to": str(to), "format": file_format.value, "level": level.value})
     elif to is not None:
-        typer.echo(f"{count} rows written to {to}", err=True)
+        typer.echo(f"{row_count} rows written to {to}", err=True)
 
 
 @app.command()
@@ -547,7 +572,8 @@ def review(
         bool, typer.Option("--jupyterhub", help="As a service that JupyterHub has started, which says who is who.")
     ] = False,
     example: Annotated[
-        Example | None, typer.Option(help="Print a configuration of nginx or JupyterHub to begin with, and end.")
+        ServerConfigExample | None,
+        typer.Option(help="Print a configuration of nginx or JupyterHub to begin with, and end."),
     ] = None,
     output: OutputOption = None,
     *,
@@ -557,8 +583,8 @@ def review(
 
     Example: evalkit review --port 8866
     """
-    from evalkit.serving.launch import example as example_of
-    from evalkit.serving.launch import review as serve
+    from evalkit.serving.launch import exec_review_server as serve
+    from evalkit.serving.launch import read_example as example_of
     from evalkit.settings import Settings
 
     if example:
@@ -566,14 +592,14 @@ def review(
         return
     settings = Settings.load()
     serve(
-        _existing(output),
+        _require_output(output),
         port,
         public_url,
         settings.review,
         settings.database,
         typer.echo,
         log_format=context.obj,
-        is_of_hub=jupyterhub,
+        is_hub_service=jupyterhub,
     )
 
 
@@ -594,9 +620,9 @@ def add(
     Example: evalkit reviewers add dr_lee
     """
     from evalkit.review.roster import Roster
-    from evalkit.store import Files
+    from evalkit.store import OutputFolder
 
-    code = Roster(Files(_existing(output))).add(name, role=role.value if role else None)
+    code = Roster(OutputFolder(_require_output(output))).add_reviewer(name, role=role.value if role else None)
     typer.echo(f"{name}'s code: {code}")
     typer.echo("It is not shown again. Start `evalkit review`, open the address that it prints, and type the code.")
 
@@ -614,9 +640,9 @@ def appoint(
     Example: evalkit reviewers appoint dr_lee adjudicator
     """
     from evalkit.review.roster import Roster
-    from evalkit.store import Files
+    from evalkit.store import OutputFolder
 
-    Roster(Files(_existing(output))).appoint(name, role.value)
+    Roster(OutputFolder(_require_output(output))).set_role(name, role.value)
     typer.echo(f"{name} is an {role.value} now")
 
 
@@ -633,9 +659,9 @@ def remove(
     Example: evalkit reviewers remove dr_lee
     """
     from evalkit.review.roster import Roster
-    from evalkit.store import Files
+    from evalkit.store import OutputFolder
 
-    Roster(Files(_existing(output))).remove(name)
+    Roster(OutputFolder(_require_output(output))).remove_reviewer(name)
     typer.echo(f"{name} is no longer a reviewer here")
 
 
@@ -646,9 +672,9 @@ def list_reviewers(output: OutputOption = None, as_json: JsonOption = False) -> 
     Example: evalkit reviewers list
     """
     from evalkit.review.roster import Roster
-    from evalkit.store import Files
+    from evalkit.store import OutputFolder
 
-    roles = Roster(Files(_existing(output))).roles()
+    roles = Roster(OutputFolder(_require_output(output))).read_roles()
     if as_json:
         _print_json(roles)
     elif roles:
@@ -684,15 +710,15 @@ def report(
     from evalkit.evaluation.study import read_study
     from evalkit.settings import Settings
 
-    foreign = Settings.load().foreign_types
-    study = read_study(_existing(output), truth=truth, production=production, foreign_types=foreign)
-    made = build(study, made_at=datetime.now(UTC).isoformat(timespec="seconds"), rate=rate)
+    foreign_types = Settings.load().foreign_types
+    study = read_study(_require_output(output), truth=truth, production=production, foreign_types=foreign_types)
+    evaluation_report = build(study, made_at=datetime.now(UTC).isoformat(timespec="seconds"), rate=rate)
     if to is not None:
-        write_html(made, to)
+        write_html(evaluation_report, to)
     if as_json:
-        _print_json(to_json(made))
+        _print_json(to_json(evaluation_report))
     else:
-        _print_report(made, to)
+        _print_evaluation_report(evaluation_report, to)
     raise typer.Exit(1 if study.problems else 0)
 
 
@@ -726,11 +752,11 @@ def sample(
 
     Example: evalkit sample 50 --by production
     """
-    from evalkit.clocks import now
+    from evalkit.clocks import current_timestamp
     from evalkit.evaluation.sampling import sample as draw
     from evalkit.settings import Settings
 
-    folder = _existing(output)
+    output_location = _require_output(output)
     if seeded:
         if by is not None:
             raise UsageError(
@@ -738,37 +764,49 @@ def sample(
                 code="SAMPLE-BY",
                 remedy="Give --seeded or --by, not both.",
             )
-        _sample_seeded(folder, number, seed=Settings.load().audit_seed, drawn_at=now(), as_json=as_json)
+        _sample_seeded(
+            output_location, number, seed=Settings.load().audit_seed, drawn_at=current_timestamp(), as_json=as_json
+        )
         return
     by = by or SampleBy.type
-    made = draw(folder, number, by.value, seed=Settings.load().audit_seed, drawn_at=now())
+    draw_record = draw(output_location, number, by.value, seed=Settings.load().audit_seed, drawn_at=current_timestamp())
     if as_json:
-        _print_json(made.model_dump(mode="json"))
+        _print_json(draw_record.model_dump(mode="json"))
         return
     rows = [
-        [one.value, str(len(one.probability)), str(len(one.drawn)), f"{max(one.probability.values()):.3g}"]
-        for one in made.strata
+        [
+            stratum.value,
+            str(len(stratum.probability)),
+            str(len(stratum.drawn)),
+            f"{max(stratum.probability.values()):.3g}",
+        ]
+        for stratum in draw_record.strata
     ]
     _print_table(rows, (by.value, "accepted", "drawn now", "highest probability"))
-    typer.echo(f"{sum(len(one.drawn) for one in made.strata)} documents wait in the queue: {_queue_of(str(folder))}")
+    typer.echo(
+        f"{sum(len(stratum.drawn) for stratum in draw_record.strata)} documents wait in the queue: {_format_queue_command(str(output_location))}"
+    )
 
 
-def _sample_seeded(folder: Path | str, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
+def _sample_seeded(output_location: Path | str, number: int, *, seed: str, drawn_at: str, as_json: bool) -> None:
     from evalkit.evaluation.seeding import sample_seeded
-    from evalkit.review.seeded import described
+    from evalkit.review.seeded import describe_fault
 
-    made = sample_seeded(folder, number, seed=seed, drawn_at=drawn_at)
-    rows = [[one.packet.case_id, one.doc_id, one.fault.kind, described(one.fault)] for one in made.cases]
+    seeded_sample = sample_seeded(output_location, number, seed=seed, drawn_at=drawn_at)
+    rows = [
+        [seeded_case.packet.case_id, seeded_case.doc_id, seeded_case.fault.kind, describe_fault(seeded_case.fault)]
+        for seeded_case in seeded_sample.cases
+    ]
     if as_json:
         cases = [dict(zip(("case_id", "doc_id", "kind", "fault"), row, strict=True)) for row in rows]
-        _print_json({"cases": cases, "nobody": list(made.nobody)})
+        _print_json({"cases": cases, "nobody": list(seeded_sample.nobody)})
         return
     _print_table(rows, ("case", "document", "kind", "planted fault"))
-    fewer = f"; no fault can be planted in any other document yet ({number} were asked for)" * (len(rows) < number)
-    typer.echo(f"{len(rows)} cases with a planted fault wait in the queue among the others{fewer}")
+    shortfall = f"; no fault can be planted in any other document yet ({number} were asked for)" * (len(rows) < number)
+    typer.echo(f"{len(rows)} cases with a planted fault wait in the queue among the others{shortfall}")
     typer.echo("Your experts should know that such cases exist; which they are, the screen tells after each answer.")
-    for case_id in made.nobody:
-        _complain(f"{case_id}: nobody may take it, because everybody in the roster knows its document")
+    for case_id in seeded_sample.nobody:
+        _print_to_stderr(f"{case_id}: nobody may take it, because everybody in the roster knows its document")
 
 
 @app.command()
@@ -788,15 +826,15 @@ def compare(
     from evalkit.evaluation.study import read_study
     from evalkit.settings import Settings
 
-    foreign = Settings.load().foreign_types
-    studies = [read_study(folder, truth=truth, foreign_types=foreign) for folder in (a, b)]
-    compared = compare_studies(*studies)
+    foreign_types = Settings.load().foreign_types
+    studies = [read_study(output, truth=truth, foreign_types=foreign_types) for output in (a, b)]
+    comparison = compare_studies(*studies)
     if as_json:
-        _print_json(compared.to_json())
+        _print_json(comparison.to_json())
     else:
-        _print_comparison(compared)
+        _print_comparison(comparison)
     for line in dict.fromkeys(line for study in studies for line in (*study.problems, *study.remarks)):
-        _complain(line)
+        _print_to_stderr(line)
     raise typer.Exit(1 if any(study.problems for study in studies) else 0)
 
 
@@ -828,7 +866,7 @@ def challenge(
     """
     from evalkit.evaluation.challenge import conduct
 
-    made = conduct(
+    challenge_outcome = conduct(
         paths,
         model=model,
         profile=profile,
@@ -838,12 +876,12 @@ def challenge(
         seed=seed,
     )
     if as_json:
-        _print_json(made.to_json())
+        _print_json(challenge_outcome.to_json())
     else:
-        _print_challenge(made)
-    for line in made.problems:
-        _complain(line)
-    raise typer.Exit(1 if made.problems else 0)
+        _print_challenge(challenge_outcome)
+    for line in challenge_outcome.problems:
+        _print_to_stderr(line)
+    raise typer.Exit(1 if challenge_outcome.problems else 0)
 
 
 @app.command()
@@ -908,7 +946,7 @@ def reindex(output: OutputOption = None) -> None:
     """
     from evalkit.batch.reindex import reindex as rebuild
 
-    documents, cases = rebuild(_existing(output))
+    documents, cases = rebuild(_require_output(output))
     typer.echo(f"{documents} documents and {cases} cases indexed")
 
 
@@ -920,7 +958,7 @@ def move_database(output: OutputOption = None) -> None:
     """
     from evalkit.batch.reindex import move_database as move
     from evalkit.settings import Settings
-    from evalkit.store import MOVED
+    from evalkit.store import MOVED_SQLITE_FILE
 
     url = Settings.load().database
     if url is None:
@@ -929,8 +967,10 @@ def move_database(output: OutputOption = None) -> None:
             code="DATABASE",
             remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to postgresql://USER@HOST/NAME.",
         )
-    moved = move(_existing(output), url)
-    typer.echo(f"{sum(moved.values())} rows of {len(moved)} tables moved; {MOVED} is a backup now")
+    moved_rows = move(_require_output(output), url)
+    typer.echo(
+        f"{sum(moved_rows.values())} rows of {len(moved_rows)} tables moved; {MOVED_SQLITE_FILE} is a backup now"
+    )
 
 
 @app.command()
@@ -952,19 +992,24 @@ def doctor(
     Example: evalkit doctor --live --model gemini:gemini-2.5-flash
     """
     if run is not None:
-        _print_pace(_existing(run), as_json=as_json)
+        _print_run_timings(_require_output(run), as_json=as_json)
         return
-    from evalkit.doctor import examine
+    from evalkit.doctor import run_checks
     from evalkit.settings import Settings
 
     settings = Settings.load(output=output, models={"default": model} if model is not None else None, executor=executor)
-    checks = examine(settings, live=live)
+    checks = run_checks(settings, live=live)
     if as_json:
         _print_json([vars(check) for check in checks])
     else:
         rows = [
-            ["ok" if one.is_fine else "missing", one.name, one.found, "" if one.is_fine else one.remedy]
-            for one in checks
+            [
+                "ok" if component_check.is_fine else "missing",
+                component_check.name,
+                component_check.found,
+                "" if component_check.is_fine else component_check.remedy,
+            ]
+            for component_check in checks
         ]
         _print_table(rows, ("", "what", "found", "remedy"))
     raise typer.Exit(0 if all(check.is_fine for check in checks) else 1)
@@ -1002,9 +1047,9 @@ def purge(
 
     Example: evalkit purge doc2_6 --dry-run
     """
-    from evalkit.batch.purge import is_begun, recorded, removable
+    from evalkit.batch.purge import find_restored_documents, is_purge_unfinished, list_removable_files
     from evalkit.batch.purge import purge as purge_documents
-    from evalkit.review.packet import moment, utc_now
+    from evalkit.review.packet import format_timestamp, utc_now
 
     if doc_ids and (is_expired or older_than is not None):
         raise UsageError(
@@ -1012,32 +1057,38 @@ def purge(
             code="PURGE-NAMED",
             remedy="Purge the named ones first, and the old ones by a second call.",
         )
-    folder, now = _existing(output), utc_now()
-    wanted, before = doc_ids or [], None
-    old: tuple[str, ...] = ()
+    output_location, now = _require_output(output), utc_now()
+    requested_ids, expired_before = doc_ids or [], None
+    expired_ids: tuple[str, ...] = ()
     if is_expired:
-        older_than = _retention(older_than)
+        older_than = _resolve_retention_days(older_than)
     if older_than is not None:
-        before = now - timedelta(days=older_than)
-        old = _old(folder, before)
+        expired_before = now - timedelta(days=older_than)
+        expired_ids = _find_expired_ids(output_location, expired_before)
     if again:
-        wanted += recorded(folder)
-    if not (wanted or again or before or dry_run or is_begun(folder)):
+        requested_ids += find_restored_documents(output_location)
+    if not (requested_ids or again or expired_before or dry_run or is_purge_unfinished(output_location)):
         raise UsageError("no document was named", code="PURGE-NOTHING", remedy="Name one; --older-than names several.")
-    if dry_run or (before and not yes):
-        would = removable(folder, [*wanted, *old])
+    if dry_run or (expired_before and not yes):
+        files_by_document = list_removable_files(output_location, [*requested_ids, *expired_ids])
         if as_json:
-            _print_json(would)
+            _print_json(files_by_document)
         else:
-            for name in (name for names in would.values() for name in names):
+            for name in (name for names in files_by_document.values() for name in names):
                 typer.echo(name)
-            how = "" if dry_run else "; say --yes to remove them"
-            typer.echo(f"{len(would)} documents would be purged; nothing was removed{how}")
+            hint = "" if dry_run else "; say --yes to remove them"
+            typer.echo(f"{len(files_by_document)} documents would be purged; nothing was removed{hint}")
         return
-    done = purge_documents(folder, wanted, purged_at=moment(now), old=old, before=before)
-    for doc_id in sorted({*old} - {one.doc_id for one in done}):
-        _complain(f"{doc_id} is as old, and stays: somebody has come back to it meanwhile")
-    _print_purged(done, as_json=as_json)
+    purged_documents = purge_documents(
+        output_location,
+        requested_ids,
+        purged_at=format_timestamp(now),
+        expired_ids=expired_ids,
+        expired_before=expired_before,
+    )
+    for doc_id in sorted({*expired_ids} - {purged.doc_id for purged in purged_documents}):
+        _print_to_stderr(f"{doc_id} is as old, and stays: somebody has come back to it meanwhile")
+    _print_purged_documents(purged_documents, as_json=as_json)
 
 
 audit = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Who decided what, and whether it still stands.")
@@ -1057,17 +1108,19 @@ def verify_audit(
 
     Example: evalkit audit verify --against decisions_2026-01.json
     """
-    from evalkit.batch.integrity import verify
+    from evalkit.batch.integrity import verify_integrity
 
-    checked = verify(_existing(output), against=against)
+    integrity_report = verify_integrity(_require_output(output), export_path=against)
     if as_json:
-        _print_json(checked.to_json())
+        _print_json(integrity_report.to_json())
     else:
-        for one in checked.faults:
-            _complain(f"{one.file}: {one.what}. {one.remedy}")
-        counted = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in checked.counts.items())
-        typer.echo(f"{counted}: {len(checked.faults)} faults")
-    raise typer.Exit(1 if checked.faults else 0)
+        for fault in integrity_report.faults:
+            _print_to_stderr(f"{fault.file}: {fault.what}. {fault.remedy}")
+        counts_text = ", ".join(
+            f"{count} {name.replace('_', ' ')}" for name, count in integrity_report.count_by_kind.items()
+        )
+        typer.echo(f"{counts_text}: {len(integrity_report.faults)} faults")
+    raise typer.Exit(1 if integrity_report.faults else 0)
 
 
 @audit.command("export")
@@ -1084,37 +1137,41 @@ def export_audit(
     """
     import pandas as pd
 
-    from evalkit.batch.decisions import COLUMNS, decisions
+    from evalkit.batch.decisions import EVENT_COLUMNS, list_audit_events
     from evalkit.evaluation.export import save_json, save_table
 
-    events, problems = decisions(_existing(output))
+    events, problems = list_audit_events(_require_output(output))
     if to is not None and to.suffix.lower() == ".csv":
-        save_table(pd.DataFrame(events, columns=list(COLUMNS)), to)
+        save_table(pd.DataFrame(events, columns=list(EVENT_COLUMNS)), to)
     elif to is not None:
         save_json({"schema_version": 1, "events": events}, to)
     if as_json:
         _print_json({"schema_version": 1, "events": events})
     elif to is None:
-        shown = ("event", "at", "who", "case_id", "revision", "outcome", "decided", "seconds_active")
-        _print_table([["" if one[name] is None else str(one[name]) for name in shown] for one in events], shown)
+        columns = ("event", "at", "who", "case_id", "revision", "outcome", "decided", "seconds_active")
+        _print_table(
+            [["" if event[column] is None else str(event[column]) for column in columns] for event in events], columns
+        )
     for line in problems:
-        _complain(line)
+        _print_to_stderr(line)
     raise typer.Exit(1 if problems else 0)
 
 
-def _old(folder: Path | str, before: datetime) -> tuple[str, ...]:
+def _find_expired_ids(output_location: Path | str, expired_before: datetime) -> tuple[str, ...]:
     """The documents that have been finished since; of others that are as old it is said why they stay."""
-    from evalkit.batch.purge import expired
+    from evalkit.batch.purge import find_expired_documents
 
-    found = expired(folder, before=before)
-    for doc_id in found.waiting:
-        _complain(f"{doc_id} is as old, and stays: a case of it waits")
-    for doc_id in found.unreadable:
-        _complain(f"{doc_id} may be as old, and stays: a review of it cannot be read (`evalkit audit verify` names it)")
-    return found.finished
+    expired_documents = find_expired_documents(output_location, expired_before=expired_before)
+    for doc_id in expired_documents.waiting:
+        _print_to_stderr(f"{doc_id} is as old, and stays: a case of it waits")
+    for doc_id in expired_documents.unreadable:
+        _print_to_stderr(
+            f"{doc_id} may be as old, and stays: a review of it cannot be read (`evalkit audit verify` names it)"
+        )
+    return expired_documents.finished
 
 
-def _retention(older_than: int | None) -> int:
+def _resolve_retention_days(older_than: int | None) -> int:
     """The days of the setting. UsageError where there are none, or where others were given beside it."""
     from evalkit.settings import Settings
 
@@ -1129,149 +1186,167 @@ def _retention(older_than: int | None) -> int:
     return days
 
 
-def _print_purged(done: list[Purged], *, as_json: bool) -> None:
+def _print_purged_documents(purged_documents: list[PurgedDocument], *, as_json: bool) -> None:
     if as_json:
-        _print_json([one.to_json() for one in done])
+        _print_json([purged.to_json() for purged in purged_documents])
         return
     rows = [
-        [one.doc_id, str(len(one.files)), str(sum(one.rows.values())), str(one.reviews), ", ".join(one.was_open)]
-        for one in done
+        [
+            purged.doc_id,
+            str(len(purged.removed_files)),
+            str(sum(purged.deleted_rows.values())),
+            str(purged.digested_reviews),
+            ", ".join(purged.open_cases),
+        ]
+        for purged in purged_documents
     ]
     if rows:
         _print_table(rows, ("purged", "files", "rows", "reviews", "was open"))
-    for line in (line for one in done for line in one.stays):
+    for line in (line for purged in purged_documents for line in purged.remaining_traces):
         typer.echo(f"Left: {line}")
-    typer.echo(f"{len(done)} documents purged")
+    typer.echo(f"{len(purged_documents)} documents purged")
 
 
-def _print_pace(folder: Path | str, *, as_json: bool) -> None:
+def _print_run_timings(output_location: Path | str, *, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from evalkit.batch.pace import STEPS, pace
+    from evalkit.batch.pace import STEP_EXPLANATIONS, summarise_last_run
 
-    found = pace(folder)
+    timings = summarise_last_run(output_location)
     if as_json:
-        _print_json(asdict(found) | {"reasons": [{"why": why, "remedy": remedy} for why, remedy in found.reasons]})
+        _print_json(
+            asdict(timings) | {"reasons": [{"why": reason, "remedy": remedy} for reason, remedy in timings.reasons]}
+        )
         return
     typer.echo(
-        f"The run that began at {found.began_at} was done with {found.documents} documents in {found.seconds:.1f} s "
-        f"({found.seconds / found.documents:.2f} s each). Together they waited {found.waiting:.1f} s for a process that reads."
+        f"The run that began at {timings.began_at} was done with {timings.documents} documents in {timings.seconds:.1f} s "
+        f"({timings.seconds / timings.documents:.2f} s each). Together they waited {timings.waiting:.1f} s for a process that reads."
     )
-    whole = sum(found.steps.values()) or 1.0
-    rows = [[step, f"{took:.1f}", f"{took / whole:.0%}", STEPS[step][0]] for step, took in found.steps.items()]
+    total_seconds = sum(timings.steps.values()) or 1.0
+    rows = [
+        [step, f"{step_seconds:.1f}", f"{step_seconds / total_seconds:.0%}", STEP_EXPLANATIONS[step][0]]
+        for step, step_seconds in timings.steps.items()
+    ]
     _print_table(rows, ("step", "seconds of all documents", "share", "what that is"))
-    for why, remedy in found.reasons:
-        typer.echo(f"{why}. {remedy}")
-    slowest = [[one.doc_id, f"{one.seconds:.1f}", f"{one.step} ({one.share:.0%})"] for one in found.slowest]
-    _print_table(slowest, ("slowest documents", "seconds at work", "most of it"))
+    for reason, remedy in timings.reasons:
+        typer.echo(f"{reason}. {remedy}")
+    slowest_rows = [
+        [document.doc_id, f"{document.seconds:.1f}", f"{document.step} ({document.share:.0%})"]
+        for document in timings.slowest
+    ]
+    _print_table(slowest_rows, ("slowest documents", "seconds at work", "most of it"))
 
 
 def main() -> NoReturn:
     """The ``evalkit`` command: errors are one line on standard error, exit statuses those of the contract."""
-    _open_what_is_closed()
+    _open_closed_streams()
     try:
-        code = app(standalone_mode=False)  # 130 where it was interrupted
+        exit_status = app(standalone_mode=False)  # 130 where it was interrupted
     except EvalkitError as error:
-        _complain(f"evalkit: {error}")
-        code = 2 if isinstance(error, UsageError | NotFound) else 1
+        _print_to_stderr(f"evalkit: {error}")
+        exit_status = 2 if isinstance(error, UsageError | NotFound) else 1
     except OSError as error:
         if error.filename is not None:  # a file's, and not of what is printed
             raise
-        _complain(f"evalkit: what it prints cannot be written ({error.strerror})")
-        _drop_what_is_printed()
-        code = 1
+        _print_to_stderr(f"evalkit: what it prints cannot be written ({error.strerror})")
+        _discard_pending_output()
+        exit_status = 1
     except Exception as error:
         if not hasattr(error, "format_message"):  # what Typer raises for options that it does not understand
             raise
-        _complain(f"evalkit: {error.format_message()} See `evalkit --help`.")
-        code = 2
-    if code == _INTERRUPTED:
-        _complain("evalkit: interrupted; run the same command again to go on")
-    sys.exit(code or 0)
+        _print_to_stderr(f"evalkit: {error.format_message()} See `evalkit --help`.")
+        exit_status = 2
+    if exit_status == _EXIT_INTERRUPTED:
+        _print_to_stderr("evalkit: interrupted; run the same command again to go on")
+    sys.exit(exit_status or 0)
 
 
-def _open_what_is_closed() -> None:
+def _open_closed_streams() -> None:
     """Standard input, output and error lead somewhere, if to nowhere: else a file that is opened later would take their
     place, and processes that read could not be started.
     """
-    for number in range(3):
+    for descriptor in range(3):
         try:
-            os.fstat(number)
+            os.fstat(descriptor)
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
-    for number, name in enumerate(("stdin", "stdout", "stderr")):
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:  # Python had found it closed
-            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", closefd=False))
 
 
-def _drop_what_is_printed() -> None:
+def _discard_pending_output() -> None:
     """What still waits to be printed goes nowhere; Python would try, and complain, once more when it ends."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    for number in (1, 2):
-        os.dup2(nowhere, number)
+    null_descriptor = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        os.dup2(null_descriptor, descriptor)
 
 
-def _complain(line: str) -> None:
+def _print_to_stderr(line: str) -> None:
     """One line on standard error, if it can be written; a file's name cannot send control sequences to the terminal."""
     with suppress(OSError):
-        typer.echo(_visible(line), err=True)
+        typer.echo(_replace_control_characters(line), err=True)
 
 
-def _say(text: str) -> None:
+def _print_text(text: str) -> None:
     """Lines on standard output that may hold words of a document or a model."""
-    typer.echo("\n".join(map(_visible, text.split("\n"))))
+    typer.echo("\n".join(map(_replace_control_characters, text.split("\n"))))
 
 
-def _output(output: str | None) -> Path | str:
+def _resolve_output(output: str | None) -> Path | str:
     from evalkit.settings import Settings
-    from evalkit.store import located
+    from evalkit.store import parse_output_location
 
-    return located(Settings.load(output=output).output)
-
-
-def _existing(output: str | None) -> Path | str:
-    from evalkit.store import Files
-
-    folder = _output(output)
-    Files(folder).require_ours()
-    return folder
+    return parse_output_location(Settings.load(output=output).output)
 
 
-def _extracted_json(document: ExtractedDocument) -> dict[str, Any]:
-    return vars(document) | {"extractions": [one.model_dump(mode="json") for one in document.extractions]}
+def _require_output(output: str | None) -> Path | str:
+    from evalkit.store import OutputFolder
+
+    output_location = _resolve_output(output)
+    OutputFolder(output_location).require_output_folder()
+    return output_location
 
 
-def _end(summary: Summary[Any]) -> NoReturn:
+def _extracted_document_to_json(document: ExtractedDocument) -> dict[str, Any]:
+    return vars(document) | {"extractions": [extraction.model_dump(mode="json") for extraction in document.extractions]}
+
+
+def _exit_with_summary(summary: BatchSummary[Any]) -> NoReturn:
     """Name what failed, and end."""
     for document in summary.failed:
-        _complain(f"{document.doc_id}: {document.error}")
+        _print_to_stderr(f"{document.doc_id}: {document.error}")
     for line in (*summary.problems, *summary.copies):
-        _complain(line)
+        _print_to_stderr(line)
     raise typer.Exit(summary.exit_status)
 
 
-def _read_alone(pdf: Path) -> DocumentBundle:
+def _read_pdf_in_worker(pdf: Path) -> DocumentBundle:
     """One PDF, in a process of its own. DocumentError where it cannot be read."""
-    from evalkit.batch.identity import stem_of
-    from evalkit.batch.reading import Readers
-    from evalkit.batch.runner import how_of, in_a_thread
-    from evalkit.clocks import now
+    from evalkit.batch.identity import sanitise_file_stem
+    from evalkit.batch.reading import ReaderPool
+    from evalkit.batch.runner import build_reader_config, run_sync
+    from evalkit.clocks import current_timestamp
     from evalkit.settings import Settings
 
-    with Readers(1, how_of(Settings.load())) as readers:
-        return in_a_thread(readers.read(pdf.absolute(), doc_id=stem_of(pdf), timestamp=now())).bundle
+    with ReaderPool(1, build_reader_config(Settings.load())) as reader_pool:
+        return run_sync(
+            reader_pool.read(pdf.absolute(), doc_id=sanitise_file_stem(pdf), timestamp=current_timestamp())
+        ).bundle
 
 
-def _template_text(template: Path, output: str | None) -> tuple[str, str]:
+def _read_template_text(template: Path, output: str | None) -> tuple[str, str]:
     """The template of that file, or where only a name is given of that name in the output folder; the file's bare name."""
-    from evalkit.regular import TooLarge, read_regular
-    from evalkit.store import Files, template_name
+    from evalkit.regular import FileTooLarge, read_regular_file
+    from evalkit.store import OutputFolder, template_file_name
 
-    name = template_name(template.name.removesuffix(".toml"))
+    name = template_file_name(template.name.removesuffix(".toml"))
     is_file = template.is_file() or template.parent != Path()
     try:
-        text = (read_regular(template) if is_file else Files(_output(output)).raw(name)).decode()
-    except TooLarge as error:
+        text = (
+            read_regular_file(template) if is_file else OutputFolder(_resolve_output(output)).read_bytes(name)
+        ).decode()
+    except FileTooLarge as error:
         raise UsageError(
             f"{template} is no template: {error.strerror}", code="TEMPLATE", remedy="Name another file."
         ) from error
@@ -1284,271 +1359,295 @@ def _template_text(template: Path, output: str | None) -> tuple[str, str]:
     return text, name.rpartition("/")[2]
 
 
-def _reviewed_json(made: TemplateReview) -> dict[str, Any]:
-    last = made.reviewed.cycles[-1]
+def _template_review_to_json(template_review: TemplateReviewSummary) -> dict[str, Any]:
+    last_cycle = template_review.loop_outcome.cycles[-1]
     return {
-        "template_id": last.template_id,
-        "status": made.reviewed.template.status.value,
-        "outcome": last.outcome,
-        "because": last.because,
-        "attempts": len(made.reviewed.cycles),
-        "issues": [one.model_dump(mode="json") for one in last.issues],
-        "escalation": made.reviewed.case.escalation.model_dump(mode="json") if made.reviewed.case else None,
-        "template": made.template,
-        "cycles": list(made.cycles),
-        "case_id": made.case_id,
-        "is_taken": made.is_taken,
-        "cost": made.reviewed.cost.model_dump(mode="json"),
+        "template_id": last_cycle.template_id,
+        "status": template_review.loop_outcome.template.status.value,
+        "outcome": last_cycle.outcome,
+        "because": last_cycle.because,
+        "attempts": len(template_review.loop_outcome.cycles),
+        "issues": [issue.model_dump(mode="json") for issue in last_cycle.issues],
+        "escalation": template_review.loop_outcome.case.escalation.model_dump(mode="json")
+        if template_review.loop_outcome.case
+        else None,
+        "template": template_review.template_path,
+        "cycles": list(template_review.cycle_paths),
+        "case_id": template_review.case_id,
+        "is_taken": template_review.is_case_frozen,
+        "cost": template_review.loop_outcome.cost.model_dump(mode="json"),
     }
 
 
-def _print_reviewed(made: TemplateReview) -> None:
-    for cycle in made.reviewed.cycles:
+def _print_template_review(template_review: TemplateReviewSummary) -> None:
+    for cycle in template_review.loop_outcome.cycles:
         typer.echo(f"Attempt {cycle.attempt}: {cycle.because}")
-        for role, why in cycle.failures.items():
-            typer.echo(f"  {role}: {why}")
-        for one in cycle.issues:
-            where = "" if one.issue.page is None else f", page {one.issue.page}"
-            by = ", ".join(one.reported_by)
-            typer.echo(_visible(f"  {one.issue.severity} {one.issue.category}{where} ({by}): {one.issue.message}"))
-    for agent, usage in made.by_agent.items():
-        typer.echo(f"{agent}: {_cost(usage)}")
-    last = made.reviewed.cycles[-1]
-    if made.reviewed.case is None and made.is_taken:
-        typer.echo(f"{last.template_id} is passed by the reviewers; what a person decides of it counts")
-    elif made.reviewed.case is None:
-        typer.echo(f"{last.template_id} is approved and stable: {made.template}")
+        for role, reason in cycle.failures.items():
+            typer.echo(f"  {role}: {reason}")
+        for reported in cycle.issues:
+            page_text = "" if reported.issue.page is None else f", page {reported.issue.page}"
+            reporters = ", ".join(reported.reported_by)
+            typer.echo(
+                _replace_control_characters(
+                    f"  {reported.issue.severity} {reported.issue.category}{page_text} ({reporters}): {reported.issue.message}"
+                )
+            )
+    for agent, usage in template_review.by_agent.items():
+        typer.echo(f"{agent}: {_format_usage(usage)}")
+    last_cycle = template_review.loop_outcome.cycles[-1]
+    if template_review.loop_outcome.case is None and template_review.is_case_frozen:
+        typer.echo(f"{last_cycle.template_id} is passed by the reviewers; what a person decides of it counts")
+    elif template_review.loop_outcome.case is None:
+        typer.echo(f"{last_cycle.template_id} is approved and stable: {template_review.template_path}")
     else:
-        told = made.reviewed.case.escalation
+        escalation = template_review.loop_outcome.case.escalation
         typer.echo(
-            f"{last.template_id} stays a draft; a person decides ({told.escalation_reason}): {told.recommendation}"
+            f"{last_cycle.template_id} stays a draft; a person decides ({escalation.escalation_reason}): {escalation.recommendation}"
         )
 
 
-def _statement_json(statement: Statement, report: Reconciliation) -> dict[str, Any]:
+def _statement_to_json(statement: ParsedStatement, reconciliation: ReconciliationReport) -> dict[str, Any]:
     return {
         "statement": statement.model_dump(mode="json"),
-        "reconciliation": {"is_met": report.is_met, **report.model_dump(mode="json")},
+        "reconciliation": {"is_met": reconciliation.is_met, **reconciliation.model_dump(mode="json")},
     }
 
 
-def _print_statement(statement: Statement, report: Reconciliation) -> None:
-    from evalkit.statements.apply import CSV_COLUMNS
+def _print_statement(statement: ParsedStatement, reconciliation: ReconciliationReport) -> None:
+    from evalkit.statements.apply import TRANSACTION_CSV_COLUMNS
 
     rows = [
-        ["" if (cell := getattr(one, name)) is None else str(cell) for name in CSV_COLUMNS]
-        for one in statement.transactions
+        ["" if (cell := getattr(line, name)) is None else str(cell) for name in TRANSACTION_CSV_COLUMNS]
+        for line in statement.transactions
     ]
-    if rows and len(rows) <= _MOST_ROWS:
-        _print_table(rows, CSV_COLUMNS)
+    if rows and len(rows) <= _MAX_TABLE_ROWS:
+        _print_table(rows, TRANSACTION_CSV_COLUMNS)
     checks = [
-        ["met" if one.is_met else "DIFFERS", one.name.replace("_", " "), one.account, one.message]
-        for one in report.checks
+        ["met" if line.is_met else "DIFFERS", line.name.replace("_", " "), line.account, line.message]
+        for line in reconciliation.checks
     ]
     if checks:
-        _print_table(checks[:_MOST_ROWS], ("", "check", "account", ""))
+        _print_table(checks[:_MAX_TABLE_ROWS], ("", "check", "account", ""))
     else:
         typer.echo("The statement prints no sum that its transactions could be checked by.")
-    for one in (*statement.left_over, *statement.outside)[:_MOST_ROWS]:
-        where = "left over" if one in statement.left_over else "outside of the regions"
-        _say(f"{where}, page {one.page}: {one.text} ({one.reason})")
-    unmet = sum(not one.is_met for one in report.checks)
+    for line in (*statement.left_over, *statement.outside)[:_MAX_TABLE_ROWS]:
+        origin = "left over" if line in statement.left_over else "outside of the regions"
+        _print_text(f"{origin}, page {line.page}: {line.text} ({line.reason})")
+    unmet = sum(not line.is_met for line in reconciliation.checks)
     typer.echo(
         f"{len(rows)} transactions, {len(statement.left_over)} lines left over, {len(statement.outside)} rows outside; "
-        f"{len(report.checks)} checks, {unmet} not met"
+        f"{len(reconciliation.checks)} checks, {unmet} not met"
     )
 
 
-def _print_extracted(summary: ExtractSummary) -> None:
+def _print_extract_summary(summary: ExtractSummary) -> None:
     rows = [
         [
             document.doc_id,
-            f"{one.start_page}-{one.end_page}",
-            one.document_type,
-            one.decision,
-            "" if one.score is None else f"{one.score:.2f}",
-            f"{sum(value.is_found for value in one.fields.values())}/{len(one.fields)}",
-            one.stopped_reason,
+            f"{extraction.start_page}-{extraction.end_page}",
+            extraction.document_type,
+            extraction.decision,
+            "" if extraction.score is None else f"{extraction.score:.2f}",
+            f"{sum(field_value.is_found for field_value in extraction.fields.values())}/{len(extraction.fields)}",
+            extraction.stopped_reason,
         ]
         for document in summary.documents
-        for one in document.extractions
+        for extraction in document.extractions
     ]
-    if rows and len(rows) <= _MOST_ROWS:
+    if rows and len(rows) <= _MAX_TABLE_ROWS:
         _print_table(rows, ("document", "pages", "type", "decision", "score", "fields found", "stopped"))
-    decisions = [one.decision for document in summary.documents for one in document.extractions]
-    counted = ", ".join(f"{decisions.count(name)} {name}" for name in sorted(set(decisions)))
+    decisions = [extraction.decision for document in summary.documents for extraction in document.extractions]
+    counts_text = ", ".join(f"{decisions.count(name)} {name}" for name in sorted(set(decisions)))
     typer.echo(
-        f"{len(decisions)} reports and forms in {len(summary.documents)} documents" + f": {counted}" * bool(counted)
+        f"{len(decisions)} reports and forms in {len(summary.documents)} documents"
+        + f": {counts_text}" * bool(counts_text)
     )
     for agent, usage in summary.by_agent.items():
-        typer.echo(f"{agent}: {_cost(usage)}")
-    waiting = f" Waiting cases: {_queue_of(summary.output)}" if "ESCALATE_TO_SME" in decisions else ""
-    typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{waiting}")
+        typer.echo(f"{agent}: {_format_usage(usage)}")
+    queue_hint = f" Waiting cases: {_format_queue_command(summary.output)}" if "ESCALATE_TO_SME" in decisions else ""
+    typer.echo(f"Fields in {summary.output}/extractions ({summary.seconds:.1f} s).{queue_hint}")
 
 
-def _print_summary(summary: RunSummary) -> None:
+def _print_run_summary(summary: RunSummary) -> None:
     documents = summary.documents
-    if len(documents) <= _MOST_ROWS:
+    if len(documents) <= _MAX_TABLE_ROWS:
         rows = [
             [
-                one.doc_id,
-                str(one.pages or ""),
-                f"{one.decision or 'NOT READ'}{_after_repair(one)}",
-                one.decision_rule or "",
-                one.dominant_type or "",
-                f"{one.blocker}/{one.major}/{one.minor}",
-                ", ".join(one.raised_by),
+                document.doc_id,
+                str(document.pages or ""),
+                f"{document.decision or 'NOT READ'}{_format_repairs(document)}",
+                document.decision_rule or "",
+                document.dominant_type or "",
+                f"{document.blocker}/{document.major}/{document.minor}",
+                ", ".join(document.raised_by),
             ]
-            for one in documents
+            for document in documents
         ]
         columns = ("document", "pages", "decision", "rule", "dominant type", "blocker/major/minor", "raised by")
         _print_table(rows, columns)
-    decisions = [one.decision or "NOT READ" for one in documents]
-    counted = ", ".join(f"{decisions.count(name)} {name}" for name in sorted(set(decisions)))
-    resumed = sum(one.resumed for one in documents)
-    typer.echo(f"{len(documents)} documents: {counted}" + (f"; {resumed} were finished before" if resumed else ""))
+    decisions = [document.decision or "NOT READ" for document in documents]
+    counts_text = ", ".join(f"{decisions.count(name)} {name}" for name in sorted(set(decisions)))
+    resumed_count = sum(document.resumed for document in documents)
+    typer.echo(
+        f"{len(documents)} documents: {counts_text}"
+        + (f"; {resumed_count} were finished before" if resumed_count else "")
+    )
     for agent, usage in summary.by_agent.items():
-        typer.echo(f"{agent}: {_cost(usage)}")
-    typer.echo(f"Results in {summary.output} ({summary.seconds:.1f} s). Waiting cases: {_queue_of(summary.output)}")
+        typer.echo(f"{agent}: {_format_usage(usage)}")
+    typer.echo(
+        f"Results in {summary.output} ({summary.seconds:.1f} s). Waiting cases: {_format_queue_command(summary.output)}"
+    )
 
 
-def _queue_of(output: str) -> str:
+def _format_queue_command(output: str) -> str:
     """The command that shows the cases of this output folder."""
-    return "evalkit queue" if output == str(_output(None)) else f"evalkit queue --output {shlex.quote(output)}"
+    return "evalkit queue" if output == str(_resolve_output(None)) else f"evalkit queue --output {shlex.quote(output)}"
 
 
-def _cost(usage: Usage | UsageTotal) -> str:
+def _format_usage(usage: Usage | UsageTotal) -> str:
     price = "price unknown" if usage.cost_usd is None else f"{Decimal(usage.cost_usd):.4f} US dollars"
     return f"{usage.calls} call{'s' * (usage.calls != 1)}, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out, {price}"
 
 
-def _after_repair(document: DocumentSummary) -> str:
+def _format_repairs(document: DocumentSummary) -> str:
     repairs = document.attempts - 1
     return f" after {repairs} repair{'s' * (repairs > 1)}" if repairs > 0 else ""
 
 
-def _print_report(made: Report, to: Path | None) -> None:
+def _print_evaluation_report(evaluation_report: Report, to: Path | None) -> None:
     from evalkit.evaluation.report import cell
 
-    for warning in made.warnings:
-        _complain(warning)
-    for table in [table for section in made.sections[:2] for table in section.tables]:
+    for warning in evaluation_report.warnings:
+        _print_to_stderr(warning)
+    for table in [table for section in evaluation_report.sections[:2] for table in section.tables]:
         rows = [[cell(value) for value in row] for row in table.frame.itertuples(index=False, name=None)]
         _print_table(rows, tuple(str(name) for name in table.frame.columns))
     typer.echo(f"The whole report: {to}" if to else "The whole report: evalkit report --to report.html")
 
 
-def _print_challenge(made: Challenge) -> None:
+def _print_challenge(challenge_outcome: Challenge) -> None:
     from evalkit.evaluation.challenge import lines
 
-    head, rows, tail = lines(made)
+    head, rows, tail = lines(challenge_outcome)
     _print_table(rows, head)
     for line in tail:
         typer.echo(line)
-    for agent, usage in made.by_agent.items():
-        typer.echo(f"{agent}: {_cost(usage)}")
+    for agent, usage in challenge_outcome.by_agent.items():
+        typer.echo(f"{agent}: {_format_usage(usage)}")
 
 
-def _print_comparison(compared: Comparison) -> None:
+def _print_comparison(comparison: Comparison) -> None:
     from evalkit.evaluation.comparison import records
     from evalkit.evaluation.verifiers import LEVELS
 
-    alone = f"{len(compared.only_a)} only in A, {len(compared.only_b)} only in B"
-    typer.echo(f"A is {compared.a}, B is {compared.b}: {len(compared.documents)} documents in both, {alone}")
-    for name, doc_ids in (("A", compared.only_a), ("B", compared.only_b)):
+    unpaired_text = f"{len(comparison.only_a)} only in A, {len(comparison.only_b)} only in B"
+    typer.echo(
+        f"A is {comparison.a}, B is {comparison.b}: {len(comparison.documents)} documents in both, {unpaired_text}"
+    )
+    for name, doc_ids in (("A", comparison.only_a), ("B", comparison.only_b)):
         if doc_ids:
-            more = f" and {len(doc_ids) - _MOST_ROWS} more" * (len(doc_ids) > _MOST_ROWS)
-            typer.echo(f"Only in {name}: {', '.join(doc_ids[:_MOST_ROWS])}{more}")
-    if not len(compared.documents):
+            more = f" and {len(doc_ids) - _MAX_TABLE_ROWS} more" * (len(doc_ids) > _MAX_TABLE_ROWS)
+            typer.echo(f"Only in {name}: {', '.join(doc_ids[:_MAX_TABLE_ROWS])}{more}")
+    if not len(comparison.documents):
         return
-    decisions = [[str(cell) for cell in row] for row in compared.decisions.reset_index().to_numpy()]
-    _print_table(decisions, ("decision of A, of B →", *compared.decisions.columns))
-    if len(compared.types):
-        types = [[str(cell) for cell in row.values()] for row in records(compared.types)]
+    decisions = [[str(cell) for cell in row] for row in comparison.decisions.reset_index().to_numpy()]
+    _print_table(decisions, ("decision of A, of B →", *comparison.decisions.columns))
+    if len(comparison.types):
+        types = [[str(cell) for cell in row.values()] for row in records(comparison.types)]
         _print_table(types, ("type by A", "type by B", "documents"))
-    changed = records(compared.changed)
+    changed = records(comparison.changed)
     if changed:
         columns = ("document", "decision", "segments", "issues", "evidence", "type is")
-        _print_table([_changes(one) for one in changed[:_MOST_ROWS]], columns)
-    left_out = f", of which {_MOST_ROWS} are shown (--json has all)" * (len(changed) > _MOST_ROWS)
-    typer.echo(f"{len(changed)} documents changed{left_out}")
-    known = (compared.type, compared.segments, compared.segments_merged)
+        _print_table([_format_change(change) for change in changed[:_MAX_TABLE_ROWS]], columns)
+    omission = f", of which {_MAX_TABLE_ROWS} are shown (--json has all)" * (len(changed) > _MAX_TABLE_ROWS)
+    typer.echo(f"{len(changed)} documents changed{omission}")
+    paired_outcomes = (comparison.type, comparison.segments, comparison.segments_merged)
     names = ("Type", "Segments exactly", "Segments exactly, neighbours of one type merged")
-    for name, level, outcome in zip(names, LEVELS, known, strict=True):
-        typer.echo(f"{name}: {_overall(compared.overall[level], compared.drawn_by)}")
-        typer.echo(f"{name}, reviewed only: {_paired(outcome)}")
-    _print_truths(compared)
-    effort = [[one["measure"], *(_amount(one[side]) for side in "ab")] for one in records(compared.effort)]
+    for name, level, outcome in zip(names, LEVELS, paired_outcomes, strict=True):
+        typer.echo(f"{name}: {_format_overall(comparison.overall[level], comparison.drawn_by)}")
+        typer.echo(f"{name}, reviewed only: {_format_paired(outcome)}")
+    _print_truth_origins(comparison)
+    effort = [
+        [change["measure"], *(_format_amount(change[side]) for side in "ab")] for change in records(comparison.effort)
+    ]
     _print_table(effort, ("", "A", "B"))
 
 
-def _print_truths(compared: Comparison) -> None:
-    if known := ", ".join(f"{n} {_KNOWN_FROM[name]}" for name, n in compared.known_from.items() if n):
-        typer.echo(f"Truths: {known}")
-    if compared.leaning:
-        typer.echo(compared.leaning)
-    if compared.disputed:
-        typer.echo(f"The folders know different truths of {', '.join(compared.disputed)}: left out")
-    if compared.simulated:
-        typer.echo(f"{compared.simulated} of the truths are those of simulated reviewers")
+def _print_truth_origins(comparison: Comparison) -> None:
+    if origins := ", ".join(
+        f"{count} {_TRUTH_ORIGIN_LABELS[name]}" for name, count in comparison.known_from.items() if count
+    ):
+        typer.echo(f"Truths: {origins}")
+    if comparison.leaning:
+        typer.echo(comparison.leaning)
+    if comparison.disputed:
+        typer.echo(f"The folders know different truths of {', '.join(comparison.disputed)}: left out")
+    if comparison.simulated:
+        typer.echo(f"{comparison.simulated} of the truths are those of simulated reviewers")
 
 
-def _changes(row: dict[str, Any]) -> list[str]:
+def _format_change(row: dict[str, Any]) -> list[str]:
     """A document's line: what it was in A, and in B where that is something else."""
     from evalkit.evaluation.comparison import CANNOT_TELL
 
     scores = ("none" if (score := row[f"score_{side}"]) is None else f"{score:.2f}" for side in "ab")
     return [
         row["doc_id"],
-        _step(*(f"{row[f'decision_{side}']} {row[f'rule_{side}'] or ''}".strip() for side in "ab")),
-        _step(*(row[f"segments_{side}"] or CANNOT_TELL for side in "ab")),
-        ", ".join(filter(None, [_codes("+", row["appeared"]), _codes("−", row["disappeared"])])),
-        _step(*scores),
-        _step(*({None: "", True: "right", False: "wrong"}[row[f"right_{side}"]] for side in "ab")),
+        _format_transition(*(f"{row[f'decision_{side}']} {row[f'rule_{side}'] or ''}".strip() for side in "ab")),
+        _format_transition(*(row[f"segments_{side}"] or CANNOT_TELL for side in "ab")),
+        ", ".join(filter(None, [_format_codes("+", row["appeared"]), _format_codes("−", row["disappeared"])])),
+        _format_transition(*scores),
+        _format_transition(*({None: "", True: "right", False: "wrong"}[row[f"right_{side}"]] for side in "ab")),
     ]
 
 
-def _step(before: str, after: str) -> str:
+def _format_transition(before: str, after: str) -> str:
     return before if before == after else f"{before} → {after}"
 
 
-def _codes(sign: str, counted: dict[str, int]) -> str:
-    return ", ".join(f"{sign}{code}{f' ×{n}' if n > 1 else ''}" for code, n in sorted(counted.items()))
-
-
-def _overall(outcome: Overall, drawn_by: str) -> str:
-    return (
-        f"of all {outcome.population} documents in both, estimated from {outcome.documents} by the draws of {drawn_by}: "
-        f"A right {_interval(outcome.a, '.3f')}, B {_interval(outcome.b, '.3f')}; B − A {_interval(outcome.difference, '+.3f')}"
+def _format_codes(prefix: str, count_by_code: dict[str, int]) -> str:
+    return ", ".join(
+        f"{prefix}{code}{f' ×{count}' if count > 1 else ''}" for code, count in sorted(count_by_code.items())
     )
 
 
-def _interval(estimate: Estimate, form: str) -> str:
-    value = "not known" if estimate.value is None else format(estimate.value, form)
-    return f"{value} (95 % interval {estimate.low:{form}} to {estimate.high:{form}})"
+def _format_overall(estimates: Overall, drawn_by: str) -> str:
+    return (
+        f"of all {estimates.population} documents in both, estimated from {estimates.documents} by the draws of {drawn_by}: "
+        f"A right {_format_interval(estimates.a, '.3f')}, B {_format_interval(estimates.b, '.3f')}; B − A {_format_interval(estimates.difference, '+.3f')}"
+    )
 
 
-def _paired(outcome: Paired) -> str:
-    if not outcome.documents:
+def _format_interval(estimate: Estimate, number_format: str) -> str:
+    estimate_text = "not known" if estimate.value is None else format(estimate.value, number_format)
+    return f"{estimate_text} (95 % interval {estimate.low:{number_format}} to {estimate.high:{number_format}})"
+
+
+def _format_paired(paired_result: Paired) -> str:
+    if not paired_result.documents:
         return "nobody knows the truth of any document in both"
     return (
-        f"{outcome.documents} documents with a known truth: both right {outcome.both}, "
-        f"only A {outcome.only_a}, only B {outcome.only_b}, none {outcome.neither}; "
-        f"B − A {_interval(outcome.difference, '+.3f')}; "
-        + (f"exact McNemar p {outcome.p_value:.3g}; " if outcome.p_value is not None else "")
-        + outcome.verdict
+        f"{paired_result.documents} documents with a known truth: both right {paired_result.both}, "
+        f"only A {paired_result.only_a}, only B {paired_result.only_b}, none {paired_result.neither}; "
+        f"B − A {_format_interval(paired_result.difference, '+.3f')}; "
+        + (f"exact McNemar p {paired_result.p_value:.3g}; " if paired_result.p_value is not None else "")
+        + paired_result.verdict
     )
 
 
-def _amount(value: Decimal | float | None) -> str:
-    if value is None:
+def _format_amount(amount: Decimal | float | None) -> str:
+    if amount is None:
         return "not known"
     return (
-        f"{value:,}" if isinstance(value, int) else f"{value:,.4f}" if isinstance(value, Decimal) else f"{value:,.1f}"
+        f"{amount:,}"
+        if isinstance(amount, int)
+        else f"{amount:,.4f}"
+        if isinstance(amount, Decimal)
+        else f"{amount:,.1f}"
     )
 
 
-def _described(result: DocumentResult) -> Iterator[str]:
+def _describe_result(result: DocumentResult) -> Iterator[str]:
     answer = result.classification
     if answer is None:
         yield "No usable classification."
@@ -1560,7 +1659,7 @@ def _described(result: DocumentResult) -> Iterator[str]:
         yield f"Evidence quality: {result.evidence_quality_score:.2f}"
     for agent, usage in sorted(result.usage.by_agent.items()):
         if usage.input_tokens:
-            yield f"{agent}: {_cost(usage)}"
+            yield f"{agent}: {_format_usage(usage)}"
 
 
 def _print_table(rows: list[list[str]], columns: tuple[str, ...]) -> None:
@@ -1573,19 +1672,19 @@ def _print_table(rows: list[list[str]], columns: tuple[str, ...]) -> None:
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_visible(cell)) for cell in row))  # as text: file names are not markup
+        table.add_row(*(Text(_replace_control_characters(cell)) for cell in row))  # as text: file names are not markup
     console = Console()
     if not console.is_terminal:
         console.width = 160  # a pipe has no width of its own
     console.print(table)
 
 
-def _visible(text: str) -> str:
+def _replace_control_characters(text: str) -> str:
     """Words of a document or a model must not reach a terminal as control sequences."""
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
+    return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
 
 
-def _print_json(value: Any) -> None:
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+def _print_json(content: Any) -> None:
+    text = json.dumps(content, ensure_ascii=False, indent=2)
     # A file's name may have bytes that are no text; Python has them as halves of characters, which JSON writes as \udcff.
     typer.echo(text.encode("utf-8", "backslashreplace").decode())

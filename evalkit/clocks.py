@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 
-def now() -> str:
+def current_timestamp() -> str:
     """This moment."""
-    return to_the_millisecond(datetime.now(UTC))
+    return format_timestamp(datetime.now(UTC))
 
 
-def to_the_millisecond(at: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """That moment, which is in UTC."""
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

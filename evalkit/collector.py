@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def resting() -> Iterator[None]:
+def pause_gc() -> Iterator[None]:
     """No search meanwhile: it takes most of the time that parsing a long document takes, and there is no cycle in one."""
     was_enabled = gc.isenabled()
     gc.disable()

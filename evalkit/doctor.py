@@ -10,27 +10,27 @@ from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from evalkit.classification.learned import learned
-from evalkit.classification.lexicon import lexicon
-from evalkit.classification.schema import type_definitions
-from evalkit.classification.trap_examples import given_up, wrong_examples
-from evalkit.classification.traps import read_traps, shipped_traps, traps_of
+from evalkit.classification.learned import load_model_weights
+from evalkit.classification.lexicon import load_lexicon
+from evalkit.classification.schema import load_type_definitions
+from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
+from evalkit.classification.traps import load_shipped_traps, load_traps, parse_traps
 from evalkit.errors import EvalkitError
-from evalkit.extras import installing
+from evalkit.extras import format_install_hint
 from evalkit.llm.model import Provider, Request
 from evalkit.llm.prompts import prompt_names
 from evalkit.llm.sight import LEAST_CONTEXT, SHOWN, known_of, picture
-from evalkit.regular import read_regular
-from evalkit.settings import LOCAL, Settings
-from evalkit.store import Files, located
+from evalkit.regular import read_regular_file
+from evalkit.settings import LOCAL_EXECUTOR, Settings
+from evalkit.store import OutputFolder, parse_output_location
 
-_PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
-_SPACE = 1 << 30
+_REQUIRED_PACKAGES = ("pymupdf", "pydantic", "rapidfuzz", "sqlalchemy", "pandas", "ipywidgets", "jupyterlab", "voila")
+_MIN_FREE_BYTES = 1 << 30
 """Bytes of free disk below which a run may not end."""
 
 
 @dataclass(frozen=True)
-class Check:
+class DoctorCheck:
     """One line of the report."""
 
     name: str
@@ -40,132 +40,143 @@ class Check:
     """The command or step that mends it."""
 
 
-def examine(settings: Settings, *, live: bool = False) -> list[Check]:
+def run_checks(settings: Settings, *, live: bool = False) -> list[DoctorCheck]:
     """All checks, in reading order. No file is written; the database, bucket and cluster that are set are looked for.
 
     Each language model that is set, and Document AI if it reads, is asked only if ``live``: once, without any document.
     """
     return [
-        Check("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
-        *(_package(name) for name in _PACKAGES),
-        _ocr(settings),
-        _reader(settings, live=live),
-        _executor(settings),
-        *_models(settings, live=live),
-        _data(),
-        *_traps(settings.traps_file),
-        _output(settings.output),
-        _database(settings),
+        DoctorCheck("python", sys.version_info >= (3, 11), sys.version.split()[0], "Install Python 3.11 or newer."),
+        *(_check_package(package_name) for package_name in _REQUIRED_PACKAGES),
+        _check_ocr(settings),
+        _check_reader(settings, live=live),
+        _check_executor(settings),
+        *_check_models(settings, live=live),
+        _check_prompts_and_tables(),
+        *_check_own_traps(settings.traps_file),
+        _check_output_folder(settings.output),
+        _check_database(settings),
     ]
 
 
-def _package(name: str) -> Check:
+def _check_package(package_name: str) -> DoctorCheck:
     try:
-        return Check(name, True, version(name))
+        return DoctorCheck(package_name, True, version(package_name))
     except PackageNotFoundError:
-        return Check(name, False, "not installed", f"pip install {name}")
+        return DoctorCheck(package_name, False, "not installed", f"pip install {package_name}")
 
 
-def _ocr(settings: Settings) -> Check:
-    from evalkit.documents.ocr import engine
+def _check_ocr(settings: Settings) -> DoctorCheck:
+    from evalkit.documents.ocr import find_ocr_engine
 
     if settings.ocr == "none":
-        return Check("OCR", True, "switched off: pages that are pictures go to a person")
+        return DoctorCheck("OCR", True, "switched off: pages that are pictures go to a person")
     try:
-        found = engine(settings.ocr)
+        ocr_engine = find_ocr_engine(settings.ocr)
     except EvalkitError as error:
-        return Check("OCR", False, error.message, error.remedy)
-    if found is None:
-        remedy = (
-            f"apt-get install tesseract-ocr, or {installing('ocr')}; without, pages that are pictures go to a person"
-        )
-        return Check("OCR", False, "no engine is installed", remedy)
-    return Check("OCR", True, found.name_and_version)
+        return DoctorCheck("OCR", False, error.message, error.remedy)
+    if ocr_engine is None:
+        remedy = f"apt-get install tesseract-ocr, or {format_install_hint('ocr')}; without, pages that are pictures go to a person"
+        return DoctorCheck("OCR", False, "no engine is installed", remedy)
+    return DoctorCheck("OCR", True, ocr_engine.name_and_version)
 
 
-def _reader(settings: Settings, *, live: bool) -> Check:
-    from evalkit.batch.runner import document_ai
+def _check_reader(settings: Settings, *, live: bool) -> DoctorCheck:
+    from evalkit.batch.runner import create_document_ai
 
     if settings.reader == "local":
-        return Check("reader", True, "this machine")
+        return DoctorCheck("reader", True, "this machine")
     try:
-        asked = document_ai(settings)
-        found = asked.reader_version if live else f"Document AI: {asked.processor}"
-        return Check("reader", True, found)
+        documentai_reader = create_document_ai(settings)
+        description = documentai_reader.reader_version if live else f"Document AI: {documentai_reader.processor}"
+        return DoctorCheck("reader", True, description)
     except EvalkitError as error:
-        return Check("reader", False, error.message, error.remedy)
+        return DoctorCheck("reader", False, error.message, error.remedy)
 
 
-def _executor(settings: Settings) -> Check:
+def _check_executor(settings: Settings) -> DoctorCheck:
     """Where PDFs are read; a cluster is looked for, as by a run."""
-    from evalkit.batch.reading import How
-    from evalkit.batch.round import cluster_of
-    from evalkit.batch.runner import in_a_thread
+    from evalkit.batch.reading import ReaderConfig
+    from evalkit.batch.round import create_cluster
+    from evalkit.batch.runner import run_sync
 
-    if settings.executor == LOCAL:
-        return Check("executor", True, "this machine")
+    if settings.executor == LOCAL_EXECUTOR:
+        return DoctorCheck("executor", True, "this machine")
     try:
-        cluster = cluster_of(settings, How(settings.read_seconds, settings.ocr), decides=False)
-        return Check("executor", True, in_a_thread(cluster.described()))
+        cluster = create_cluster(settings, ReaderConfig(settings.read_seconds, settings.ocr), decides_on_workers=False)
+        return DoctorCheck("executor", True, run_sync(cluster.describe()))
     except EvalkitError as error:
-        return Check("executor", False, error.message, error.remedy)
+        return DoctorCheck("executor", False, error.message, error.remedy)
 
 
-def _models(settings: Settings, *, live: bool) -> Iterator[Check]:
+def _check_models(settings: Settings, *, live: bool) -> Iterator[DoctorCheck]:
     """Each language model that is set, and whether those that review templates see what they are to review."""
-    given = settings.vllm_review.reviewers
-    named = (given.layout_model, given.semantic_model, given.arbitrator_model)
-    reviewing = {name or settings.models.default for name in named}
-    for name in sorted(settings.models.names | reviewing):
-        check, said = _model(name, settings, live=live, is_reviewer=name in reviewing)
+    reviewer_settings = settings.vllm_review.reviewers
+    reviewer_models = (
+        reviewer_settings.layout_model,
+        reviewer_settings.semantic_model,
+        reviewer_settings.arbitrator_model,
+    )
+    reviewing_models = {model_name or settings.models.default for model_name in reviewer_models}
+    for model_name in sorted(settings.models.all_models | reviewing_models):
+        check, answer_text = _check_model(model_name, settings, live=live, is_reviewer=model_name in reviewing_models)
         yield check
-        if name in reviewing:
-            seen = _sees(name, said)
+        if model_name in reviewing_models:
+            vision_check = _check_vision(model_name, answer_text)
             # Who has set it for documents alone need not care.
-            yield seen if name in named else replace(seen, is_fine=True)
+            yield vision_check if model_name in reviewer_models else replace(vision_check, is_fine=True)
 
 
-def _model(name: str, settings: Settings, *, live: bool, is_reviewer: bool) -> tuple[Check, str | None]:
+def _check_model(
+    model_name: str, settings: Settings, *, live: bool, is_reviewer: bool
+) -> tuple[DoctorCheck, str | None]:
     """Whether it can be asked; what it answered, if it was."""
-    from evalkit.batch.asking import EMBEDDED, provider_of
-    from evalkit.batch.runner import in_a_thread
+    from evalkit.batch.asking import EMBEDDED_MODEL_NAME, create_provider
+    from evalkit.batch.runner import run_sync
 
-    what = "language model" if name != EMBEDDED else "model"
-    if name == EMBEDDED:
-        return Check(what, True, "embedded: no key, no network"), None
+    check_name = "language model" if model_name != EMBEDDED_MODEL_NAME else "model"
+    if model_name == EMBEDDED_MODEL_NAME:
+        return DoctorCheck(check_name, True, "embedded: no key, no network"), None
     try:
-        provider = provider_of(name, settings)
-        said = in_a_thread(_ask(provider, settings.call_seconds, is_reviewer=is_reviewer)) if live else None
-        return Check(what, True, f"{name} {'answers' if live else '(--live asks it)'}"), said
+        provider = create_provider(model_name, settings)
+        answer_text = (
+            run_sync(_send_test_request(provider, settings.call_seconds, is_reviewer=is_reviewer)) if live else None
+        )
+        return DoctorCheck(check_name, True, f"{model_name} {'answers' if live else '(--live asks it)'}"), answer_text
     except EvalkitError as error:
-        return Check(what, False, f"{name}: {error.message}", error.remedy), None
+        return DoctorCheck(check_name, False, f"{model_name}: {error.message}", error.remedy), None
 
 
-def _sees(name: str, said: str | None) -> Check:
-    """Whether a model can review templates. ``said``: what it answered to a picture; None where it was not asked."""
-    from evalkit.batch.asking import EMBEDDED
+def _check_vision(model_name: str, answer_text: str | None) -> DoctorCheck:
+    """Whether a model can review templates. ``answer_text``: what it answered to a picture; None where it was not asked."""
+    from evalkit.batch.asking import EMBEDDED_MODEL_NAME
 
-    what, remedy = "template reviewer", "Name a model that sees pictures in the section [vllm_review.reviewers]."
-    if name == EMBEDDED:
-        return Check(what, True, "embedded: measured checks alone, without pictures")
-    known = known_of(name)
-    if said is not None and SHOWN not in said:
-        return Check(what, False, f"{name} was shown a picture and did not read the number on it", remedy)
-    if said is None and known and not known.sees:
-        return Check(what, False, f"{name} sees no pictures", remedy)
-    sees = "sees pictures" if said or known else "pictures: not known (--live shows it one)"
-    if known is None or known.context is None:
-        context = f"how much it reads at once is not known: {LEAST_CONTEXT:,} tokens are needed"
-    elif known.context < LEAST_CONTEXT:
-        return Check(
-            what, False, f"{name} reads {known.context:,} tokens at once, {LEAST_CONTEXT:,} are needed", remedy
+    check_name, remedy = "template reviewer", "Name a model that sees pictures in the section [vllm_review.reviewers]."
+    if model_name == EMBEDDED_MODEL_NAME:
+        return DoctorCheck(check_name, True, "embedded: measured checks alone, without pictures")
+    capabilities = known_of(model_name)
+    if answer_text is not None and SHOWN not in answer_text:
+        return DoctorCheck(
+            check_name, False, f"{model_name} was shown a picture and did not read the number on it", remedy
+        )
+    if answer_text is None and capabilities and not capabilities.sees:
+        return DoctorCheck(check_name, False, f"{model_name} sees no pictures", remedy)
+    picture_note = "sees pictures" if answer_text or capabilities else "pictures: not known (--live shows it one)"
+    if capabilities is None or capabilities.context is None:
+        context_note = f"how much it reads at once is not known: {LEAST_CONTEXT:,} tokens are needed"
+    elif capabilities.context < LEAST_CONTEXT:
+        return DoctorCheck(
+            check_name,
+            False,
+            f"{model_name} reads {capabilities.context:,} tokens at once, {LEAST_CONTEXT:,} are needed",
+            remedy,
         )
     else:
-        context = f"reads {known.context:,} tokens at once"
-    return Check(what, True, f"{name} {sees}; {context}")
+        context_note = f"reads {capabilities.context:,} tokens at once"
+    return DoctorCheck(check_name, True, f"{model_name} {picture_note}; {context_note}")
 
 
-async def _ask(provider: Provider, seconds: float, *, is_reviewer: bool) -> str:
+async def _send_test_request(provider: Provider, seconds: float, *, is_reviewer: bool) -> str:
     """What it answers to one call of a few tokens, with a picture for a reviewer. CallFailed."""
     properties: dict[str, Any] = {"ready": {"type": "boolean"}}
     prompt = 'Answer with JSON: {"ready": true}'
@@ -180,56 +191,71 @@ async def _ask(provider: Provider, seconds: float, *, is_reviewer: bool) -> str:
         await provider.close()
 
 
-def _data() -> Check:
+def _check_prompts_and_tables() -> DoctorCheck:
     try:
-        found = (
-            f"{len(prompt_names())} prompts, types {type_definitions()['version']}, "
-            f"lexicon {lexicon().version}, weights {learned().version}, traps {shipped_traps().version}"
+        versions = (
+            f"{len(prompt_names())} prompts, types {load_type_definitions()['version']}, "
+            f"lexicon {load_lexicon().version}, weights {load_model_weights().version}, traps {load_shipped_traps().version}"
         )
-        return Check("prompts and tables", bool(prompt_names()), found, "Install evalkit again.")
+        return DoctorCheck("prompts and tables", bool(prompt_names()), versions, "Install evalkit again.")
     except EvalkitError as error:
-        return Check("prompts and tables", False, error.message, error.remedy)
+        return DoctorCheck("prompts and tables", False, error.message, error.remedy)
 
 
-def _traps(path: str | None) -> list[Check]:
+def _check_own_traps(path: str | None) -> list[DoctorCheck]:
     """A site's own traps: are they read, is each done in time, and do they do what their examples say?"""
     if path is None:
         return []
     try:
-        traps = traps_of(path)
-        own = read_traps(read_regular(path).decode(), path)
-        wrong, less = wrong_examples(traps), given_up(shipped_traps(), own)
+        traps = load_traps(path)
+        own_traps = parse_traps(read_regular_file(path).decode(), path)
+        failed_examples, given_up_notes = (
+            find_failing_examples(traps),
+            find_weakened_traps(load_shipped_traps(), own_traps),
+        )
     except EvalkitError as error:
-        return [Check("own traps", False, error.message, error.remedy)]
-    if wrong:
-        more = f" and {len(wrong) - 3} more" * (len(wrong) > 3)
-        return [Check("own traps", False, f"{path}: {'; '.join(wrong[:3])}{more}", "Correct these rows or examples.")]
-    examples = sum(len(row.fires) + len(row.silent) for row in own.rows)
-    found = f"{path}: {len(own.rows)} rows, {examples} examples, version {own.version}"
-    return [Check("own traps", True, "; ".join([found, *less]))]
+        return [DoctorCheck("own traps", False, error.message, error.remedy)]
+    if failed_examples:
+        more_note = f" and {len(failed_examples) - 3} more" * (len(failed_examples) > 3)
+        return [
+            DoctorCheck(
+                "own traps",
+                False,
+                f"{path}: {'; '.join(failed_examples[:3])}{more_note}",
+                "Correct these rows or examples.",
+            )
+        ]
+    example_count = sum(len(row.fires) + len(row.silent) for row in own_traps.rows)
+    summary = f"{path}: {len(own_traps.rows)} rows, {example_count} examples, version {own_traps.version}"
+    return [DoctorCheck("own traps", True, "; ".join([summary, *given_up_notes]))]
 
 
-def _database(settings: Settings) -> Check:
-    from evalkit.store import described
+def _check_database(settings: Settings) -> DoctorCheck:
+    from evalkit.store import describe_database
 
     try:
-        return Check("database", True, described(settings.output, settings.database))
+        return DoctorCheck("database", True, describe_database(settings.output, settings.database))
     except EvalkitError as error:
-        return Check("database", False, error.message, error.remedy)
+        return DoctorCheck("database", False, error.message, error.remedy)
 
 
-def _output(output: str) -> Check:
+def _check_output_folder(output: str) -> DoctorCheck:
     try:
-        folder = located(output)
+        folder = parse_output_location(output)
         if isinstance(folder, str):
-            found = "" if Files(folder).is_there() else "; nothing is in it yet"
-            return Check("output folder", True, f"{folder}{found}")
+            empty_note = "" if OutputFolder(folder).has_folder() else "; nothing is in it yet"
+            return DoctorCheck("output folder", True, f"{folder}{empty_note}")
     except EvalkitError as error:
-        return Check("output folder", False, error.message, error.remedy)
+        return DoctorCheck("output folder", False, error.message, error.remedy)
     if folder.exists() and not folder.is_dir():
-        return Check("output folder", False, f"{folder} is no folder", "Choose another with --output.")
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
-    if not os.access(there, os.W_OK):
-        return Check("output folder", False, f"{folder} cannot be written", "Choose another with --output.")
-    free = shutil.disk_usage(there).free
-    return Check("output folder", free >= _SPACE, f"{folder}, {free / 2**30:.0f} GiB free", "Free some space.")
+        return DoctorCheck("output folder", False, f"{folder} is no folder", "Choose another with --output.")
+    existing_folder = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
+    if not os.access(existing_folder, os.W_OK):
+        return DoctorCheck("output folder", False, f"{folder} cannot be written", "Choose another with --output.")
+    free_bytes = shutil.disk_usage(existing_folder).free
+    return DoctorCheck(
+        "output folder",
+        free_bytes >= _MIN_FREE_BYTES,
+        f"{folder}, {free_bytes / 2**30:.0f} GiB free",
+        "Free some space.",
+    )

@@ -35,11 +35,11 @@ class EvalkitError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Errors cross process borders (the reading pool); keyword arguments would be lost by the default.
-        return _rebuild, (type(self), self.message, self.code, self.remedy)
+        return _rebuild_error, (type(self), self.message, self.code, self.remedy)
 
 
-def _rebuild(kind: type[EvalkitError], message: str, code: str, remedy: str) -> EvalkitError:
-    return kind(message, code=code, remedy=remedy)
+def _rebuild_error(error_class: type[EvalkitError], message: str, code: str, remedy: str) -> EvalkitError:
+    return error_class(message, code=code, remedy=remedy)
 
 
 class UsageError(EvalkitError):

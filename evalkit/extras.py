@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def installing(extra: str) -> str:
+def format_install_hint(extra: str) -> str:
     """The command that installs an extra and where to give it, for a remedy.
 
     From the clone and by its lock: what PyPI calls evalkit is somebody else's.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 
-class Frozen(BaseModel):
+class StrictRecord(BaseModel):
     """The base of a checked record."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class FrozenLater(Frozen):
+class LazyStrictRecord(StrictRecord):
     """The base of one that is built when it is first used: of these most commands use none."""
 
     model_config = ConfigDict(defer_build=True)

@@ -9,50 +9,50 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-_PRIVATE = [ipaddress.ip_network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
+_PRIVATE_NETWORKS = [ipaddress.ip_network(net) for net in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
 
 
-def seconds_to_wait(text: str) -> float | None:
+def parse_retry_after(text: str) -> float | None:
     """The seconds that a ``Retry-After`` or a Google ``retryDelay`` means: ``12``, ``1.5s``, an HTTP date; else None.
 
-    >>> seconds_to_wait("12"), seconds_to_wait("1.5s"), seconds_to_wait("-5"), seconds_to_wait("soon")
+    >>> parse_retry_after("12"), parse_retry_after("1.5s"), parse_retry_after("-5"), parse_retry_after("soon")
     (12.0, 1.5, 0.0, None)
-    >>> seconds_to_wait("Wed, 21 Oct 2015 07:28:00 GMT")
+    >>> parse_retry_after("Wed, 21 Oct 2015 07:28:00 GMT")
     0.0
     """
     try:
-        wait = float(text.removesuffix("s"))
+        seconds = float(text.removesuffix("s"))
     except ValueError:
         try:
-            wait = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
+            seconds = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
         except (ValueError, TypeError, OverflowError):  # no date; one without a time zone; one beyond all years
             return None
-    return max(0.0, wait) if math.isfinite(wait) else None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
-def is_near(host: str, *, private: bool) -> bool:
+def is_local_host(host: str, *, allow_private_network: bool) -> bool:
     """Whether ``host`` is this computer, or one in a private network where that is enough.
 
-    >>> [is_near(host, private=True) for host in ("localhost", "::1", "10.1.2.3", "8.8.8.8", "ollama.example.org")]
+    >>> [is_local_host(host, allow_private_network=True) for host in ("localhost", "::1", "10.1.2.3", "8.8.8.8", "ollama.example.org")]
     [True, True, True, False, False]
     """
     if host == "localhost":
         return True
     try:
-        number = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(host)
     except ValueError:  # a name: whoever answers for names decides where it leads
         return False
-    return number.is_loopback or (private and any(number in network for network in _PRIVATE))
+    return address.is_loopback or (allow_private_network and any(address in network for network in _PRIVATE_NETWORKS))
 
 
-def silence(libraries: Collection[str]) -> None:
+def mute_loggers(libraries: Collection[str]) -> None:
     """Switch off these packages' loggers, and all below them, whatever they are set to later.
 
     For libraries that quote what is sent and what comes back: document text and keys belong into no log.
     """
-    for name in (*libraries, *logging.getLogger().manager.loggerDict):
-        if any(f"{name}.".startswith(f"{library}.") for library in libraries):
-            logger = logging.getLogger(name)
+    for logger_name in (*libraries, *logging.getLogger().manager.loggerDict):
+        if any(f"{logger_name}.".startswith(f"{library}.") for library in libraries):
+            logger = logging.getLogger(logger_name)
             logger.disabled = True
             # For those below it that are not there yet.
             logger.setLevel(logging.CRITICAL + 1)

@@ -17,7 +17,7 @@ Agent = Literal[
 ]  # fmt: skip
 
 #: The issue group of each agent: IG-1 structure, IG-2 consistency, IG-3 evidence, IG-4 domain traps.
-ISSUE_GROUP: dict[Agent, str] = {
+ISSUE_GROUP_BY_AGENT: dict[Agent, str] = {
     "V1": "IG-1",
     "V2": "IG-2",
     "V3": "IG-4",
@@ -106,23 +106,23 @@ class Issue(BaseModel):
     """Open issues are counted by the arbiter; people confirm or dismiss them."""
 
     @classmethod
-    def of(cls, agent: Agent, code: str, severity: IssueSeverity, message: str, **fields: Any) -> Issue:
+    def create(cls, agent: Agent, code: str, severity: IssueSeverity, message: str, **fields: Any) -> Issue:
         """A new issue of that agent, in its group, not numbered yet."""
         unnumbered = f"{agent.upper()}-0000"
-        group = ISSUE_GROUP[agent]
+        group = ISSUE_GROUP_BY_AGENT[agent]
         return cls(
             ig_id=group, issue_id=unnumbered, code=code, agent=agent, severity=severity, message=message, **fields
         )
 
 
-def by_severity(issues: Iterable[Issue]) -> list[Issue]:
+def sort_by_severity(issues: Iterable[Issue]) -> list[Issue]:
     """Worst first; within a severity the order of raising is kept."""
     return sorted(issues, key=lambda issue: issue.severity.rank)
 
 
-def numbered(agent: Agent, issues: Iterable[Issue], start: int = 1) -> list[Issue]:
-    """The issues with ids ``AGENT-0001`` running on from ``start``."""
+def number_issues(agent: Agent, issues: Iterable[Issue], first_number: int = 1) -> list[Issue]:
+    """The issues with ids ``AGENT-0001`` running on from ``first_number``."""
     return [
         issue.model_copy(update={"issue_id": f"{agent.upper()}-{number:04d}"})
-        for number, issue in enumerate(issues, start)
+        for number, issue in enumerate(issues, first_number)
     ]

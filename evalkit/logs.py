@@ -7,44 +7,55 @@ import logging
 from datetime import UTC, datetime
 from typing import Literal
 
-from evalkit.clocks import to_the_millisecond
+from evalkit.clocks import format_timestamp
 
-Form = Literal["text", "json"]
+LogLineFormat = Literal["text", "json"]
 
-_FIELDS = "evalkit_fields"
-_DIGITS = 12
+_FIELDS_ATTRIBUTE = "evalkit_fields"
+_SHA256_DIGITS = 12
 """Of a document's SHA-256: enough to find it, and it tells nobody who the patient is."""
 
 
-def tell(log: logging.Logger, level: int, what: str, *, document: str, **fields: float | str) -> None:
-    """Log ``what`` happened to the document of that SHA-256; ``fields`` are numbers, codes and names of steps.
+def log_event(logger: logging.Logger, level: int, event: str, *, document_sha256: str, **fields: float | str) -> None:
+    """Log ``event`` happened to the document of that SHA-256; ``fields`` are numbers, codes and names of steps.
 
     They are words of the message, for whoever logs in his own way, and fields of the object.
     """
-    told = {"document": document[:_DIGITS], **fields}
-    log.log(level, "%s %s", what, " ".join(f"{name}={value}" for name, value in told.items()), extra={_FIELDS: told})
+    event_fields = {"document": document_sha256[:_SHA256_DIGITS], **fields}
+    logger.log(
+        level,
+        "%s %s",
+        event,
+        " ".join(f"{name}={value}" for name, value in event_fields.items()),
+        extra={_FIELDS_ATTRIBUTE: event_fields},
+    )
 
 
-class Lines(logging.Formatter):
+class EventFormatter(logging.Formatter):
     """A line for a person, or an object for a program."""
 
-    def __init__(self, form: Form) -> None:
-        """``json``: at, level, logger, message, and whatever ``tell`` was given."""
+    def __init__(self, line_format: LogLineFormat) -> None:
+        """``json``: at, level, logger, message, and whatever ``log_event`` was given."""
         super().__init__("%(levelname)s %(name)s: %(message)s")
-        self.is_json = form == "json"
+        self.is_json = line_format == "json"
 
     def format(self, record: logging.LogRecord) -> str:
         """The line. A traceback is no part of an object: its message may quote a document."""
         if not self.is_json:
             return super().format(record)
-        return json.dumps(self.told(record), ensure_ascii=False)
+        return json.dumps(self.build_log_fields(record), ensure_ascii=False)
 
-    def told(self, record: logging.LogRecord) -> dict[str, float | str]:
+    def build_log_fields(self, record: logging.LogRecord) -> dict[str, float | str]:
         """What the object has."""
-        fields: dict[str, float | str] | None = getattr(record, _FIELDS, None)
-        what = str(record.args[0]) if fields and isinstance(record.args, tuple) else record.getMessage()
-        at = to_the_millisecond(datetime.fromtimestamp(record.created, UTC))
-        told: dict[str, float | str] = {"at": at, "level": record.levelname, "logger": record.name, "message": what}
+        event_fields: dict[str, float | str] | None = getattr(record, _FIELDS_ATTRIBUTE, None)
+        message = str(record.args[0]) if event_fields and isinstance(record.args, tuple) else record.getMessage()
+        timestamp = format_timestamp(datetime.fromtimestamp(record.created, UTC))
+        log_fields: dict[str, float | str] = {
+            "at": timestamp,
+            "level": record.levelname,
+            "logger": record.name,
+            "message": message,
+        }
         if record.exc_info and record.exc_info[0]:
-            told["error"] = record.exc_info[0].__name__
-        return told | (fields or {})
+            log_fields["error"] = record.exc_info[0].__name__
+        return log_fields | (event_fields or {})

@@ -11,49 +11,49 @@ import stat
 from io import BufferedReader, FileIO
 from pathlib import Path
 
-MOST = 256 * 1024**2
+MAX_FILE_BYTES = 256 * 1024**2
 """Bytes of a file beside the documents: labels of a million documents have fewer."""
 
 
-class NotRegular(OSError):
+class NotARegularFile(OSError):
     """There is a pipe, a socket or a device in the place of the file."""
 
 
-class TooLarge(OSError):
+class FileTooLarge(OSError):
     """The file is larger than whoever reads it can use."""
 
 
-def opened(path: Path | str, at_most: int) -> FileIO:
+def open_regular_file(path: Path | str, max_bytes: int) -> FileIO:
     """The file, without a buffer. OSError as of ``open``; NotRegular; TooLarge where it says that it has more bytes."""
-    file = FileIO(path, opener=_at_once)
-    found = os.fstat(file.fileno())
-    if stat.S_ISREG(found.st_mode) and found.st_size <= at_most:
+    file = FileIO(path, opener=_open_nonblocking)
+    file_status = os.fstat(file.fileno())
+    if stat.S_ISREG(file_status.st_mode) and file_status.st_size <= max_bytes:
         return file
     file.close()
-    raise _too_large(at_most) if stat.S_ISREG(found.st_mode) else _not_regular()
+    raise _build_too_large_error(max_bytes) if stat.S_ISREG(file_status.st_mode) else _build_not_regular_error()
 
 
-def read_regular(path: Path | str, at_most: int = MOST) -> bytes:
-    """All bytes of the file. OSError as ``opened``; TooLarge also for one that says nothing of its size, or grows."""
-    with BufferedReader(opened(path, at_most)) as file:
-        data = file.read(at_most + 1)
-    if len(data) > at_most:
-        raise _too_large(at_most)
-    return data
+def read_regular_file(path: Path | str, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+    """All bytes of the file. OSError as ``open_regular_file``; TooLarge also for one that says nothing of its size, or grows."""
+    with BufferedReader(open_regular_file(path, max_bytes)) as file:
+        content = file.read(max_bytes + 1)
+    if len(content) > max_bytes:
+        raise _build_too_large_error(max_bytes)
+    return content
 
 
-def _at_once(path: str, flags: int) -> int:
+def _open_nonblocking(path: str, flags: int) -> int:
     try:
         return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
         if error.errno == errno.ENXIO:  # a socket, or a device that is not there
-            raise _not_regular() from error
+            raise _build_not_regular_error() from error
         raise
 
 
-def _not_regular() -> NotRegular:
-    return NotRegular(errno.EINVAL, "it is a pipe or device, not a file")
+def _build_not_regular_error() -> NotARegularFile:
+    return NotARegularFile(errno.EINVAL, "it is a pipe or device, not a file")
 
 
-def _too_large(at_most: int) -> TooLarge:
-    return TooLarge(errno.EFBIG, f"it is larger than {at_most // 1024**2} MB")
+def _build_too_large_error(max_bytes: int) -> FileTooLarge:
+    return FileTooLarge(errno.EFBIG, f"it is larger than {max_bytes // 1024**2} MB")

@@ -21,45 +21,45 @@ from pydantic_settings import (
 )
 
 from evalkit.errors import UsageError
-from evalkit.regular import opened
+from evalkit.regular import open_regular_file
 
-LOCAL = "local"
+LOCAL_EXECUTOR = "local"
 """The executor that is this machine."""
 
-_LARGEST = 16 * 1024**2
+_MAX_FILE_BYTES = 16 * 1024**2
 """Bytes of ``evalkit.toml``."""
 
-TypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
+DocumentTypeName = Literal["Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other"]
 """The contract's five types, whose meaning is known floors above."""
 _ModelName = Annotated[str, Field(min_length=1)]
 
 
 #: A user without ``:``, a password without ``@`` and ``/``, a host or none, a port, a name.
-_DATABASE = re.compile(
+_DATABASE_URL_PATTERN = re.compile(
     r"postgresql(\+psycopg)?://([^@:/\s]+(:[^@/\s]*)?@)?(\[[0-9a-fA-F:.]+\]|[^@:/?\s]*)(:[0-9]{1,5})?(/[^@/?\s]*)?(\?\S*)?"
 )
 
 
-def _address_of_database(given: object) -> object:
+def _validate_database_url(url: object) -> object:
     """An address that is read as it was meant: of a wrong one nothing is repeated, since it may have a password."""
-    if isinstance(given, str) and not _DATABASE.fullmatch(given):
+    if isinstance(url, str) and not _DATABASE_URL_PATTERN.fullmatch(url):
         raise ValueError(
             "write postgresql://USER@HOST:PORT/NAME; the password belongs into ~/.pgpass, or with %40 and %2F in the place "
             "of its @ and /"
         )
-    return given
+    return url
 
 
-_CLUSTER = re.compile(r"dask://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}")
+_CLUSTER_URL_PATTERN = re.compile(r"dask://(\[[0-9a-fA-F:]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}")
 
 
-def _executor(given: str) -> str:
-    if given != LOCAL and not _CLUSTER.fullmatch(given):
+def _validate_executor(executor: str) -> str:
+    if executor != LOCAL_EXECUTOR and not _CLUSTER_URL_PATTERN.fullmatch(executor):
         raise ValueError("write local, or dask://HOST:PORT, the scheduler's address")
-    return given
+    return executor
 
 
-class Models(BaseModel):
+class ModelSettings(BaseModel):
     """``[models]``: which model answers; ``embedded``, or provider and model such as ``gemini:gemini-2.5-flash``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -80,17 +80,17 @@ class Models(BaseModel):
     """Judges forms that the rules have passed."""
 
     @property
-    def by_role(self) -> dict[str, str]:
+    def models_by_role(self) -> dict[str, str]:
         """The models of the roles that have one of their own."""
         return {role: name for role, name in self.model_dump(exclude={"default"}).items() if name is not None}
 
     @property
-    def names(self) -> set[str]:
+    def all_models(self) -> set[str]:
         """All of them."""
-        return {self.default, *self.by_role.values()}
+        return {self.default, *self.models_by_role.values()}
 
 
-class Limits(BaseModel):
+class LimitSettings(BaseModel):
     """``[limits]``: what language models may be asked and paid; a document that would go beyond escalates."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -106,7 +106,7 @@ class Limits(BaseModel):
     usd_per_run: Decimal = Field(Decimal(0), ge=0)
 
 
-class ReliabilityLoop(BaseModel):
+class ReliabilityLoopSettings(BaseModel):
     """``[reliability_loop]``: how often fields of clinical reports are tried. Also by specification 002's ``MARC_…``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -127,10 +127,10 @@ class ReliabilityLoop(BaseModel):
     """Models that judge the values together; the median counts. Empty: the evaluator's model alone."""
 
 
-_LEAST_PAGE_MB = 256
+_MIN_PAGE_MB = 256
 
 
-class Review(BaseModel):
+class ReviewSettings(BaseModel):
     """``[review]``: how many pages the experts' screen may have open, and who may say who a reviewer is."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -146,17 +146,17 @@ class Review(BaseModel):
     """The addresses that it connects from; of others the header means nothing."""
 
     @model_validator(mode="after")
-    def _whole(self) -> Review:
+    def _check_consistency(self) -> ReviewSettings:
         if (self.user_header is None) != (not self.proxies):
             raise ValueError("user_header and proxies are set together, or neither")
         if any(not proxy.is_loopback for proxy in self.proxies):
             raise ValueError("only this machine is listened on, so that a proxy's address is 127.0.0.1 or the like")
-        if 0 < self.page_memory_mb < _LEAST_PAGE_MB:
-            raise ValueError(f"page_memory_mb is at least {_LEAST_PAGE_MB}, or 0: a page needs as much to open")
+        if 0 < self.page_memory_mb < _MIN_PAGE_MB:
+            raise ValueError(f"page_memory_mb is at least {_MIN_PAGE_MB}, or 0: a page needs as much to open")
         return self
 
 
-class Retention(BaseModel):
+class RetentionSettings(BaseModel):
     """``[retention]``: how long documents are kept."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -165,7 +165,7 @@ class Retention(BaseModel):
     """So many days after a document was finished, `evalkit purge --expired --yes` removes it. 0: it removes none."""
 
 
-class VllmReviewers(BaseModel):
+class VllmReviewerSettings(BaseModel):
     """``[vllm_review.reviewers]``: who looks at bank-statement templates; a model that is not named is ``[models] default``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -180,17 +180,17 @@ class VllmReviewers(BaseModel):
     arbitrator_temperature: float = Field(0.0, ge=0, le=2)
 
     @property
-    def by_role(self) -> dict[str, str]:
+    def models_by_role(self) -> dict[str, str]:
         """The models of the roles that have one of their own."""
-        named = {
+        model_names = {
             "layout_geometry": self.layout_model,
             "semantic_financial": self.semantic_model,
             "arbitrator": self.arbitrator_model,
         }
-        return {role: name for role, name in named.items() if name is not None}
+        return {role: name for role, name in model_names.items() if name is not None}
 
 
-class VllmTimeouts(BaseModel):
+class VllmTimeoutSettings(BaseModel):
     """``[vllm_review.timeouts]``: seconds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -203,7 +203,7 @@ class VllmTimeouts(BaseModel):
     """One attempt with all that is asked about it; the building of another one has as long again."""
 
 
-class VllmRetry(BaseModel):
+class VllmRetrySettings(BaseModel):
     """``[vllm_review.retry]``: how long a template is tried."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -240,16 +240,16 @@ class VllmIssueCaps(BaseModel):
     other: int = Field(5, ge=1)
 
 
-class VllmReview(BaseModel):
+class VllmReviewSettings(BaseModel):
     """``[vllm_review]``: the two reviewers of bank-statement templates, as specification 004 sets them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     enabled: bool = True
     """False: one reviewer, and a person in any case."""
-    reviewers: VllmReviewers = VllmReviewers()
-    timeouts: VllmTimeouts = VllmTimeouts()
-    retry: VllmRetry = VllmRetry()
+    reviewers: VllmReviewerSettings = VllmReviewerSettings()
+    timeouts: VllmTimeoutSettings = VllmTimeoutSettings()
+    retry: VllmRetrySettings = VllmRetrySettings()
     pass_criteria: VllmPassCriteria = VllmPassCriteria()
     issue_caps: VllmIssueCaps = VllmIssueCaps()
 
@@ -268,12 +268,12 @@ class Settings(BaseSettings):
 
     output: str = Field("output", min_length=1)
     """The folder that everything is written to; or, with ``database``, one in a bucket: ``s3://BUCKET/PREFIX``, ``gs://…``."""
-    database: Annotated[str | None, BeforeValidator(_address_of_database)] = Field(None, repr=False)
+    database: Annotated[str | None, BeforeValidator(_validate_database_url)] = Field(None, repr=False)
     """Where claims, drafts, journal and index are: ``postgresql://USER@HOST/NAME``; None: ``evalkit.sqlite`` in the output
     folder."""
     workers: int = Field(0, ge=0, le=256)
     """Processes that read PDFs; 0: one per core."""
-    executor: Annotated[str, AfterValidator(_executor)] = LOCAL
+    executor: Annotated[str, AfterValidator(_validate_executor)] = LOCAL_EXECUTOR
     """Where PDFs are read: ``local``, or ``dask://HOST:PORT``, the scheduler of a Dask cluster."""
     log_format: Literal["text", "json"] = "text"
     """How the command line writes its log; ``json``: one object a line."""
@@ -294,10 +294,10 @@ class Settings(BaseSettings):
     documentai_transport: Literal["grpc", "rest"] = "grpc"
     documentai_seconds: int = Field(120, ge=1, le=3_600)
     """Seconds that one call for up to 15 pages may take; with all that is tried again twice as many."""
-    models: Models = Models()
+    models: ModelSettings = ModelSettings()
     profile: Literal["full", "lean"] = "full"
     """``lean``: V2, V3 and V4 in one question; two calls a document instead of four."""
-    limits: Limits = Limits()
+    limits: LimitSettings = LimitSettings()
     calls_in_flight: int = Field(16, ge=1, le=1_000)
     """Calls of language models at once, at most; fewer after a provider said that it is too many."""
     call_seconds: float = Field(60, gt=0, le=3_600)
@@ -310,8 +310,8 @@ class Settings(BaseSettings):
     """Of any server that speaks OpenAI's protocol."""
     anthropic_base_url: str | None = None
     ollama_base_url: str | None = None
-    reliability_loop: ReliabilityLoop = ReliabilityLoop()
-    vllm_review: VllmReview = VllmReview()
+    reliability_loop: ReliabilityLoopSettings = ReliabilityLoopSettings()
+    vllm_review: VllmReviewSettings = VllmReviewSettings()
     traps_file: str | None = Field(None, min_length=1)
     """A site's own traps, in the form of ``classification/traps.toml``; they come on top of the shipped ones."""
     lossless_repair: bool = False
@@ -326,10 +326,10 @@ class Settings(BaseSettings):
     audit_target: int = Field(300, ge=0)
     audit_seed: str = "evalkit"
     """Another seed draws other documents."""
-    foreign_types: dict[str, TypeName] = {}
+    foreign_types: dict[str, DocumentTypeName] = {}
     """A label of the production classifier → one of the five types."""
-    review: Review = Review()
-    retention: Retention = Retention()
+    review: ReviewSettings = ReviewSettings()
+    retention: RetentionSettings = RetentionSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -341,18 +341,18 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the signature is pydantic's
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments, then the environment, then the specification's own variables, then the file."""
-        return init_settings, env_settings, _MarcVariables(settings_cls), TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, _MarcSettingsSource(settings_cls), TomlConfigSettingsSource(settings_cls)
 
     @classmethod
-    def load(cls, **given: Any) -> Settings:
+    def load(cls, **overrides: Any) -> Settings:
         """The settings in force; arguments that are None are not given. UsageError naming the one that is wrong."""
-        _check_file(str(cls.model_config["toml_file"]))
+        _require_readable_file(str(cls.model_config["toml_file"]))
         try:
-            return cls(**{name: value for name, value in given.items() if value is not None})
+            return cls(**{name: value for name, value in overrides.items() if value is not None})
         except ValidationError as error:
-            first = error.errors()[0]
+            first_error = error.errors()[0]
             raise UsageError(
-                f"setting {'.'.join(str(part) for part in first['loc'])}: {first['msg'].removeprefix('Value error, ')}",
+                f"setting {'.'.join(str(part) for part in first_error['loc'])}: {first_error['msg'].removeprefix('Value error, ')}",
                 code="SETTINGS",
                 remedy="Correct the option, the EVALKIT_… variable or the line in evalkit.toml.",
             ) from error
@@ -367,21 +367,21 @@ class Settings(BaseSettings):
             ) from error
 
 
-def _check_file(name: str) -> None:
+def _require_readable_file(name: str) -> None:
     """UsageError where something of that name is no file that can be read: it would be passed over in silence."""
     try:
-        opened(name, _LARGEST).close()
+        open_regular_file(name, _MAX_FILE_BYTES).close()
     except OSError as error:
         if not os.path.lexists(name):
             return
-        what = "it is a link that leads nowhere" if isinstance(error, FileNotFoundError) else error.strerror
+        reason = "it is a link that leads nowhere" if isinstance(error, FileNotFoundError) else error.strerror
         raise UsageError(
-            f"{name} in this folder cannot be read: {what}", code="SETTINGS", remedy="Mend it, or take it away."
+            f"{name} in this folder cannot be read: {reason}", code="SETTINGS", remedy="Mend it, or take it away."
         ) from error
 
 
 #: Specification 002, section 4.3.
-_MARC = {
+_MARC_FIELDS = {
     "MARC_RELIABILITY_LOOP_ENABLED": "enabled",
     "MARC_QUALITY_THRESHOLD": "quality_threshold",
     "MARC_MAX_ITERATIONS": "max_iterations",
@@ -390,7 +390,7 @@ _MARC = {
 }
 
 
-class _MarcVariables(PydanticBaseSettingsSource):
+class _MarcSettingsSource(PydanticBaseSettingsSource):
     """``MARC_QUALITY_THRESHOLD`` and the others, as the section ``[reliability_loop]``."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:  # noqa: ARG002 - pydantic's
@@ -399,12 +399,12 @@ class _MarcVariables(PydanticBaseSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         """The variables that are set."""
-        given = {name: value for variable, name in _MARC.items() if (value := os.environ.get(variable))}
-        return {"reliability_loop": given} if given else {}
+        set_fields = {name: value for variable, name in _MARC_FIELDS.items() if (value := os.environ.get(variable))}
+        return {"reliability_loop": set_fields} if set_fields else {}
 
 
 #: Keys, projects and addresses, by the providers' own names.
-_CREDENTIALS = (
+_CREDENTIAL_VARIABLES = (
     "ANTHROPIC_API_KEY",
     "GEMINI_API_KEY",
     "GOOGLE_API_KEY",
@@ -418,6 +418,6 @@ _CREDENTIALS = (
 )
 
 
-def credentials() -> dict[str, str]:
+def read_credentials() -> dict[str, str]:
     """What the environment says about who pays, by the providers' own names; never a setting, never in a file."""
-    return {name: value for name in _CREDENTIALS if (value := os.environ.get(name))}
+    return {name: value for name in _CREDENTIAL_VARIABLES if (value := os.environ.get(name))}

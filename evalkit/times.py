@@ -9,26 +9,26 @@ from pydantic import AfterValidator, NonNegativeFloat
 from typing_extensions import TypedDict
 
 
-def _with_zone(text: str) -> str:
-    if datetime.fromisoformat(text).tzinfo is None:
+def _require_time_zone(timestamp: str) -> str:
+    if datetime.fromisoformat(timestamp).tzinfo is None:
         raise ValueError("a moment needs a zone")
-    return text
+    return timestamp
 
 
-Moment = Annotated[str, AfterValidator(_with_zone)]
+ZonedTimestamp = Annotated[str, AfterValidator(_require_time_zone)]
 """ISO 8601."""
 
 
 class Times(TypedDict, total=False):
     """The clocks of a stored result; of an earlier evalkit's some are missing."""
 
-    run_started_at: Moment
+    run_started_at: ZonedTimestamp
     """When the run began of which it is a part."""
-    started_at: Moment
-    finished_at: Moment
+    started_at: ZonedTimestamp
+    finished_at: ZonedTimestamp
     seconds: dict[str, NonNegativeFloat]
     """What each step took, by the names that ``evalkit.batch.pace`` has for them."""
 
 
-FAILING = "failing"
+FAILED_STEP = "failing"
 """The step of a document that could not be read: from its beginning to the error."""

@@ -251,7 +251,7 @@ def codes(issues: Iterable[Issue]) -> list[str]:
 def an_issue(severity: str, *, auto_fixable: bool = False, agent: str = "V2", **fields: Any) -> Issue:
     """An issue of that weight."""
     code = fields.pop("code", f"{agent}-EXAMPLE")
-    return Issue.of(agent, code, IssueSeverity(severity), "an example", auto_fixable=auto_fixable, **fields)  # type: ignore[arg-type]
+    return Issue.create(agent, code, IssueSeverity(severity), "an example", auto_fixable=auto_fixable, **fields)  # type: ignore[arg-type]
 
 
 def finding(severity: str, message: str = "the text says otherwise", **fields: Any) -> Finding:

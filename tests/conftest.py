@@ -23,7 +23,7 @@ from servers.postgresql import PostgreSQLServer, programs
 from tables import EVERY
 
 from evalkit.batch import RunSummary
-from evalkit.samples import draw
+from evalkit.samples import draw_demo_folder
 
 if TYPE_CHECKING:
     from servers.buckets import GcsServer, S3Server
@@ -163,7 +163,7 @@ def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture(scope="session")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def make(folder: Path) -> Path:
-        draw(folder)
+        draw_demo_folder(folder)
         return folder
 
     return once(tmp_path_factory, "samples", make)

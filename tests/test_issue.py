@@ -19,7 +19,7 @@ from evalkit.errors import (
     StoreError,
     UsageError,
 )
-from evalkit.issue import Issue, IssueSeverity, by_severity, numbered
+from evalkit.issue import Issue, IssueSeverity, number_issues, sort_by_severity
 
 
 @pytest.mark.parametrize(
@@ -42,12 +42,12 @@ def test_each_agent_raises_issues_of_its_group(agent: str, group: str) -> None:
 
 @pytest.mark.parametrize(("agent", "prefix"), [("V1", "V1"), ("reader", "READER"), ("classifier", "CLASSIFIER")])
 def test_ids_are_the_agent_and_a_running_number(agent: str, prefix: str) -> None:
-    issues = numbered(agent, [an_issue("MINOR", agent=agent)] * 3, start=9)  # type: ignore[arg-type]
+    issues = number_issues(agent, [an_issue("MINOR", agent=agent)] * 3, first_number=9)  # type: ignore[arg-type]
     assert [issue.issue_id for issue in issues] == [f"{prefix}-0009", f"{prefix}-0010", f"{prefix}-0011"]
 
 
 def test_an_issue_round_trips_through_json() -> None:
-    issue = Issue.of(
+    issue = Issue.create(
         "V4",
         "V4-QUOTE-WRONG-PAGE",
         IssueSeverity.MAJOR,
@@ -82,7 +82,7 @@ def test_worst_first_and_within_a_severity_as_raised() -> None:
         an_issue(severity, location=str(place))
         for place, severity in enumerate(["MINOR", "BLOCKER", "MAJOR", "BLOCKER"])
     ]
-    assert [issue.location for issue in by_severity(raised)] == ["1", "3", "2", "0"]
+    assert [issue.location for issue in sort_by_severity(raised)] == ["1", "3", "2", "0"]
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.batch.identity import Source
-from evalkit.batch.labels import read_classifications, read_production, read_truth
-from evalkit.classification.orchestrator import Unparseable
-from evalkit.classification.traps import traps_of
-from evalkit.documents.file import digest, load
+from evalkit.batch.identity import SourceDocument
+from evalkit.batch.labels import read_classifications, read_production_labels, read_true_labels
+from evalkit.classification.orchestrator import UnparseableClassification
+from evalkit.classification.traps import load_traps
+from evalkit.documents.file import hash_source_file, read_source_file
 from evalkit.errors import DocumentError, StoreError, UsageError
-from evalkit.regular import NotRegular, TooLarge, read_regular
-from evalkit.store import Files
+from evalkit.regular import FileTooLarge, NotARegularFile, read_regular_file
+from evalkit.store import OutputFolder
 
 pytestmark = pytest.mark.timeout(20)
 
@@ -50,41 +50,46 @@ def unfit(request: pytest.FixtureRequest) -> Callable[[Path], Path]:
 def test_a_file_is_read_whole_up_to_the_limit(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"12345678")
-    assert read_regular(path, 8) == b"12345678"
-    with pytest.raises(TooLarge):
-        read_regular(path, 7)
-    with pytest.raises(TooLarge):  # it says that it has no bytes
-        read_regular("/proc/self/status", 7)
+    assert read_regular_file(path, 8) == b"12345678"
+    with pytest.raises(FileTooLarge):
+        read_regular_file(path, 7)
+    with pytest.raises(FileTooLarge):  # it says that it has no bytes
+        read_regular_file("/proc/self/status", 7)
     with pytest.raises(IsADirectoryError):
-        read_regular(tmp_path)
+        read_regular_file(tmp_path)
 
 
 def test_what_is_no_file_of_that_size_is_refused(unfit: Callable[[Path], Path], tmp_path: Path) -> None:
-    with pytest.raises((NotRegular, TooLarge), match=r"pipe or device|larger than 256 MB"):
-        read_regular(unfit(tmp_path / "a"))
+    with pytest.raises((NotARegularFile, FileTooLarge), match=r"pipe or device|larger than 256 MB"):
+        read_regular_file(unfit(tmp_path / "a"))
 
 
 @pytest.mark.parametrize(
     ("read", "name"),
-    [(read_production, "a.csv"), (read_production, "a.json"), (read_truth, "a.csv"), (traps_of, "a.toml")],
+    [
+        (read_production_labels, "a.csv"),
+        (read_production_labels, "a.json"),
+        (read_true_labels, "a.csv"),
+        (load_traps, "a.toml"),
+    ],
 )
 def test_what_stands_beside_the_documents_is_named(
     unfit: Callable[[Path], Path], tmp_path: Path, read: Callable[..., object], name: str
 ) -> None:
     path = unfit(tmp_path / name)
     with pytest.raises(UsageError, match=r"pipe or device|larger than") as refused:
-        read(str(path) if read is traps_of else path)
+        read(str(path) if read is load_traps else path)
     assert str(path) in refused.value.message
 
 
 def test_a_classification_is_unparseable(unfit: Callable[[Path], Path], tmp_path: Path) -> None:
     unfit(tmp_path / "one.json")
-    supplied, problems = read_classifications(tmp_path, [Source("one", tmp_path / "one.pdf", None)])
-    assert isinstance(supplied["one"], Unparseable)
+    supplied, problems = read_classifications(tmp_path, [SourceDocument("one", tmp_path / "one.pdf", None)])
+    assert isinstance(supplied["one"], UnparseableClassification)
     assert problems == []
 
 
-@pytest.mark.parametrize("read", [load, digest])
+@pytest.mark.parametrize("read", [read_source_file, hash_source_file])
 def test_a_document_is_refused_before_it_is_read(
     unfit: Callable[[Path], Path], tmp_path: Path, read: Callable[[Path], object]
 ) -> None:
@@ -98,5 +103,5 @@ def test_in_the_output_folder_it_is_a_damaged_file(
 ) -> None:
     unfit(tmp_path / "results" / "a.json")
     with pytest.raises(StoreError, match=r"results/a\.json is not one of evalkit's files") as refused:
-        Files(tmp_path).raw("results/a.json", at_most)
+        OutputFolder(tmp_path).read_bytes("results/a.json", at_most)
     assert refused.value.code == "STORE-TORN"

@@ -25,32 +25,32 @@ from evalkit.batch import RunSummary
 from evalkit.errors import NotFound, StoreError, UsageError
 from evalkit.store import (
     CASE_COLUMNS,
-    DRAWS,
-    Files,
-    Index,
-    bundle_name,
-    canonical,
-    digest,
-    draw_name,
-    ground_truth_name,
-    packet_name,
-    result_name,
-    review_name,
-    shaped,
+    SAMPLE_DRAWS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    bundle_file_name,
+    encode_canonical_json,
+    ground_truth_file_name,
+    hash_canonical_json,
+    packet_file_name,
+    result_file_name,
+    review_file_name,
+    sample_draw_file_name,
+    validate_stored,
 )
-from evalkit.store.scratch import scratch_name
+from evalkit.store.scratch import generate_temp_name
 
 REVIEW = "reviews/doc2_6/0001.json"
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> Files:
-    return Files(tmp_path / "output")
+def files(tmp_path: Path) -> OutputFolder:
+    return OutputFolder(tmp_path / "output")
 
 
 @pytest.fixture
-def anywhere(place: Path | str) -> Files:
-    return Files(place)
+def anywhere(place: Path | str) -> OutputFolder:
+    return OutputFolder(place)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def no_umask() -> Iterator[None]:
     os.umask(before)
 
 
-def everything(files: Files) -> list[Path]:
+def everything(files: OutputFolder) -> list[Path]:
     return sorted(path for path in files.root.rglob("*") if path.is_file())
 
 
@@ -69,84 +69,87 @@ def mode(path: Path) -> int:
 
 
 def test_files_lie_where_the_contract_says() -> None:
-    assert bundle_name("doc2_6") == "document_bundles/doc2_6.json"
-    assert result_name("doc2_6") == "results/doc2_6.json"
-    assert packet_name("doc2_6") == "sme_packets/sme_packet_doc2_6.json"
-    assert review_name("doc2_6", 1) == REVIEW
-    assert ground_truth_name("doc2_6") == "ground_truth/gt_doc2_6.json"
+    assert bundle_file_name("doc2_6") == "document_bundles/doc2_6.json"
+    assert result_file_name("doc2_6") == "results/doc2_6.json"
+    assert packet_file_name("doc2_6") == "sme_packets/sme_packet_doc2_6.json"
+    assert review_file_name("doc2_6", 1) == REVIEW
+    assert ground_truth_file_name("doc2_6") == "ground_truth/gt_doc2_6.json"
 
 
 # ---------------------------------------------------------------------------------------------- writing, reading
 
 
 @pytest.mark.parametrize("compact", [True, False])
-def test_what_was_written_is_read(anywhere: Files, compact: bool) -> None:
+def test_what_was_written_is_read(anywhere: OutputFolder, compact: bool) -> None:
     value = {"schema_version": 1, "name": "Ångström – 10³", "list": [1, 2.5, None, True]}
-    anywhere.write("results/a.json", value, compact=compact)
-    assert anywhere.read("results/a.json") == value
-    assert anywhere.exists("results/a.json")
-    assert json.loads(anywhere.raw("results/a.json")) == value
+    anywhere.write_json("results/a.json", value, compact=compact)
+    assert anywhere.read_json("results/a.json") == value
+    assert anywhere.has_file("results/a.json")
+    assert json.loads(anywhere.read_bytes("results/a.json")) == value
     anywhere.write_text("templates/a.toml", "bank = 'Ö'")
-    assert anywhere.raw("templates/a.toml") == "bank = 'Ö'\n".encode()
+    assert anywhere.read_bytes("templates/a.toml") == "bank = 'Ö'\n".encode()
 
 
 @pytest.mark.parametrize("at_most", [1, 4, 5, 8192])
-def test_the_beginning_of_a_file_is_read_alone(anywhere: Files, at_most: int) -> None:
+def test_the_beginning_of_a_file_is_read_alone(anywhere: OutputFolder, at_most: int) -> None:
     anywhere.write_text("templates/a.toml", "bank")
-    assert anywhere.raw("templates/a.toml", at_most) == b"bank\n"[:at_most]
+    assert anywhere.read_bytes("templates/a.toml", at_most) == b"bank\n"[:at_most]
     with pytest.raises(NotFound):
-        anywhere.raw("templates/b.toml", at_most)
+        anywhere.read_bytes("templates/b.toml", at_most)
 
 
-def test_writing_again_replaces(anywhere: Files) -> None:
+def test_writing_again_replaces(anywhere: OutputFolder) -> None:
     for number in (1, 2):
-        anywhere.write("results/a.json", {"schema_version": 1, "number": number})
-    assert anywhere.read("results/a.json")["number"] == 2
-    assert anywhere.names("results") == ["results/a.json"]
+        anywhere.write_json("results/a.json", {"schema_version": 1, "number": number})
+    assert anywhere.read_json("results/a.json")["number"] == 2
+    assert anywhere.list_json_files("results") == ["results/a.json"]
 
 
-def test_an_overwrite_leaves_one_file(files: Files) -> None:
+def test_an_overwrite_leaves_one_file(files: OutputFolder) -> None:
     for number in (1, 2):
-        files.write("results/a.json", {"schema_version": 1, "number": number})
+        files.write_json("results/a.json", {"schema_version": 1, "number": number})
     assert everything(files) == [files.root / "results/a.json"]
 
 
 @pytest.mark.usefixtures("no_umask")
-@pytest.mark.parametrize("how", ["write", "create"])
-def test_files_are_private_in_private_folders_whatever_the_umask(files: Files, how: str) -> None:
+@pytest.mark.parametrize("how", ["write_json", "create_json"])
+def test_files_are_private_in_private_folders_whatever_the_umask(files: OutputFolder, how: str) -> None:
     getattr(files, how)(REVIEW, {"schema_version": 1})
-    assert mode(files.path(REVIEW)) == 0o600
+    assert mode(files.local_path(REVIEW)) == 0o600
     folders = [files.root, *(path for path in files.root.rglob("*") if path.is_dir())]
     assert len(folders) >= 3
     assert {mode(folder) for folder in folders} == {0o700}
 
 
-def test_the_ten_thousandth_numbered_file_follows_the_one_before(files: Files) -> None:
-    names = [draw_name(number) for number in range(1, 10_002)]
+def test_the_ten_thousandth_numbered_file_follows_the_one_before(files: OutputFolder) -> None:
+    names = [sample_draw_file_name(number) for number in range(1, 10_002)]
     for name in names:
-        files.path(name).parent.mkdir(parents=True, exist_ok=True)
-        files.path(name).touch()
-    assert files.numbered(DRAWS, draw_name) == names
-    files.remove(draw_name(1001))
+        files.local_path(name).parent.mkdir(parents=True, exist_ok=True)
+        files.local_path(name).touch()
+    assert files.list_sequence_files(SAMPLE_DRAWS_FOLDER, sample_draw_file_name) == names
+    files.remove_file(sample_draw_file_name(1001))
     with pytest.raises(StoreError, match=r"1001\.json is not there"):
-        files.numbered(DRAWS, draw_name)
+        files.list_sequence_files(SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
 
 
-def test_a_folder_goes_with_all_that_is_in_it_and_nothing_beside_it(anywhere: Files) -> None:
+def test_a_folder_goes_with_all_that_is_in_it_and_nothing_beside_it(anywhere: OutputFolder) -> None:
     assert anywhere.remove_folder("reviews/doc") == []
     for name in ("reviews/doc/0001.json", "reviews/doc/0002.json", "reviews/doc2/0001.json", "reviews/doc.json"):
-        anywhere.write(name, {"schema_version": 1})
-    assert [name for name, _ in anywhere.contents("reviews/doc")] == ["reviews/doc/0001.json", "reviews/doc/0002.json"]
+        anywhere.write_json(name, {"schema_version": 1})
+    assert [name for name, _ in anywhere.iterate_file_bytes("reviews/doc")] == [
+        "reviews/doc/0001.json",
+        "reviews/doc/0002.json",
+    ]
     assert anywhere.remove_folder("reviews/doc") == ["reviews/doc/0001.json", "reviews/doc/0002.json"]
-    left = [(name, json.loads(content)) for name, content in anywhere.contents("reviews")]
+    left = [(name, json.loads(content)) for name, content in anywhere.iterate_file_bytes("reviews")]
     assert left == [(name, {"schema_version": 1}) for name in ("reviews/doc.json", "reviews/doc2/0001.json")]
-    assert anywhere.links() == []
+    assert anywhere.list_links() == []
 
 
-def test_a_file_says_when_it_was_written(anywhere: Files) -> None:
-    assert anywhere.written_at(REVIEW) is None
-    anywhere.write(REVIEW, {"schema_version": 1})
-    written = anywhere.written_at(REVIEW)
+def test_a_file_says_when_it_was_written(anywhere: OutputFolder) -> None:
+    assert anywhere.get_modification_time(REVIEW) is None
+    anywhere.write_json(REVIEW, {"schema_version": 1})
+    written = anywhere.get_modification_time(REVIEW)
     assert written is not None
     assert abs(written - time.time()) < 60
 
@@ -154,9 +157,9 @@ def test_a_file_says_when_it_was_written(anywhere: Files) -> None:
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize(("number", "code"), [(errno.ENOSPC, "STORE-FULL"), (errno.EIO, "STORE-FAILED")])
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
-    files: Files, monkeypatch: pytest.MonkeyPatch, step: str, number: int, code: str
+    files: OutputFolder, monkeypatch: pytest.MonkeyPatch, step: str, number: int, code: str
 ) -> None:
-    files.write("results/a.json", {"schema_version": 1, "is": "old"})
+    files.write_json("results/a.json", {"schema_version": 1, "is": "old"})
 
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number))
@@ -164,61 +167,61 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
     with monkeypatch.context() as broken:
         broken.setattr(os, step, fail)
         with pytest.raises(StoreError, match=r"results/a\.json") as refused:
-            files.write("results/a.json", {"schema_version": 1, "is": "new"})
+            files.write_json("results/a.json", {"schema_version": 1, "is": "new"})
     assert refused.value.code == code
-    assert files.read("results/a.json")["is"] == "old"
+    assert files.read_json("results/a.json")["is"] == "old"
     assert everything(files) == [files.root / "results/a.json"]
 
 
-def test_the_contents_are_synced_before_the_name_is_given(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    files.write("results/a.json", {"schema_version": 1})
-    files.create(REVIEW, {"schema_version": 1})
+def test_the_contents_are_synced_before_the_name_is_given(files: OutputFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    files.write_json("results/a.json", {"schema_version": 1})
+    files.create_json(REVIEW, {"schema_version": 1})
     order: list[str] = []
     for name in ("fsync", "replace", "link"):
         real: Callable[..., Any] = getattr(os, name)
         monkeypatch.setattr(os, name, lambda *a, _real=real, _name=name, **k: (order.append(_name), _real(*a, **k))[1])
-    files.write("results/a.json", {"schema_version": 1})
+    files.write_json("results/a.json", {"schema_version": 1})
     assert order[:2] == ["fsync", "replace"]
     assert order[2:] == ["fsync"]  # the folder, so that the name survives a power cut too
     order.clear()
-    files.create(review_name("doc2_6", 2), {"schema_version": 1})
+    files.create_json(review_file_name("doc2_6", 2), {"schema_version": 1})
     assert order == ["fsync", "link", "fsync"]
 
 
-def test_a_new_folder_is_synced_where_it_stands(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_folder_is_synced_where_it_stands(files: OutputFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[str] = []
     real = os.fsync
     monkeypatch.setattr(
         os, "fsync", lambda one: (synced.append(str(Path(f"/proc/self/fd/{one}").readlink())), real(one))[1]
     )
-    files.create(REVIEW, {"schema_version": 1})
+    files.create_json(REVIEW, {"schema_version": 1})
     reviews = Path(files.root).resolve() / "reviews"
     assert {str(reviews), str(reviews / "doc2_6")} <= set(synced)
 
 
-def test_a_value_that_is_no_json_is_refused_before_anything_is_touched(files: Files) -> None:
-    files.write("results/a.json", {"schema_version": 1, "is": "old"})
+def test_a_value_that_is_no_json_is_refused_before_anything_is_touched(files: OutputFolder) -> None:
+    files.write_json("results/a.json", {"schema_version": 1, "is": "old"})
     with pytest.raises((ValueError, TypeError, StoreError)):
-        files.write("results/a.json", {"schema_version": 1, "score": float("nan")})
-    assert files.read("results/a.json")["is"] == "old"
+        files.write_json("results/a.json", {"schema_version": 1, "score": float("nan")})
+    assert files.read_json("results/a.json")["is"] == "old"
     assert everything(files) == [files.root / "results/a.json"]
 
 
-def test_a_reader_beside_a_writer_sees_whole_files_only(anywhere: Files) -> None:
+def test_a_reader_beside_a_writer_sees_whole_files_only(anywhere: OutputFolder) -> None:
     files, turns = anywhere, 60 if isinstance(anywhere.root, Path) else 30
     big = {number: {"schema_version": 1, "number": number, "text": str(number) * 20_000} for number in range(2)}
-    files.write("results/a.json", big[0])
+    files.write_json("results/a.json", big[0])
     done = threading.Event()
 
     def keep_writing() -> None:
         for turn in range(turns):
-            files.write("results/a.json", big[turn % 2])
+            files.write_json("results/a.json", big[turn % 2])
         done.set()
 
     def keep_reading() -> int:
         seen = 0
         while not done.is_set():
-            value = files.read("results/a.json")
+            value = files.read_json("results/a.json")
             assert value == big[value["number"]]
             seen += 1
         return seen
@@ -232,34 +235,34 @@ def test_a_reader_beside_a_writer_sees_whole_files_only(anywhere: Files) -> None
 # ------------------------------------------------------------------------------------------------ creating once
 
 
-def test_the_first_to_create_wins_and_the_second_changes_nothing(anywhere: Files) -> None:
+def test_the_first_to_create_wins_and_the_second_changes_nothing(anywhere: OutputFolder) -> None:
     for reviewer, wins in (("dr_lee", True), ("dr_kim", False), ("dr_lee", False)):
-        assert anywhere.create(REVIEW, {"schema_version": 1, "reviewer": reviewer}) is wins
-    assert anywhere.read(REVIEW)["reviewer"] == "dr_lee"
-    assert anywhere.names("reviews/doc2_6") == [REVIEW]
+        assert anywhere.create_json(REVIEW, {"schema_version": 1, "reviewer": reviewer}) is wins
+    assert anywhere.read_json(REVIEW)["reviewer"] == "dr_lee"
+    assert anywhere.list_json_files("reviews/doc2_6") == [REVIEW]
 
 
-def test_a_file_that_was_created_is_alone(files: Files) -> None:
+def test_a_file_that_was_created_is_alone(files: OutputFolder) -> None:
     for _ in range(2):
-        files.create(REVIEW, {"schema_version": 1})
+        files.create_json(REVIEW, {"schema_version": 1})
     assert everything(files) == [files.root / REVIEW]
 
 
-def test_of_many_at_once_exactly_one_creates(anywhere: Files) -> None:
+def test_of_many_at_once_exactly_one_creates(anywhere: OutputFolder) -> None:
     files, revisions = anywhere, 20 if isinstance(anywhere.root, Path) else 5
     for revision in range(1, revisions + 1):
-        name = review_name("doc2_6", revision)
+        name = review_file_name("doc2_6", revision)
         start = threading.Barrier(8)
 
         def create(reviewer: int, name: str = name, start: threading.Barrier = start) -> bool:
             start.wait()
-            return files.create(name, {"schema_version": 1, "reviewer": reviewer})
+            return files.create_json(name, {"schema_version": 1, "reviewer": reviewer})
 
         with ThreadPoolExecutor(8) as threads:
             won = list(threads.map(create, range(8)))
         assert won.count(True) == 1
-        assert files.read(name)["reviewer"] == won.index(True)
-    assert len(files.names("reviews/doc2_6")) == revisions
+        assert files.read_json(name)["reviewer"] == won.index(True)
+    assert len(files.list_json_files("reviews/doc2_6")) == revisions
 
 
 # --------------------------------------------------------------------------------------------------------- names
@@ -289,14 +292,14 @@ def test_of_many_at_once_exactly_one_creates(anywhere: Files) -> None:
         "results/%2e%2e/a.json",
     ],
 )
-def test_no_name_leaves_the_folder(files: Files, name: str) -> None:
+def test_no_name_leaves_the_folder(files: OutputFolder, name: str) -> None:
     uses: list[Callable[[], object]] = [
-        lambda: files.write(name, {"schema_version": 1}),
-        lambda: files.create(name, {"schema_version": 1}),
-        lambda: files.read(name),
-        lambda: files.raw(name),
-        lambda: files.remove(name),
-        lambda: files.exists(name),
+        lambda: files.write_json(name, {"schema_version": 1}),
+        lambda: files.create_json(name, {"schema_version": 1}),
+        lambda: files.read_json(name),
+        lambda: files.read_bytes(name),
+        lambda: files.remove_file(name),
+        lambda: files.has_file(name),
     ]
     for use in uses:
         with pytest.raises(StoreError) as refused:
@@ -308,7 +311,7 @@ def test_no_name_leaves_the_folder(files: Files, name: str) -> None:
 @given(st.text(alphabet="a.-_/\\ \x00~é0", max_size=12))
 def test_whatever_a_name_is_it_is_refused_or_inside(name: str) -> None:
     try:
-        path = Files("/srv/output").path(name)
+        path = OutputFolder("/srv/output").local_path(name)
     except StoreError:
         return
     assert Path(os.path.normpath(path)).is_relative_to("/srv/output")
@@ -334,65 +337,65 @@ def test_whatever_a_name_is_it_is_refused_or_inside(name: str) -> None:
         b"[" * 100_000,
     ],
 )
-def test_a_torn_file_is_refused_by_name(files: Files, content: bytes) -> None:
-    files.write("results/a.json", {"schema_version": 1})
-    files.path("results/a.json").write_bytes(content)
+def test_a_torn_file_is_refused_by_name(files: OutputFolder, content: bytes) -> None:
+    files.write_json("results/a.json", {"schema_version": 1})
+    files.local_path("results/a.json").write_bytes(content)
     with pytest.raises(StoreError, match=r"results/a\.json") as refused:
-        files.read("results/a.json")
+        files.read_json("results/a.json")
     assert refused.value.code == "STORE-TORN"
     assert refused.value.remedy
 
 
 @pytest.mark.parametrize(("found", "readable"), [(1, True), (2, False), (10**6, False), ("1", False), (None, False)])
-def test_a_newer_file_is_refused_by_name(files: Files, found: Any, readable: bool) -> None:
-    files.write("results/a.json", {"schema_version": found})
+def test_a_newer_file_is_refused_by_name(files: OutputFolder, found: Any, readable: bool) -> None:
+    files.write_json("results/a.json", {"schema_version": found})
     if readable:
-        assert files.read("results/a.json") == {"schema_version": 1}
+        assert files.read_json("results/a.json") == {"schema_version": 1}
         return
     with pytest.raises(StoreError, match=r"results/a\.json") as refused:
-        files.read("results/a.json")
+        files.read_json("results/a.json")
     assert refused.value.code == "STORE-NEWER"
 
 
-def test_what_is_not_there_is_not_found(anywhere: Files) -> None:
+def test_what_is_not_there_is_not_found(anywhere: OutputFolder) -> None:
     files = anywhere
-    for use in (files.read, files.raw):
+    for use in (files.read_json, files.read_bytes):
         with pytest.raises(NotFound, match=r"results/a\.json"):
             use("results/a.json")
-    assert not files.exists("results/a.json")
-    assert files.remove("results/a.json") is False
-    assert files.names("results") == files.folders("reviews") == []
-    assert not files.is_there()
-    assert not files.is_there("results")
+    assert not files.has_file("results/a.json")
+    assert files.remove_file("results/a.json") is False
+    assert files.list_json_files("results") == files.list_subfolders("reviews") == []
+    assert not files.has_folder()
+    assert not files.has_folder("results")
 
 
-def test_removing_and_listing(anywhere: Files) -> None:
+def test_removing_and_listing(anywhere: OutputFolder) -> None:
     files = anywhere
     for name in ("results/b.json", "results/a.json", "reviews/y/0001.json", "reviews/x/0001.json"):
-        files.write(name, {"schema_version": 1})
+        files.write_json(name, {"schema_version": 1})
     files.write_text("results/notes.txt", "a person's own")
-    assert files.is_there()
-    assert files.is_there("results")
-    assert not files.is_there("result")
-    assert files.names("results") == ["results/a.json", "results/b.json"]
-    assert files.folders("reviews") == ["x", "y"]
-    assert files.remove("results/a.json") is True
-    assert files.names("results") == ["results/b.json"]
+    assert files.has_folder()
+    assert files.has_folder("results")
+    assert not files.has_folder("result")
+    assert files.list_json_files("results") == ["results/a.json", "results/b.json"]
+    assert files.list_subfolders("reviews") == ["x", "y"]
+    assert files.remove_file("results/a.json") is True
+    assert files.list_json_files("results") == ["results/b.json"]
 
 
 # ---------------------------------------------------------------------------------------------------- one run
 
 
-def test_two_runs_cannot_hold_one_folder(anywhere: Files) -> None:
+def test_two_runs_cannot_hold_one_folder(anywhere: OutputFolder) -> None:
     files = anywhere
-    with files.run_lock(), pytest.raises(UsageError) as refused, Files(files.root).run_lock():
+    with files.run_lock(), pytest.raises(UsageError) as refused, OutputFolder(files.root).run_lock():
         pass
     assert refused.value.code == "OUTPUT-BUSY"
-    with Files(files.root).run_lock():
-        files.write("results/a.json", {"schema_version": 1})
+    with OutputFolder(files.root).run_lock():
+        files.write_json("results/a.json", {"schema_version": 1})
 
 
-def test_the_folder_is_free_again_after_a_run_that_failed(anywhere: Files) -> None:
+def test_the_folder_is_free_again_after_a_run_that_failed(anywhere: OutputFolder) -> None:
     files = anywhere
     with pytest.raises(ZeroDivisionError), files.run_lock():
         raise ZeroDivisionError
@@ -401,7 +404,7 @@ def test_the_folder_is_free_again_after_a_run_that_failed(anywhere: Files) -> No
 
 
 @pytest.fixture
-def scratch(files: Files) -> Path:
+def scratch(files: OutputFolder) -> Path:
     folder = files.root / ".tmp"
     folder.mkdir(parents=True)
     return folder
@@ -415,8 +418,8 @@ def dead_process() -> int:
     return pid
 
 
-def test_a_killed_runs_leftovers_are_swept_and_a_living_ones_are_not(files: Files, scratch: Path) -> None:
-    own = scratch_name()
+def test_a_killed_runs_leftovers_are_swept_and_a_living_ones_are_not(files: OutputFolder, scratch: Path) -> None:
+    own = generate_temp_name()
     dead, alive = scratch / own.replace(f".{os.getpid()}-", f".{dead_process()}-"), scratch / own
     dead.write_text("{")
     alive.write_text("{")
@@ -424,7 +427,7 @@ def test_a_killed_runs_leftovers_are_swept_and_a_living_ones_are_not(files: File
         assert [path.name for path in scratch.iterdir()] == [alive.name]
 
 
-def test_what_another_machine_writes_is_swept_only_when_it_is_old(files: Files, scratch: Path) -> None:
+def test_what_another_machine_writes_is_swept_only_when_it_is_old(files: OutputFolder, scratch: Path) -> None:
     pid = dead_process()  # here; there it may be at work
     fresh, old = scratch / f"0badcafe.{pid}-0011", scratch / f"0badcafe.{pid}-0022"
     earlier = scratch / f"{pid}-0033"  # of an evalkit that did not say which machine's
@@ -436,8 +439,17 @@ def test_what_another_machine_writes_is_swept_only_when_it_is_old(files: Files, 
         assert [path.name for path in scratch.iterdir()] == [fresh.name]
 
 
-@pytest.mark.parametrize("look", [Files.names, Files.folders, lambda files, name: files.written_at(f"{name}/a.json")])
-def test_a_file_in_the_place_of_a_folder_is_told(files: Files, look: Callable[[Files, str], object]) -> None:
+@pytest.mark.parametrize(
+    "look",
+    [
+        OutputFolder.list_json_files,
+        OutputFolder.list_subfolders,
+        lambda files, name: files.get_modification_time(f"{name}/a.json"),
+    ],
+)
+def test_a_file_in_the_place_of_a_folder_is_told(
+    files: OutputFolder, look: Callable[[OutputFolder, str], object]
+) -> None:
     files.root.mkdir(parents=True)
     (files.root / "reviews").write_text("")
     with pytest.raises(StoreError, match="reviews") as refused:
@@ -446,7 +458,7 @@ def test_a_file_in_the_place_of_a_folder_is_told(files: Files, look: Callable[[F
 
 
 @pytest.mark.parametrize("stray", [".DS_Store", ".nfs000000000001", "notes.txt"])
-def test_a_stray_file_among_the_leftovers_stops_no_run(files: Files, scratch: Path, stray: str) -> None:
+def test_a_stray_file_among_the_leftovers_stops_no_run(files: OutputFolder, scratch: Path, stray: str) -> None:
     (scratch / stray).write_text("")
     with files.run_lock():
         pass
@@ -454,7 +466,7 @@ def test_a_stray_file_among_the_leftovers_stops_no_run(files: Files, scratch: Pa
 
 def test_a_folder_that_cannot_be_made_is_a_usage_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UsageError) as refused, Files(tmp_path / "file" / "output").run_lock():
+    with pytest.raises(UsageError) as refused, OutputFolder(tmp_path / "file" / "output").run_lock():
         pass
     assert refused.value.code == "OUTPUT-FOLDER"
 
@@ -481,10 +493,10 @@ def test_an_output_folder_is_told_from_somebody_elses(tmp_path: Path, names: lis
     for name in names:
         (tmp_path / name).mkdir() if "." not in name.strip(".") else (tmp_path / name).touch()
     if is_ours:
-        Files(tmp_path).require_ours()
+        OutputFolder(tmp_path).require_output_folder()
     else:
         with pytest.raises(UsageError, match="no output folder of evalkit"):
-            Files(tmp_path).require_ours()
+            OutputFolder(tmp_path).require_output_folder()
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
@@ -492,7 +504,7 @@ def test_what_a_run_leaves_is_an_output_folder(finished: RunSummary, tmp_path: P
     """Also where the database was lost, and whatever lies beside."""
     left = shutil.copytree(finished.output, tmp_path / "left", ignore=shutil.ignore_patterns("evalkit.sqlite*"))
     (left / "notes.txt").touch()
-    Files(left).require_ours()
+    OutputFolder(left).require_output_folder()
 
 
 # ------------------------------------------------------------------------------------------------- canonical JSON
@@ -501,22 +513,26 @@ def test_what_a_run_leaves_is_an_output_folder(finished: RunSummary, tmp_path: P
 def test_canonical_json_does_not_depend_on_the_order_of_keys() -> None:
     one = {"b": [1, {"d": 1, "c": 2}], "a": "ä"}
     other = {"a": "ä", "b": [1, {"c": 2, "d": 1}]}
-    assert canonical(one) == canonical(other) == '{"a":"ä","b":[1,{"c":2,"d":1}]}'.encode()
-    assert digest(one) == digest(other) != digest({"a": "ä", "b": [{"c": 2, "d": 1}, 1]})
-    assert len(digest(one)) == 64
+    assert encode_canonical_json(one) == encode_canonical_json(other) == '{"a":"ä","b":[1,{"c":2,"d":1}]}'.encode()
+    assert (
+        hash_canonical_json(one)
+        == hash_canonical_json(other)
+        != hash_canonical_json({"a": "ä", "b": [{"c": 2, "d": 1}, 1]})
+    )
+    assert len(hash_canonical_json(one)) == 64
 
 
 def test_canonical_json_has_no_nan() -> None:
     with pytest.raises(ValueError, match="JSON"):
-        canonical(float("nan"))
+        encode_canonical_json(float("nan"))
 
 
 # -------------------------------------------------------------------------------------------------------- index
 
 
 @pytest.fixture
-def index(database: str, tmp_path: Path) -> Iterator[Index]:
-    made = Index(tmp_path / "output")
+def index(database: str, tmp_path: Path) -> Iterator[OutputIndex]:
+    made = OutputIndex(tmp_path / "output")
     yield made
     made.close()
 
@@ -544,49 +560,53 @@ def test_the_columns_of_the_queue_are_the_contracts() -> None:
     }
 
 
-def test_cases_are_strictly_worst_first(index: Index) -> None:
+def test_cases_are_strictly_worst_first(index: OutputIndex) -> None:
     for row in (case("d"), case("c", minor=9), case("b", major=1), case("a2", blocker=1), case("a1", 1, 2), case("0")):
-        index.put_case(row)
-    assert [row["case_id"] for row in index.cases()] == ["a1", "a2", "b", "c", "0", "d"]
+        index.upsert_case(row)
+    assert [row["case_id"] for row in index.list_cases()] == ["a1", "a2", "b", "c", "0", "d"]
 
 
-def test_cases_of_some_statuses(index: Index) -> None:
+def test_cases_of_some_statuses(index: OutputIndex) -> None:
     for status in ("pending", "in_review", "deferred", "completed"):
-        index.put_case(case(status, status=status))
-    assert [row["case_id"] for row in index.cases("pending", "deferred")] == ["deferred", "pending"]
-    assert len(index.cases()) == 4
-    index.drop_cases("pending")
-    assert index.cases("pending") == []
+        index.upsert_case(case(status, status=status))
+    assert [row["case_id"] for row in index.list_cases("pending", "deferred")] == ["deferred", "pending"]
+    assert len(index.list_cases()) == 4
+    index.remove_cases("pending")
+    assert index.list_cases("pending") == []
 
 
-def test_a_case_is_one_row_and_the_newest(index: Index) -> None:
-    index.put_case(case("a", blocker=1))
-    index.put_case(case("a", minor=1))
-    (row,) = index.cases()
+def test_a_case_is_one_row_and_the_newest(index: OutputIndex) -> None:
+    index.upsert_case(case("a", blocker=1))
+    index.upsert_case(case("a", minor=1))
+    (row,) = index.list_cases()
     assert (row["blocker"], row["minor"]) == (0, 1)
 
 
-def test_new_bytes_at_an_old_path_replace_the_old_document(index: Index) -> None:
-    index.put_document(row_of("old", "in/a.pdf"))
-    index.put_document(row_of("other", "in/b.pdf"))
-    index.put_document(row_of("new", "in/a.pdf"))
-    assert {row["doc_id"]: row["replaced"] for row in index.documents()} == {"old": True, "other": False, "new": False}
+def test_new_bytes_at_an_old_path_replace_the_old_document(index: OutputIndex) -> None:
+    index.upsert_document(row_of("old", "in/a.pdf"))
+    index.upsert_document(row_of("other", "in/b.pdf"))
+    index.upsert_document(row_of("new", "in/a.pdf"))
+    assert {row["doc_id"]: row["replaced"] for row in index.list_documents()} == {
+        "old": True,
+        "other": False,
+        "new": False,
+    }
 
 
-def test_a_rebuilt_index_holds_exactly_what_it_was_given(index: Index) -> None:
-    index.put_document(row_of("gone", "in/a.pdf"))
-    index.put_case(case("gone"))
+def test_a_rebuilt_index_holds_exactly_what_it_was_given(index: OutputIndex) -> None:
+    index.upsert_document(row_of("gone", "in/a.pdf"))
+    index.upsert_case(case("gone"))
     index.rebuild([row_of("kept", "in/b.pdf")], [case("kept")], [])
-    assert [row["doc_id"] for row in index.documents()] == ["kept"]
-    assert [row["case_id"] for row in index.cases()] == ["kept"]
+    assert [row["doc_id"] for row in index.list_documents()] == ["kept"]
+    assert [row["case_id"] for row in index.list_cases()] == ["kept"]
 
 
 def test_the_index_outlives_its_process_and_is_private(tmp_path: Path) -> None:
-    first = Index(tmp_path / "output")
-    first.put_case(case("a"))
+    first = OutputIndex(tmp_path / "output")
+    first.upsert_case(case("a"))
     first.close()
-    second = Index(tmp_path / "output")
-    assert [row["case_id"] for row in second.cases()] == ["a"]
+    second = OutputIndex(tmp_path / "output")
+    assert [row["case_id"] for row in second.list_cases()] == ["a"]
     second.close()
     assert mode(tmp_path / "output" / "evalkit.sqlite") == 0o600
 
@@ -594,7 +614,7 @@ def test_the_index_outlives_its_process_and_is_private(tmp_path: Path) -> None:
 def test_a_damaged_index_says_how_to_mend_it(tmp_path: Path) -> None:
     (tmp_path / "evalkit.sqlite").write_bytes(b"this is no database, whatever it is called" * 100)
     with pytest.raises(StoreError, match="reindex") as refused:
-        Index(tmp_path)
+        OutputIndex(tmp_path)
     assert refused.value.code == "STORE-INDEX"
 
 
@@ -605,9 +625,9 @@ class _Shape(BaseModel):
 
 def test_what_has_another_shape_is_refused_by_name_and_never_quoted() -> None:
     of_a_patient = {"schema_version": 1, "pages": "John Smith"}
-    assert shaped(_Shape, {"schema_version": 1, "pages": 2}, "results/a.json", "Run it again.").pages == 2
+    assert validate_stored(_Shape, {"schema_version": 1, "pages": 2}, "results/a.json", "Run it again.").pages == 2
     with pytest.raises(StoreError, match=re.escape("results/a.json does not have the shape")) as refused:
-        shaped(_Shape, of_a_patient, "results/a.json", "Run it again.")
+        validate_stored(_Shape, of_a_patient, "results/a.json", "Run it again.")
     assert refused.value.remedy == "Run it again."
     told = "".join(traceback.format_exception(refused.value))
     assert "John Smith" not in told
@@ -616,17 +636,17 @@ def test_what_has_another_shape_is_refused_by_name_and_never_quoted() -> None:
 # ------------------------------------------------------------------------------------------------------- links
 
 
-def test_nothing_is_written_or_removed_through_a_link_to_a_folder(files: Files, tmp_path: Path) -> None:
+def test_nothing_is_written_or_removed_through_a_link_to_a_folder(files: OutputFolder, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "a.json").write_text("mine")
-    files.write("draws/0001.json", {"schema_version": 1})
+    files.write_json("draws/0001.json", {"schema_version": 1})
     (files.root / "results").symlink_to(elsewhere)
     for act in (
-        lambda: files.write("results/a.json", {"schema_version": 1}),
-        lambda: files.create("results/b.json", {"schema_version": 1}),
+        lambda: files.write_json("results/a.json", {"schema_version": 1}),
+        lambda: files.create_json("results/b.json", {"schema_version": 1}),
         lambda: files.write_text("results/t.toml", "x"),
-        lambda: files.remove("results/a.json"),
+        lambda: files.remove_file("results/a.json"),
         lambda: files.remove_folder("results/inner"),
     ):
         with pytest.raises(StoreError, match="link") as refused:
@@ -635,46 +655,51 @@ def test_nothing_is_written_or_removed_through_a_link_to_a_folder(files: Files, 
     assert {path.name: path.read_text() for path in elsewhere.iterdir()} == {"a.json": "mine"}
 
 
-@pytest.mark.parametrize("act", ["remove", "exists", "raw"])
-def test_what_cannot_be_looked_at_is_not_taken_for_absent(files: Files, act: str) -> None:
+@pytest.mark.parametrize("act", ["remove_file", "has_file", "read_bytes"])
+def test_what_cannot_be_looked_at_is_not_taken_for_absent(files: OutputFolder, act: str) -> None:
     """A purge would call a document removed that is still there."""
-    files.write("draws/0001.json", {"schema_version": 1})
+    files.write_json("draws/0001.json", {"schema_version": 1})
     (files.root / "results").symlink_to("results")
     with pytest.raises(StoreError, match="link") as refused:
         getattr(files, act)("results/a.json")
     assert refused.value.code == "STORE-LINK"
 
 
-def test_a_file_in_the_place_of_a_folder_is_told_to_who_removes(files: Files) -> None:
-    files.write("draws/0001.json", {"schema_version": 1})
+def test_a_file_in_the_place_of_a_folder_is_told_to_who_removes(files: OutputFolder) -> None:
+    files.write_json("draws/0001.json", {"schema_version": 1})
     (files.root / "results").write_text("mine")
-    assert not files.exists("results/a.json")
+    assert not files.has_file("results/a.json")
     with pytest.raises(StoreError) as refused:
-        files.remove("results/a.json")
+        files.remove_file("results/a.json")
     assert refused.value.code == "STORE-LINK"
 
 
 def test_a_link_in_the_place_of_a_file_is_replaced_and_what_it_leads_to_left_alone(
-    files: Files, tmp_path: Path
+    files: OutputFolder, tmp_path: Path
 ) -> None:
     mine = tmp_path / "mine.json"
     mine.write_text("mine")
-    files.write("results/a.json", {"schema_version": 1})
-    for act in (lambda: files.write("results/a.json", {"schema_version": 1}), lambda: files.remove("results/a.json")):
+    files.write_json("results/a.json", {"schema_version": 1})
+    for act in (
+        lambda: files.write_json("results/a.json", {"schema_version": 1}),
+        lambda: files.remove_file("results/a.json"),
+    ):
         (files.root / "results/a.json").unlink()
         (files.root / "results/a.json").symlink_to(mine)
         act()
         assert mine.read_text() == "mine"
         assert not (files.root / "results/a.json").is_symlink()
     (files.root / "results/b.json").symlink_to(tmp_path / "nowhere.json")
-    assert not files.create("results/b.json", {"schema_version": 1})
+    assert not files.create_json("results/b.json", {"schema_version": 1})
     assert not (tmp_path / "nowhere.json").exists()
 
 
 @pytest.mark.parametrize("name", [".tmp", ".lock", ".review.lock", "evalkit.sqlite"])
-def test_a_link_in_the_place_of_what_evalkit_works_with_is_refused(files: Files, tmp_path: Path, name: str) -> None:
+def test_a_link_in_the_place_of_what_evalkit_works_with_is_refused(
+    files: OutputFolder, tmp_path: Path, name: str
+) -> None:
     from evalkit.errors import EvalkitError
-    from evalkit.review.lock import writing
+    from evalkit.review.lock import hold_write_lock
 
     target = tmp_path / "target"
     target.mkdir() if name == ".tmp" else None
@@ -683,22 +708,24 @@ def test_a_link_in_the_place_of_what_evalkit_works_with_is_refused(files: Files,
 
     def act() -> None:
         if name == ".tmp":
-            files.write("results/a.json", {"schema_version": 1})
+            files.write_json("results/a.json", {"schema_version": 1})
         elif name == ".lock":
             with files.run_lock():
                 pass
         elif name == ".review.lock":
-            with writing(files):
+            with hold_write_lock(files):
                 pass
         else:
-            Index(files.root)
+            OutputIndex(files.root)
 
     with pytest.raises(EvalkitError):
         act()
     assert list(target.iterdir()) == [] if name == ".tmp" else not target.exists()
 
 
-def test_whoever_exchanges_a_folder_for_a_link_while_it_is_written_gets_nothing(files: Files, tmp_path: Path) -> None:
+def test_whoever_exchanges_a_folder_for_a_link_while_it_is_written_gets_nothing(
+    files: OutputFolder, tmp_path: Path
+) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     folder, aside = files.root / "results", files.root / "aside"
@@ -717,7 +744,7 @@ def test_whoever_exchanges_a_folder_for_a_link_while_it_is_written_gets_nothing(
         outcomes = set()
         for number in range(400):
             try:
-                files.write(f"results/{number}.json", {"schema_version": 1})
+                files.write_json(f"results/{number}.json", {"schema_version": 1})
                 outcomes.add("written")
             except StoreError as error:
                 outcomes.add(error.code)

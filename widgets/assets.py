@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-_HERE = Path(__file__).parent
+_WIDGETS_FOLDER = Path(__file__).parent
 
 
-def esm(stem: str, *parts: str) -> str:
+def read_widget_script(widget_stem: str, *shared_stems: str) -> str:
     """The module of a widget: the shared ``dom.js``, then its own parts and its own file."""
-    return "".join(_read(f"{one}.js") for one in ("dom", *parts, stem))
+    return "".join(_read_asset(f"{script_stem}.js") for script_stem in ("dom", *shared_stems, widget_stem))
 
 
-def css(stem: str, *, with_theme: bool = False) -> str:
-    """The style of a widget: its own file, for the first widget on the screen behind the shared ``theme.css``."""
-    return (_read("theme.css") if with_theme else "") + _read(f"{stem}.css")
+def read_widget_style(widget_stem: str, *, include_theme: bool = False) -> str:
+    """The style of a widget: its own file, for the first widget on the screen behind the shared ``theme.read_widget_style``."""
+    return (_read_asset("theme.css") if include_theme else "") + _read_asset(f"{widget_stem}.css")
 
 
-def _read(name: str) -> str:
-    return (_HERE / name).read_text("utf-8")
+def _read_asset(file_name: str) -> str:
+    return (_WIDGETS_FOLDER / file_name).read_text("utf-8")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import anywidget
 import traitlets
 
-from widgets.assets import css, esm
+from widgets.assets import read_widget_script, read_widget_style
 
 
 class FaultPanel(anywidget.AnyWidget):
     """In place of queue or case; says whether to try again (custom messages ``retry``, ``queue``)."""
 
-    _esm = esm("fault_panel")
-    _css = css("fault_panel")
+    _esm = read_widget_script("fault_panel")
+    _css = read_widget_style("fault_panel")
 
     what = traitlets.Unicode().tag(sync=True)
     """What is, in one sentence."""

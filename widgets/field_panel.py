@@ -9,19 +9,32 @@ import anywidget
 import traitlets
 
 from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, IterationRecord
-from evalkit.extraction.template import Need
+from evalkit.extraction.template import FieldNeed
 from evalkit.issue import Issue
 from evalkit.review.draft import Draft
-from evalkit.review.field_case import FieldCase, Item
-from evalkit.review.fields import STATUS_WORDS, FieldAnswer, field_of, form_template, label, shown
-from evalkit.review.packet import is_for_a_person, why
-from widgets.assets import css, esm
-from widgets.case_panel import earlier, headline, issue_counts, told, verdict_words
+from evalkit.review.field_case import FieldReviewCase, ReviewTarget
+from evalkit.review.fields import (
+    STATUS_WORDS,
+    FieldAnswer,
+    find_form_template,
+    find_template_field,
+    format_field_label,
+    format_field_value,
+)
+from evalkit.review.packet import explain_extraction_escalation, is_review_required
+from widgets.assets import read_widget_script, read_widget_style
+from widgets.case_panel import (
+    describe_quote_verdict,
+    format_headline,
+    format_issue_counts,
+    list_colleague_messages,
+    list_earlier_reviews,
+)
 
 #: What a grader writes before its sentence, for programs.
-_TAGGED = re.compile(r"^\[[A-Z]+:[^\]]*\]\s*")
+_GRADER_TAG_PATTERN = re.compile(r"^\[[A-Z]+:[^\]]*\]\s*")
 #: Why a loop ended, by how its own reason begins, for a clinician; any other reason is said as it is.
-_STOPPED = {
+_STOP_REASON_WORDS = {
     "Accepted by the grader": "the checks of the form as a whole were content",
     "Quality threshold met": "the points were enough",
     "Max": "no further attempt is made",
@@ -30,15 +43,15 @@ _STOPPED = {
     "Wrong tax year": "another attempt would not change the year",
     "Blank form": "there is nothing to read",
 }
-_LONGEST = 240
+_MAX_SHOWN_CHARACTERS = 240
 """Characters of a value or passage that are shown."""
 
 
 class FieldPanel(anywidget.AnyWidget):
     """Shows one case about fields; says what was pressed (``select``, ``field_status``, ``field_check``, …)."""
 
-    _esm = esm("field_panel")
-    _css = css("field_panel")
+    _esm = read_widget_script("field_panel")
+    _css = read_widget_style("field_panel")
 
     case = traitlets.Dict().tag(sync=True)
     """``described_fields(case)``."""
@@ -64,188 +77,228 @@ class FieldPanel(anywidget.AnyWidget):
     """The number of the last press (``nth``) whose answer is on screen."""
 
 
-def described_fields(case: FieldCase) -> dict[str, Any]:
+def render_field_case(case: FieldReviewCase) -> dict[str, Any]:
     """A case about fields in the words of the screen; what changes while it is open is told apart."""
     packet = case.packet
-    asked = sum(map(is_for_a_person, packet.extractions))
-    counted = f"{asked} of {len(packet.extractions)} reports and forms" if len(packet.extractions) > 1 else ""
+    asked_count = sum(map(is_review_required, packet.extractions))
+    asked_words = f"{asked_count} of {len(packet.extractions)} reports and forms" if len(packet.extractions) > 1 else ""
     return {
-        "headline": headline(packet),
-        "subline": " · ".join(filter(None, [issue_counts(packet), counted])),
-        "told": told(case),
-        "refusal": case.refusal() or "",
-        "opinions": _opinions(case),
-        "forms": [_form(case, at, one) for at, one in enumerate(packet.extractions)],
-        "earlier": earlier(case),
+        "headline": format_headline(packet),
+        "subline": " · ".join(filter(None, [format_issue_counts(packet), asked_words])),
+        "told": list_colleague_messages(case),
+        "refusal": case.explain_permanent_validation_block() or "",
+        "opinions": _render_field_opinions(case),
+        "forms": [
+            _render_form(case, form_index, extraction) for form_index, extraction in enumerate(packet.extractions)
+        ],
+        "earlier": list_earlier_reviews(case),
     }
 
 
-def state(case: FieldCase, draft: Draft) -> dict[str, dict[str, Any]]:
+def render_field_values(case: FieldReviewCase, draft: Draft) -> dict[str, dict[str, Any]]:
     """``FieldPanel.values`` of a draft."""
     return {
-        item.name: _value(case.answered(draft, item.name)) | {"is_yours": item.name in draft.fields}
-        for item in case.items
-        if item.field
+        target.target_id: _render_field_value(case.get_current_value(draft, target.target_id))
+        | {"is_yours": target.target_id in draft.fields}
+        for target in case.targets
+        if target.field_name
     }
 
 
-def where(case: FieldCase, name: str, draft: Draft) -> str:
+def describe_field_target_place(case: FieldReviewCase, target_id: str, draft: Draft) -> str:
     """Where an item stands, in a sentence: what is lit, or that nothing is."""
-    place, item = case.place(name), case.item(name)
+    place, target = case.locate_target(target_id), case.get_target(target_id)
     if place.boxes:
         if place.style == "found":
-            return f"Lit on page {place.page}{': what the agent read' if name in draft.fields else ''}."
+            return f"Lit on page {place.page}{': what the agent read' if target_id in draft.fields else ''}."
         return f"The passage most like it is outlined on page {place.page}; the value itself stands nowhere."
-    if not item.field:
-        return f"It is about the whole of {_pages(case.packet.extractions[item.form])}; nothing is lit."
-    said = case.answered(draft, name)
-    if name in draft.fields and said.value:
+    if not target.field_name:
+        return f"It is about the whole of {_format_page_range(case.packet.extractions[target.form_index])}; nothing is lit."
+    current_value = case.get_current_value(draft, target_id)
+    if target_id in draft.fields and current_value.value:
         return "The place of your value is looked for when you submit; nothing is lit."
-    if said.value:
+    if current_value.value:
         return f"The agent read it on page {place.page}, but not where; nothing is lit."
-    return f"It was found nowhere on {_pages(case.packet.extractions[item.form])}; nothing is lit."
+    return f"It was found nowhere on {_format_page_range(case.packet.extractions[target.form_index])}; nothing is lit."
 
 
-def ribbon(case: FieldCase) -> list[dict[str, Any]]:
+def build_form_ribbon(case: FieldReviewCase) -> list[dict[str, Any]]:
     """All pages as runs, by the report or form that they belong to; of several on one page the first."""
-    types: dict[int, tuple[int, str]] = {}
-    for at, one in enumerate(case.packet.extractions):
-        for page in range(one.start_page, min(one.end_page, case.packet.total_pages) + 1):
-            types.setdefault(page, (at, one.document_type))
-    runs: list[dict[str, Any]] = []
-    last: tuple[int, str] | None = None
+    form_by_page: dict[int, tuple[int, str]] = {}
+    for form_index, extraction in enumerate(case.packet.extractions):
+        for page in range(extraction.start_page, min(extraction.end_page, case.packet.total_pages) + 1):
+            form_by_page.setdefault(page, (form_index, extraction.document_type))
+    page_runs: list[dict[str, Any]] = []
+    previous_form: tuple[int, str] | None = None
     for page in range(1, case.packet.total_pages + 1):
-        own = types.get(page, (-1, "no form"))
-        if runs and own == last:
-            runs[-1]["end"] = page
+        page_form = form_by_page.get(page, (-1, "no form"))
+        if page_runs and page_form == previous_form:
+            page_runs[-1]["end"] = page
         else:
-            runs.append({"start": page, "end": page, "type": own[1], "flags": [], "note": ""})
-        last = own
-    return runs
+            page_runs.append({"start": page, "end": page, "type": page_form[1], "flags": [], "note": ""})
+        previous_form = page_form
+    return page_runs
 
 
-def _form(case: FieldCase, at: int, one: Extraction) -> dict[str, Any]:
-    template = form_template(one)
+def _render_form(case: FieldReviewCase, form_index: int, extraction: Extraction) -> dict[str, Any]:
+    template = find_form_template(extraction)
     return {
-        "title": one.document_type,
-        "about": " · ".join(filter(None, [template.display_name if template else "", _pages(one), _points(one.score)])),
-        "decision": f"You are asked because {why(one)}." if is_for_a_person(one) else "Accepted by the programs.",
-        "is_asked": is_for_a_person(one),
-        "items": [_item(item, one) for item in case.items if item.form == at],
-        "history": [_attempt(one, record, is_last=record is one.history[-1]) for record in one.history],
-        "stopped": f"It ended there: {stopped(one.stopped_reason)}.",
+        "title": extraction.document_type,
+        "about": " · ".join(
+            filter(
+                None,
+                [
+                    template.display_name if template else "",
+                    _format_page_range(extraction),
+                    _format_points(extraction.score),
+                ],
+            )
+        ),
+        "decision": f"You are asked because {explain_extraction_escalation(extraction)}."
+        if is_review_required(extraction)
+        else "Accepted by the programs.",
+        "is_asked": is_review_required(extraction),
+        "items": [_render_target(target, extraction) for target in case.targets if target.form_index == form_index],
+        "history": [
+            _render_attempt(extraction, record, is_last=record is extraction.history[-1])
+            for record in extraction.history
+        ],
+        "stopped": f"It ended there: {explain_stop_reason(extraction.stopped_reason)}.",
     }
 
 
-def _item(item: Item, one: Extraction) -> dict[str, Any]:
-    issues = [_issue(issue) for issue in item.issues]
-    if not item.field:
+def _render_target(target: ReviewTarget, extraction: Extraction) -> dict[str, Any]:
+    issues = [_render_field_issue(issue) for issue in target.issues]
+    if not target.field_name:
         return {
-            "name": item.name,
+            "name": target.target_id,
             "is_field": False,
             "label": issues[0]["message"],
             "issues": issues,
             "is_minor": False,
         }
-    field, value = field_of(one, item.field), one.fields[item.field]
-    is_wanted = field.need in (Need.REQUIRED, Need.IMPORTANT)
+    template_field, field_value = (
+        find_template_field(extraction, target.field_name),
+        extraction.fields[target.field_name],
+    )
+    is_needed = template_field.need in (FieldNeed.REQUIRED, FieldNeed.IMPORTANT)
     return {
-        "name": item.name,
+        "name": target.target_id,
         "is_field": True,
-        "label": label(one, item.field),
-        "location": field.location,
-        "need": field.need.value if is_wanted else "",
-        "agent": _short(shown(value)),
-        "has_value": value.value is not None,
-        "raw": _short(value.raw or "") if value.raw != value.value else "",
-        "quote": _short(value.quote or "") if value.quote not in (value.raw, None) else "",
-        "confidence": f"{value.confidence:.0%} sure" if value.is_found else "",
+        "label": format_field_label(extraction, target.field_name),
+        "location": template_field.location,
+        "need": template_field.need.value if is_needed else "",
+        "agent": _shorten_text(format_field_value(field_value)),
+        "has_value": field_value.value is not None,
+        "raw": _shorten_text(field_value.raw or "") if field_value.raw != field_value.value else "",
+        "quote": _shorten_text(field_value.quote or "") if field_value.quote not in (field_value.raw, None) else "",
+        "confidence": f"{field_value.confidence:.0%} sure" if field_value.is_found else "",
         "issues": issues,
         # What an empty form has a dozen of: shown when it is asked for.
-        "is_minor": value.status is FieldStatus.NOT_PRESENT and not issues and not is_wanted,
+        "is_minor": field_value.status is FieldStatus.NOT_PRESENT and not issues and not is_needed,
     }
 
 
-def _issue(issue: Issue) -> dict[str, Any]:
+def _render_field_issue(issue: Issue) -> dict[str, Any]:
     return {
         "issue_id": issue.issue_id,
         "severity": issue.severity.value,
-        "message": plain(issue.message),
+        "message": strip_grader_tag(issue.message),
         "fix": issue.suggested_fix,
         "verdict": issue.verdict.value if issue.verdict else "",
-        "verdict_words": verdict_words(issue),
+        "verdict_words": describe_quote_verdict(issue),
     }
 
 
-def stopped(reason: str) -> str:
+def explain_stop_reason(stop_reason: str) -> str:
     """Why the loop ended, behind "It ended there:"."""
-    return next((words for start, words in _STOPPED.items() if reason.startswith(start)), reason)
+    return next(
+        (words for reason_prefix, words in _STOP_REASON_WORDS.items() if stop_reason.startswith(reason_prefix)),
+        stop_reason,
+    )
 
 
-def _attempt(one: Extraction, record: IterationRecord, *, is_last: bool) -> dict[str, Any]:
-    known = form_template(record)
-    score = _points(record.score)
+def _render_attempt(extraction: Extraction, record: IterationRecord, *, is_last: bool) -> dict[str, Any]:
+    template = find_form_template(record)
+    score_words = _format_points(record.score)
     if record.improvement is not None:
-        change = f"{abs(record.improvement) * 100:.3g}"
-        score += (
-            f", {change} {'more' if record.improvement > 0 else 'fewer'} than before"
-            if float(change)
+        point_difference = f"{abs(record.improvement) * 100:.3g}"
+        score_words += (
+            f", {point_difference} {'more' if record.improvement > 0 else 'fewer'} than before"
+            if float(point_difference)
             else ", as before"
         )
-    messages = {issue.issue_id: plain(issue.message) for issue in one.issues}
+    message_by_issue_id = {issue.issue_id: strip_grader_tag(issue.message) for issue in extraction.issues}
     return {
-        "title": f"Attempt {record.iteration}: read as {known.display_name if known else record.template}; {score}",
-        "found": [messages.get(name, plain(name)) for name in record.issues],
+        "title": f"Attempt {record.iteration}: read as {template.display_name if template else record.template}; {score_words}",
+        "found": [
+            message_by_issue_id.get(issue_reference, strip_grader_tag(issue_reference))
+            for issue_reference in record.issues
+        ],
         "feedback": "" if is_last else record.feedback,
         "reasoning": record.reasoning,
     }
 
 
-def _opinions(case: FieldCase) -> list[dict[str, Any]]:
+def _render_field_opinions(case: FieldReviewCase) -> list[dict[str, Any]]:
     """The answers between which an adjudication decides; what only one of them says is marked."""
-    said = [{(key, value) for key, value in each.draft.fields.items()} for each in case.opinions]
-    common = set.intersection(*said) if said else set()
+    answers_by_opinion = [
+        {(field_key, answer) for field_key, answer in opinion.draft.fields.items()} for opinion in case.opinions
+    ]
+    common_answers = set.intersection(*answers_by_opinion) if answers_by_opinion else set()
     return [
         {
-            "name": each.name,
+            "name": opinion.label,
             "overall": "undeterminable"
-            if each.outcome == "undeterminable"
+            if opinion.outcome == "undeterminable"
             else ""
-            if each.draft.fields
+            if opinion.draft.fields
             else "as the agent said",
-            "can_take": each.outcome != "undeterminable" and not case.is_for_reading,
-            "notes": each.notes,
+            "can_take": opinion.outcome != "undeterminable" and not case.is_locked,
+            "notes": opinion.notes,
             "fields": [
-                {"label": _label(case, key), "value": _short(shown(value)), "differs": (key, value) not in common}
-                for key, value in each.draft.fields.items()
+                {
+                    "label": _format_target_label(case, field_key),
+                    "value": _shorten_text(format_field_value(answer)),
+                    "differs": (field_key, answer) not in common_answers,
+                }
+                for field_key, answer in opinion.draft.fields.items()
             ],
         }
-        for each in case.opinions
+        for opinion in case.opinions
     ]
 
 
-def _label(case: FieldCase, key: str) -> str:
-    item = case.item(key)
-    return label(case.packet.extractions[item.form], item.field)
+def _format_target_label(case: FieldReviewCase, target_id: str) -> str:
+    target = case.get_target(target_id)
+    return format_field_label(case.packet.extractions[target.form_index], target.field_name)
 
 
-def _value(value: FieldValue | FieldAnswer) -> dict[str, Any]:
-    return {"value": value.value or "", "status": value.status.value, "words": STATUS_WORDS[value.status]}
+def _render_field_value(field_value: FieldValue | FieldAnswer) -> dict[str, Any]:
+    return {
+        "value": field_value.value or "",
+        "status": field_value.status.value,
+        "words": STATUS_WORDS[field_value.status],
+    }
 
 
-def plain(message: str) -> str:
+def strip_grader_tag(message: str) -> str:
     """An issue's sentence without what is meant for programs."""
-    return _TAGGED.sub("", message)
+    return _GRADER_TAG_PATTERN.sub("", message)
 
 
-def _points(score: float | None) -> str:
+def _format_points(score: float | None) -> str:
     return "could not be judged" if score is None else f"{score * 100:.3g} of 100 points"
 
 
-def _pages(one: Extraction) -> str:
-    return f"page {one.start_page}" if one.start_page == one.end_page else f"pages {one.start_page}–{one.end_page}"
+def _format_page_range(extraction: Extraction) -> str:
+    return (
+        f"page {extraction.start_page}"
+        if extraction.start_page == extraction.end_page
+        else f"pages {extraction.start_page}–{extraction.end_page}"
+    )
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1].rstrip() + "…"
+    return text if len(text) <= _MAX_SHOWN_CHARACTERS else text[: _MAX_SHOWN_CHARACTERS - 1].rstrip() + "…"

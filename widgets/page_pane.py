@@ -9,21 +9,26 @@ import anywidget
 import traitlets
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.search import Occurrence
-from evalkit.documents.strips import Strip, strips
+from evalkit.documents.search import SearchHit
+from evalkit.documents.strips import PatientBanner, build_patient_banners
 from evalkit.errors import DocumentError
 from evalkit.review import SMEPacket
-from widgets.assets import css, esm
+from widgets.assets import read_widget_script, read_widget_style
 
-Pictures = Callable[[int], bytes]
+PageImageRenderer = Callable[[int], bytes]
 """A page's number to its picture as JPEG."""
 
-Kind = Literal["page", "thumbnail", "preview"]
+PageImageSize = Literal["page", "thumbnail", "preview"]
 """A picture's size: of the page itself, in the ribbon, on the contact sheet."""
 
-HEADING_LENGTH = 80
-_STATUS_WORDS = {PageStatus.BLANK: "blank", PageStatus.IMAGE: "not read", PageStatus.FAILED: "broken"}
-_LABELS = {"patient": "Patient", "date_of_birth": "Date of birth", "mrn": "Record number", "report_date": "Report date"}
+MAX_HEADING_LENGTH = 80
+_PAGE_STATUS_WORDS = {PageStatus.BLANK: "blank", PageStatus.IMAGE: "not read", PageStatus.FAILED: "broken"}
+_IDENTIFIER_LABELS = {
+    "patient": "Patient",
+    "date_of_birth": "Date of birth",
+    "mrn": "Record number",
+    "report_date": "Report date",
+}
 
 
 class PagePane(anywidget.AnyWidget):
@@ -34,8 +39,8 @@ class PagePane(anywidget.AnyWidget):
     template's edge is moved to. Each carries ``token``.
     """
 
-    _esm = esm("page_pane", "frames")
-    _css = css("page_pane")
+    _esm = read_widget_script("page_pane", "frames")
+    _css = read_widget_style("page_pane")
 
     version = traitlets.Unicode().tag(sync=True)
     """Changes with the document: pictures of another one are forgotten."""
@@ -78,11 +83,11 @@ class PagePane(anywidget.AnyWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._sent: set[int] = set()
+        self._sent_pages: set[int] = set()
         """The full-size pictures that were sent since the browser last said which it has."""
-        self.observe(lambda _: self._sent.clear(), "held")
+        self.observe(lambda _: self._sent_pages.clear(), "held")
 
-    def begin(
+    def show_document(
         self,
         version: str,
         bundle: DocumentBundle,
@@ -92,81 +97,92 @@ class PagePane(anywidget.AnyWidget):
         seen: Iterable[int] = (),
     ) -> None:
         """Begin with another document."""
-        self._sent.clear()
+        self._sent_pages.clear()
         with self.hold_sync():
             self.version, self.total, self.segments = version, bundle.total_pages, segments
             self.page, self.marks, self.frames, self.issue_id, self.note = 0, [], {}, "", ""
             self.missing, self.held, self.hits, self.found_for = {}, {}, [], ""
-            self.strips = [_strip(one) for one in strips(bundle)]
-            self.headings = [heading(page) for page in bundle.pages]
-            self.statuses = [_STATUS_WORDS.get(page.status, "") for page in bundle.pages]
+            self.strips = [_render_patient_banner(banner) for banner in build_patient_banners(bundle)]
+            self.headings = [extract_heading(page) for page in bundle.pages]
+            self.statuses = [_PAGE_STATUS_WORDS.get(page.status, "") for page in bundle.pages]
             self.evidence, self.seen = list(evidence), list(seen)
 
-    def turn(self, page: int, pictures: Pictures, marks: list[dict[str, Any]], issue_id: str, *, cached: bool) -> None:
-        """Show a page; ``cached``: the browser says that it has the picture."""
-        if not cached and not self._is_held(page):
-            self._send_picture("page", page, pictures)
+    def show_page(
+        self, page: int, render_image: PageImageRenderer, marks: list[dict[str, Any]], issue_id: str, *, is_cached: bool
+    ) -> None:
+        """Show a page; ``is_cached``: the browser says that it has the picture."""
+        if not is_cached and not self._is_image_in_browser(page):
+            self._send_image("page", page, render_image)
         with self.hold_sync():
             self.page, self.marks, self.issue_id = page, marks, issue_id
 
-    def send_pictures(self, kind: Kind, pages: Iterable[int], pictures: Pictures) -> None:
+    def send_images(self, image_size: PageImageSize, pages: Iterable[int], render_image: PageImageRenderer) -> None:
         """Send these pages in that size; pages that the document does not have are passed over."""
         for page in pages:
             if 1 <= page <= self.total:
-                self._send_picture(kind, page, pictures)
+                self._send_image(image_size, page, render_image)
 
-    def show_hits(self, text: str, found: Sequence[Occurrence]) -> None:
+    def show_search_hits(self, text: str, search_hits: Sequence[SearchHit]) -> None:
         """Light the places of a text that was looked for."""
         with self.hold_sync():
             self.found_for = text
             self.hits = [
-                {"page": box[0], "x0": box[1], "y0": box[2], "x1": box[3], "y1": box[4], "hit": number}
-                for number, boxes in enumerate(found)
+                {"page": box[0], "x0": box[1], "y0": box[2], "x1": box[3], "y1": box[4], "hit": hit_index}
+                for hit_index, boxes in enumerate(search_hits)
                 for box in boxes
             ]
 
-    def _is_held(self, page: int) -> bool:
-        is_told = self.held.get("version") == self.version and page in self.held.get("pages", ())
-        return is_told or page in self._sent  # sent ahead, just before the press
+    def _is_image_in_browser(self, page: int) -> bool:
+        is_reported = self.held.get("version") == self.version and page in self.held.get("pages", ())
+        return is_reported or page in self._sent_pages  # sent ahead, just before the press
 
-    def _send_picture(self, kind: Kind, page: int, pictures: Pictures) -> None:
-        message = {"kind": kind, "page": page, "version": self.version}
-        others = {number: why for number, why in self.missing.items() if number != str(page)}
+    def _send_image(self, image_size: PageImageSize, page: int, render_image: PageImageRenderer) -> None:
+        message = {"kind": image_size, "page": page, "version": self.version}
+        other_missing_pages = {
+            page_number: explanation for page_number, explanation in self.missing.items() if page_number != str(page)
+        }
         try:
-            picture = pictures(page)
+            jpeg = render_image(page)
         except DocumentError as error:  # one broken page must not keep the others from the screen
-            self.missing = others | {str(page): {"what": error.message, "remedy": error.remedy}}
+            self.missing = other_missing_pages | {str(page): {"what": error.message, "remedy": error.remedy}}
             self.send(message)
         else:
-            self.missing = others
-            self.send(message, buffers=[picture])
-            if kind == "page":
-                self._sent.add(page)
+            self.missing = other_missing_pages
+            self.send(message, buffers=[jpeg])
+            if image_size == "page":
+                self._sent_pages.add(page)
 
 
-def heading(page: Page) -> str:
-    """What a page is headed with, for one who looks for it among many: at most ``HEADING_LENGTH`` characters."""
-    own = [block for block in page.visible_blocks if not block.furniture and block.text.strip()]
-    first = next((block for block in own if block.type == "heading"), own[0] if own else None)
-    text = " ".join(first.text.split()) if first else ""
-    return text if len(text) <= HEADING_LENGTH else text[: HEADING_LENGTH - 1].rstrip() + "…"
+def extract_heading(page: Page) -> str:
+    """What a page is headed with, for one who looks for it among many: at most ``MAX_HEADING_LENGTH`` characters."""
+    body_blocks = [block for block in page.visible_blocks if not block.furniture and block.text.strip()]
+    heading_block = next(
+        (block for block in body_blocks if block.type == "heading"), body_blocks[0] if body_blocks else None
+    )
+    text = " ".join(heading_block.text.split()) if heading_block else ""
+    return text if len(text) <= MAX_HEADING_LENGTH else text[: MAX_HEADING_LENGTH - 1].rstrip() + "…"
 
 
-def evidence_pages(packet: SMEPacket) -> list[int]:
+def list_evidence_pages(packet: SMEPacket) -> list[int]:
     """The pages that the agent's quotes and the open issues point to, sorted; all of them pages of the document."""
-    pages = {issue.found_page or issue.page for issue in packet.open_issues}
+    page_numbers = {issue.found_page or issue.page for issue in packet.open_issues}
     for segment in packet.classification.segments if packet.classification else ():
         for presence in segment.segment_composition:
-            pages.update(quote.page for quote in presence.top_evidence)
-    return sorted(page for page in pages if page is not None and 1 <= page <= packet.total_pages)
+            page_numbers.update(quote.page for quote in presence.top_evidence)
+    return sorted(
+        page_number
+        for page_number in page_numbers
+        if page_number is not None and 1 <= page_number <= packet.total_pages
+    )
 
 
-def _strip(one: Strip) -> dict[str, Any]:
+def _render_patient_banner(banner: PatientBanner) -> dict[str, Any]:
     return {
-        "text": one.text,
-        "relation": one.relation,
-        "words": one.words,
+        "text": banner.text,
+        "relation": banner.relation,
+        "words": banner.relation_text,
         "parts": [
-            {"label": _LABELS[part.kind], "value": part.value, "box": list(part.box)} for part in one.identifiers
+            {"label": _IDENTIFIER_LABELS[identifier.kind], "value": identifier.value, "box": list(identifier.box)}
+            for identifier in banner.identifiers
         ],
     }

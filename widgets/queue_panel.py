@@ -7,9 +7,9 @@ from dataclasses import asdict
 import anywidget
 import traitlets
 
-from evalkit.review.queue import Queue
-from evalkit.review.roles import ONLY_LOOKS
-from widgets.assets import css, esm
+from evalkit.review.queue import QueuePage
+from evalkit.review.roles import READ_ONLY_SENTENCE
+from widgets.assets import read_widget_script, read_widget_style
 
 
 class QueuePanel(anywidget.AnyWidget):
@@ -17,8 +17,8 @@ class QueuePanel(anywidget.AnyWidget):
     ``view`` with the fields of a ``QueueView``).
     """
 
-    _esm = esm("queue_panel")
-    _css = css("queue_panel")
+    _esm = read_widget_script("queue_panel")
+    _css = read_widget_style("queue_panel")
 
     rows = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """One page: ``QueueRow`` as dicts, in the order to show."""
@@ -35,14 +35,15 @@ class QueuePanel(anywidget.AnyWidget):
     notice = traitlets.Unicode().tag(sync=True)
     """What happened, in one sentence."""
 
-    def show(self, queue: Queue, notice: str = "") -> None:
+    def show_queue_page(self, queue_page: QueuePage, notice: str = "") -> None:
         """Show this part of the queue, and what happened."""
-        shown = asdict(queue)
+        page_fields = asdict(queue_page)
         with self.hold_sync():
-            self.rows = list(shown["rows"])
+            self.rows = list(page_fields["rows"])
             self.counts = {
-                name: shown[name] for name in ("pending", "in_review", "deferred", "done_today", "done_by_me")
+                count_name: page_fields[count_name]
+                for count_name in ("pending", "in_review", "deferred", "done_today", "done_by_me")
             }
-            self.facets, self.view, self.matching = shown["facets"], shown["view"], queue.matching
-            self.only_looks = ONLY_LOOKS if queue.only_looks else ""
+            self.facets, self.view, self.matching = page_fields["facets"], page_fields["view"], queue_page.matching
+            self.only_looks = READ_ONLY_SENTENCE if queue_page.is_read_only else ""
             self.notice = notice

@@ -5,23 +5,26 @@ from __future__ import annotations
 import anywidget
 import traitlets
 
-from evalkit.classification.schema import DocumentType, type_definitions
-from widgets.assets import css, esm
+from evalkit.classification.schema import DocumentType, load_type_definitions
+from widgets.assets import read_widget_script, read_widget_style
 
 
-def _definitions() -> dict[str, str]:
-    return {kind.value: type_definitions()[kind.value]["definition"] for kind in DocumentType}
+def _map_type_definitions() -> dict[str, str]:
+    return {
+        document_type.value: load_type_definitions()[document_type.value]["definition"]
+        for document_type in DocumentType
+    }
 
 
 class SegmentEditor(anywidget.AnyWidget):
     """Shows what is being said; says what was pressed (custom messages ``type``, ``split``, ``validate``, …)."""
 
-    _esm = esm("segment_editor")
-    _css = css("segment_editor")
+    _esm = read_widget_script("segment_editor")
+    _css = read_widget_style("segment_editor")
 
     token = traitlets.Unicode().tag(sync=True)
     """The case on screen; presses carry it back, so that one meant for another case decides nothing."""
-    definitions = traitlets.Dict(default_value=_definitions()).tag(sync=True)
+    definitions = traitlets.Dict(default_value=_map_type_definitions()).tag(sync=True)
     """What the five types mean, in one sentence each."""
     segments = traitlets.List(trait=traitlets.Dict()).tag(sync=True)
     """``{start, end, type, flags, note}`` in order, all pages covered."""

@@ -8,24 +8,30 @@ import anywidget
 import traitlets
 
 from evalkit.review.draft import Draft
-from evalkit.review.template_case import TemplateReview
-from evalkit.review.templates import CHOICES, COLUMN_WORDS, column_edges, place_of, region_words
-from evalkit.statements.apply import LeftOver, Transaction
-from evalkit.statements.reading import Reading
-from evalkit.statements.reconcile import Check, CheckName
+from evalkit.review.template_case import TemplateReviewCase
+from evalkit.review.templates import (
+    COLUMN_WORDS,
+    TEMPLATE_CHOICES,
+    describe_region,
+    get_edge_position,
+    list_column_edges,
+)
+from evalkit.statements.apply import LeftoverText, Transaction
+from evalkit.statements.reading import AppliedTemplate
+from evalkit.statements.reconcile import SumCheck, SumCheckName
 from evalkit.statements.record import ToldIssue
-from evalkit.statements.report import Role
-from widgets.assets import css, esm
-from widgets.case_panel import earlier, headline, issue_counts, told
+from evalkit.statements.report import ReviewerRole
+from widgets.assets import read_widget_script, read_widget_style
+from widgets.case_panel import format_headline, format_issue_counts, list_colleague_messages, list_earlier_reviews
 
 #: What a role is called on a person's screen.
-ROLES: dict[Role, str] = {
+REVIEWER_ROLE_WORDS: dict[ReviewerRole, str] = {
     "layout_geometry": "layout reviewer",
     "semantic_financial": "finance reviewer",
     "arbitrator": "arbitrator",
 }
 #: What a sum is called where the statement prints no words beside it.
-CHECKS: dict[CheckName, str] = {
+SUM_CHECK_WORDS: dict[SumCheckName, str] = {
     "closing_balance": "closing balance",
     "running_balance": "balances beside the rows",
     "carried_balance": "balance carried forward",
@@ -34,15 +40,15 @@ CHECKS: dict[CheckName, str] = {
     "section_total": "total of the section",
     "repeated_rows": "repeated rows",
 }
-_LEFT_AT_MOST = 200
+_MAX_LISTED_LEFTOVERS = 200
 """So many left-over lines are listed."""
 
 
 class TemplatePanel(anywidget.AnyWidget):
     """Shows one case about a template; says what was pressed (``select``, ``column``, ``choice``, ``verdict``)."""
 
-    _esm = esm("template_panel")
-    _css = css("template_panel")
+    _esm = read_widget_script("template_panel")
+    _css = read_widget_style("template_panel")
 
     case = traitlets.Dict().tag(sync=True)
     """``described_template(case)``."""
@@ -78,163 +84,179 @@ class TemplatePanel(anywidget.AnyWidget):
     """The number of the last press (``nth``) whose answer is on screen."""
 
 
-def described_template(case: TemplateReview) -> dict[str, Any]:
+def render_template_case(case: TemplateReviewCase) -> dict[str, Any]:
     """A case about a template in the words of the screen; what changes while it is open is told apart."""
-    packet, escalation = case.packet, case.told.escalation
-    identity = case.agents.identity
-    name = " · ".join(filter(None, [identity.bank, identity.statement, f"version {case.agents.version}"]))
-    more = len(case.told.issues) - len(case.shown)
+    packet, escalation = case.packet, case.template_case.escalation
+    template_identity = case.agent_template.identity
+    template_name = " · ".join(
+        filter(None, [template_identity.bank, template_identity.statement, f"version {case.agent_template.version}"])
+    )
+    hidden_issue_count = len(case.template_case.issues) - len(case.issues_within_caps)
     return {
-        "headline": headline(packet),
-        "subline": f"{name} · {issue_counts(packet)}",
-        "told": told(case),
+        "headline": format_headline(packet),
+        "subline": f"{template_name} · {format_issue_counts(packet)}",
+        "told": list_colleague_messages(case),
         "recommendation": escalation.recommendation,
-        "refusal": case.refusal() or "",
-        "issues": [_issue(one) for one in case.shown],
-        "more": f"{more} more of the same kinds are in the packet" if more else "",
-        "opinions": _opinions(case),
+        "refusal": case.explain_permanent_validation_block() or "",
+        "issues": [_render_reported_issue(record) for record in case.issues_within_caps],
+        "more": f"{hidden_issue_count} more of the same kinds are in the packet" if hidden_issue_count else "",
+        "opinions": _render_template_opinions(case),
         "history": [
-            f"Attempt {one.attempt}: {one.issues} issue{'s' * (one.issues != 1)}"
-            + (f", score {one.score:+.2f}" if one.attempt > 1 else "")
-            for one in escalation.convergence_history
+            f"Attempt {record.attempt}: {record.issues} issue{'s' * (record.issues != 1)}"
+            + (f", score {record.score:+.2f}" if record.attempt > 1 else "")
+            for record in escalation.convergence_history
         ],
         "persistent": [
             {
-                "issue_id": one.issue_id,
-                "words": f"{one.issue_id}, in attempts {', '.join(map(str, one.reported_in_attempts))}",
-                "fixes": list(one.suggested_fixes_tried),
+                "issue_id": record.issue_id,
+                "words": f"{record.issue_id}, in attempts {', '.join(map(str, record.reported_in_attempts))}",
+                "fixes": list(record.suggested_fixes_tried),
             }
-            for one in escalation.persistent_issues
+            for record in escalation.persistent_issues
         ],
         "reports": [
-            f"The {ROLES[one.reviewer_role]}{f' ({one.reviewer_model})' if one.reviewer_model else ''} "
-            f"{'passes' if one.is_passed else 'rejects'} it"
-            for one in escalation.all_reviewer_reports[-2:]
+            f"The {REVIEWER_ROLE_WORDS[record.reviewer_role]}{f' ({record.reviewer_model})' if record.reviewer_model else ''} "
+            f"{'passes' if record.is_passed else 'rejects'} it"
+            for record in escalation.all_reviewer_reports[-2:]
         ],
-        "arbitration": [one.recommendation for one in escalation.arbitration_reports if one.recommendation],
-        "earlier": earlier(case),
+        "arbitration": [record.recommendation for record in escalation.arbitration_reports if record.recommendation],
+        "earlier": list_earlier_reviews(case),
     }
 
 
-def sums_of(reading: Reading) -> dict[str, Any]:
+def render_sum_checks(applied_template: AppliedTemplate) -> dict[str, Any]:
     """What the statement prints beside what the rows make; what is not met first, in sight on a small screen."""
-    checks = reading.reconciliation.checks
-    met = sum(check.is_met for check in checks)
+    checks = applied_template.reconciliation.checks
+    met_count = sum(check.is_met for check in checks)
     return {
-        "is_met": reading.reconciliation.is_met,
-        "words": f"{met} of {len(checks)} met" if checks else "the statement prints none",
+        "is_met": applied_template.reconciliation.is_met,
+        "words": f"{met_count} of {len(checks)} met" if checks else "the statement prints none",
         "checks": sorted(
-            (_check(number, check) for number, check in enumerate(checks, 1)), key=lambda one: one["is_met"]
+            (_render_sum_check(number, check) for number, check in enumerate(checks, 1)),
+            key=lambda rendered_check: rendered_check["is_met"],
         ),
     }
 
 
-def rows_of(reading: Reading, page: int) -> list[dict[str, Any]]:
+def render_transactions(applied_template: AppliedTemplate, page: int) -> list[dict[str, Any]]:
     """The transactions that are read from the page."""
-    return [_row(at, row) for at, row in enumerate(reading.statement.transactions, 1) if row.page == page]
+    return [
+        _render_transaction(number, transaction)
+        for number, transaction in enumerate(applied_template.statement.transactions, 1)
+        if transaction.page == page
+    ]
 
 
-def left_of(reading: Reading) -> list[dict[str, Any]]:
+def render_leftovers(applied_template: AppliedTemplate) -> list[dict[str, Any]]:
     """What no transaction took: what looks like one outside of the boxes first, then within them."""
-    statement = reading.statement
-    outside = [_left("outside", at, one) for at, one in enumerate(statement.outside, 1)]
-    within = [_left("left", at, one) for at, one in enumerate(statement.left_over, 1)]
-    return [*outside, *within][:_LEFT_AT_MOST]
+    statement = applied_template.statement
+    outside_leftovers = [
+        _render_leftover("outside", number, leftover) for number, leftover in enumerate(statement.outside, 1)
+    ]
+    inside_leftovers = [
+        _render_leftover("left", number, leftover) for number, leftover in enumerate(statement.left_over, 1)
+    ]
+    return [*outside_leftovers, *inside_leftovers][:_MAX_LISTED_LEFTOVERS]
 
 
-def counted(reading: Reading, page: int) -> str:
+def describe_row_counts(applied_template: AppliedTemplate, page: int) -> str:
     """How many rows are read, in words."""
-    rows = reading.statement.transactions
-    here = sum(row.page == page for row in rows)
-    return f"{here} on this page, {len(rows)} in all"
+    transactions = applied_template.statement.transactions
+    count_on_page = sum(transaction.page == page for transaction in transactions)
+    return f"{count_on_page} on this page, {len(transactions)} in all"
 
 
-def choices_of(case: TemplateReview, draft: Draft) -> dict[str, Any]:
+def render_template_choices(case: TemplateReviewCase, draft: Draft) -> dict[str, Any]:
     """What of the template can be chosen, and what is."""
-    template = case.template(draft)
-    agents = case.agents
+    template = case.get_template(draft)
+    agent_template = case.agent_template
     return {
         "columns": [
             {
-                "title": one.title or f"column {at + 1}",
-                "name": one.name,
-                "is_yours": at >= len(agents.columns) or one.name != agents.columns[at].name,
+                "title": column_or_option.title or f"column {column_index + 1}",
+                "name": column_or_option.name,
+                "is_yours": column_index >= len(agent_template.columns)
+                or column_or_option.name != agent_template.columns[column_index].name,
             }
-            for at, one in enumerate(template.columns)
+            for column_index, column_or_option in enumerate(template.columns)
         ],
         "names": [[name, words] for name, words in COLUMN_WORDS.items()],
         "choices": [
             {
-                "what": what,
+                "what": choice_name,
                 "question": choice.question,
-                "value": choice.read(template),
-                "options": [list(one) for one in choice.options(template).items()],
-                "is_yours": choice.read(template) != choice.read(agents),
+                "value": choice.read_value(template),
+                "options": [list(column_or_option) for column_or_option in choice.list_options(template).items()],
+                "is_yours": choice.read_value(template) != choice.read_value(agent_template),
             }
-            for what, choice in CHOICES.items()
+            for choice_name, choice in TEMPLATE_CHOICES.items()
         ],
     }
 
 
-def frames_of(case: TemplateReview, draft: Draft, page: int, *, is_locked: bool) -> dict[str, Any]:
+def render_template_frames(case: TemplateReviewCase, draft: Draft, page: int, *, is_locked: bool) -> dict[str, Any]:
     """What the template reads on a page, for ``PagePane.frames``: regions, columns, edges, and a tick for each row.
 
-    Edges have a ``name``, an axis that they are moved along, and span ``from`` … ``to``, which are other edges or places.
+    Edges have a ``edge_name``, an axis that they are moved along, and span ``from`` … ``to``, which are other edges or places.
     """
-    template, reading = case.template(draft), case.reading(draft)
-    on_page = template.regions_on(page, case.packet.total_pages)
-    if not on_page:
+    template, applied_template = case.get_template(draft), case.apply_template(draft)
+    region_indexes = template.find_region_positions(page, case.packet.total_pages)
+    if not region_indexes:
         return {}
-    regions = [{"name": f"region.{at}", "label": region_words(template, at)} for at in on_page]
-    names = dict(column_edges(template, case.agents))
-    top = min((template.regions[at].box[1], f"region.{at}.top") for at in on_page)[1]
-    bottom = max((template.regions[at].box[3], f"region.{at}.bottom") for at in on_page)[1]
+    regions = [{"name": f"region.{index}", "label": describe_region(template, index)} for index in region_indexes]
+    label_by_edge_name = dict(list_column_edges(template, case.agent_template))
+    top_edge_name = min((template.regions[index].box[1], f"region.{index}.top") for index in region_indexes)[1]
+    bottom_edge_name = max((template.regions[index].box[3], f"region.{index}.bottom") for index in region_indexes)[1]
     columns = []
-    for at, column in enumerate(template.columns):
-        left, right = (_shared(template, names, f"column.{at}.{side}") for side in ("left", "right"))
-        columns.append({"label": COLUMN_WORDS[column.name].split(" (")[0], "left": left, "right": right})
+    for index, column in enumerate(template.columns):
+        left_edge_name, right_edge_name = (
+            _find_shared_edge(template, label_by_edge_name, f"column.{index}.{side}") for side in ("left", "right")
+        )
+        columns.append(
+            {"label": COLUMN_WORDS[column.name].split(" (")[0], "left": left_edge_name, "right": right_edge_name}
+        )
     edges = [
         {
-            "name": f"region.{at}.{side}",
+            "name": f"region.{index}.{side}",
             "part": "region",
-            "label": f"{side} edge of {region_words(template, at)}",
+            "label": f"{side} edge of {describe_region(template, index)}",
             "axis": "x" if side in ("left", "right") else "y",
-            "at": place_of(template, f"region.{at}.{side}"),
-            "from": {"name": f"region.{at}.{'top' if side in ('left', 'right') else 'left'}", "at": 0},
-            "to": {"name": f"region.{at}.{'bottom' if side in ('left', 'right') else 'right'}", "at": 1},
+            "at": get_edge_position(template, f"region.{index}.{side}"),
+            "from": {"name": f"region.{index}.{'top' if side in ('left', 'right') else 'left'}", "at": 0},
+            "to": {"name": f"region.{index}.{'bottom' if side in ('left', 'right') else 'right'}", "at": 1},
         }
-        for at in on_page
+        for index in region_indexes
         for side in ("top", "bottom", "left", "right")
     ] + [
         {
-            "name": name,
+            "name": edge_name,
             "part": "column",
-            "label": words,
+            "label": edge_label,
             "axis": "x",
-            "at": place_of(template, name),
-            "from": {"name": top, "at": 0},
-            "to": {"name": bottom, "at": 1},
+            "at": get_edge_position(template, edge_name),
+            "from": {"name": top_edge_name, "at": 0},
+            "to": {"name": bottom_edge_name, "at": 1},
         }
-        for name, words in names.items()
+        for edge_name, edge_label in label_by_edge_name.items()
     ]
-    statement = reading.statement
+    statement = applied_template.statement
     ticks = [
-        {"y0": row.boxes[0][1], "y1": row.boxes[0][3], "is_read": True}
-        for row in statement.transactions
-        if row.page == page
+        {"y0": transaction.boxes[0][1], "y1": transaction.boxes[0][3], "is_read": True}
+        for transaction in statement.transactions
+        if transaction.page == page
     ] + [
-        {"y0": one.box[1], "y1": one.box[3], "is_read": False}
-        for one in (*statement.left_over, *statement.outside)
-        if one.page == page
+        {"y0": leftover.box[1], "y1": leftover.box[3], "is_read": False}
+        for leftover in (*statement.left_over, *statement.outside)
+        if leftover.page == page
     ]
     return {
         "page": page, "is_locked": is_locked, "regions": regions, "columns": columns, "edges": edges, "ticks": ticks,
     }  # fmt: skip
 
 
-def where(case: TemplateReview, name: str, draft: Draft) -> str:
+def describe_template_target_place(case: TemplateReviewCase, target_id: str, draft: Draft) -> str:
     """Where what is chosen stands, in a sentence: what is lit, or that nothing is."""
-    place = case.place(name, draft)
+    place = case.locate_target(target_id, draft)
     if not place.boxes:
         return f"It is about page {place.page}; nothing is lit."
     if place.style == "near":
@@ -242,42 +264,56 @@ def where(case: TemplateReview, name: str, draft: Draft) -> str:
     return f"Lit on page {place.page}."
 
 
-def ribbon(case: TemplateReview, draft: Draft) -> list[dict[str, Any]]:
+def build_region_ribbon(case: TemplateReviewCase, draft: Draft) -> list[dict[str, Any]]:
     """All pages as runs, by the regions that read them."""
-    total, template = case.packet.total_pages, case.template(draft)
-    runs: list[dict[str, Any]] = []
-    for page in range(1, total + 1):
-        on_page = template.regions_on(page, total)
-        words = region_words(template, on_page[0]).removeprefix("transactions on ") if on_page else "no box"
-        kind = words.partition(",")[0]
-        if runs and runs[-1]["type"] == kind:
-            runs[-1]["end"] = page
+    total_pages, template = case.packet.total_pages, case.get_template(draft)
+    page_runs: list[dict[str, Any]] = []
+    for page in range(1, total_pages + 1):
+        region_indexes = template.find_region_positions(page, total_pages)
+        region_label = (
+            describe_region(template, region_indexes[0]).removeprefix("transactions on ")
+            if region_indexes
+            else "no box"
+        )
+        run_label = region_label.partition(",")[0]
+        if page_runs and page_runs[-1]["type"] == run_label:
+            page_runs[-1]["end"] = page
         else:
-            runs.append({"start": page, "end": page, "type": kind, "flags": [], "note": "", "divider": "other boxes"})
-    return runs
+            page_runs.append(
+                {"start": page, "end": page, "type": run_label, "flags": [], "note": "", "divider": "other boxes"}
+            )
+    return page_runs
 
 
-def _shared(template: Any, names: dict[str, str], name: str) -> str:
+def _find_shared_edge(template: Any, label_by_edge_name: dict[str, str], edge_name: str) -> str:
     """The edge itself, or the one of its neighbour that stands for both."""
-    if name in names:
-        return name
-    place = place_of(template, name)
-    return min(names, key=lambda other: abs(place_of(template, other) - place))
+    if edge_name in label_by_edge_name:
+        return edge_name
+    position = get_edge_position(template, edge_name)
+    return min(
+        label_by_edge_name, key=lambda candidate_edge: abs(get_edge_position(template, candidate_edge) - position)
+    )
 
 
-def _issue(one: ToldIssue) -> dict[str, Any]:
-    issue, settled = one.issue, one.resolution
-    arbitrator = ""
-    if settled is not None:
-        words = "nobody" if settled.winning_reviewer == "neither" else f"the {ROLES[settled.winning_reviewer]}"
-        arbitrator = f"Arbitrator: sides with {words}, {settled.final_severity}, {settled.confidence:.0%} sure"
-        arbitrator += f": {settled.reasoning}" if settled.reasoning else "."
+def _render_reported_issue(reported_issue: ToldIssue) -> dict[str, Any]:
+    issue, resolution = reported_issue.issue, reported_issue.resolution
+    arbitrator_sentence = ""
+    if resolution is not None:
+        winner_words = (
+            "nobody"
+            if resolution.winning_reviewer == "neither"
+            else f"the {REVIEWER_ROLE_WORDS[resolution.winning_reviewer]}"
+        )
+        arbitrator_sentence = (
+            f"Arbitrator: sides with {winner_words}, {resolution.final_severity}, {resolution.confidence:.0%} sure"
+        )
+        arbitrator_sentence += f": {resolution.reasoning}" if resolution.reasoning else "."
     evidence = issue.evidence
     facts = (("expected", evidence.expected), ("actual", evidence.actual), ("part of the template", evidence.location))
     return {
         "issue_id": issue.issue_id,
         "severity": issue.severity,
-        "by": " and ".join(ROLES[role] for role in one.reported_by),
+        "by": " and ".join(REVIEWER_ROLE_WORDS[role] for role in reported_issue.reported_by),
         "where": " · ".join(
             filter(
                 None,
@@ -287,32 +323,32 @@ def _issue(one: ToldIssue) -> dict[str, Any]:
         "message": issue.message,
         "fix": issue.suggested_fix,
         "evidence": "; ".join(f"{label}: {text}" for label, text in facts if text),
-        "arbitrator": arbitrator,
+        "arbitrator": arbitrator_sentence,
     }
 
 
-def _opinions(case: TemplateReview) -> list[dict[str, Any]]:
+def _render_template_opinions(case: TemplateReviewCase) -> list[dict[str, Any]]:
     """The answers between which an adjudication decides."""
     return [
         {
-            "name": each.name,
+            "name": opinion.label,
             "overall": "rejected"
-            if each.outcome == "undeterminable"
+            if opinion.outcome == "undeterminable"
             else ""
-            if each.draft.template
+            if opinion.draft.template
             else "approved as it was",
-            "can_take": each.outcome != "undeterminable" and not case.is_for_reading,
-            "changes": list(case.changes(each.draft)),
-            "notes": each.notes,
+            "can_take": opinion.outcome != "undeterminable" and not case.is_locked,
+            "changes": list(case.describe_changes(opinion.draft)),
+            "notes": opinion.notes,
         }
-        for each in case.opinions
+        for opinion in case.opinions
     ]
 
 
-def _check(number: int, check: Check) -> dict[str, Any]:
+def _render_sum_check(number: int, check: SumCheck) -> dict[str, Any]:
     return {
         "name": f"sum.{number}",
-        "label": check.label or CHECKS[check.name],
+        "label": check.label or SUM_CHECK_WORDS[check.name],
         "account": check.account,
         "expected": f"{check.expected:,.2f}",
         "found": f"{check.found:,.2f}",
@@ -322,17 +358,17 @@ def _check(number: int, check: Check) -> dict[str, Any]:
     }
 
 
-def _row(at: int, row: Transaction) -> dict[str, Any]:
+def _render_transaction(number: int, transaction: Transaction) -> dict[str, Any]:
     return {
-        "name": f"row.{at}",
-        "date": row.date,
-        "description": row.description,
-        "amount": f"{row.amount:,.2f}",
-        "balance": "" if row.balance is None else f"{row.balance:,.2f}",
-        "account": row.account,
+        "name": f"row.{number}",
+        "date": transaction.date,
+        "description": transaction.description,
+        "amount": f"{transaction.amount:,.2f}",
+        "balance": "" if transaction.balance is None else f"{transaction.balance:,.2f}",
+        "account": transaction.account,
     }
 
 
-def _left(what: str, at: int, one: LeftOver) -> dict[str, Any]:
-    reason = "it stands outside of every box" if what == "outside" else one.reason
-    return {"name": f"{what}.{at}", "page": one.page, "text": one.text, "reason": reason}
+def _render_leftover(id_prefix: str, number: int, leftover: LeftoverText) -> dict[str, Any]:
+    reason = "it stands outside of every box" if id_prefix == "outside" else leftover.reason
+    return {"name": f"{id_prefix}.{number}", "page": leftover.page, "text": leftover.text, "reason": reason}

@@ -14,6 +14,8 @@ def __getattr__(name: str) -> Any:
     # A process that reads needs this package for `reading` alone: without the rest it starts in a third of the time.
     if name not in __all__:
         raise AttributeError(f"module 'evalkit.batch' has no attribute {name!r}")
-    value = getattr(import_module("evalkit.batch.progress" if name == "progress_bar" else "evalkit.batch.runner"), name)
-    globals()[name] = value
-    return value
+    attribute = getattr(
+        import_module("evalkit.batch.progress" if name == "progress_bar" else "evalkit.batch.runner"), name
+    )
+    globals()[name] = attribute
+    return attribute

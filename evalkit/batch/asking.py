@@ -17,20 +17,20 @@ from evalkit.llm.model import A, Answer, Model, Provider, Question, Usage
 from evalkit.llm.providers import provider
 from evalkit.llm.remote import LanguageModel
 from evalkit.llm.roles import ByRole
-from evalkit.settings import Settings, credentials
+from evalkit.settings import Settings, read_credentials
 
 log = logging.getLogger(__name__)
 
-EMBEDDED = "embedded"
+EMBEDDED_MODEL_NAME = "embedded"
 """The model that needs no provider."""
 #: Who asks, besides the classifier.
-_ROLES = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
-_EXTRACTING = ("extractor", "evaluator", "grader")
+_ROLES_BY_PROFILE = {"full": ("classifier", "v2", "v3", "v4"), "lean": ("classifier", "verifier")}
+_EXTRACTION_ROLES = ("extractor", "evaluator", "grader")
 #: Of a template's reviewers, where there is one only.
-_ALONE = ("semantic_financial",)
+_SINGLE_REVIEWER_ROLES = ("semantic_financial",)
 
 
-class Asking:
+class ModelSession:
     """Models by role, which share a ledger and a gate."""
 
     def __init__(
@@ -39,20 +39,24 @@ class Asking:
         journal: Journal | None = None,
         *,
         fresh: bool = False,
-        extracts: bool = False,
-        reviews: bool = False,
+        for_extraction: bool = False,
+        for_template_review: bool = False,
     ) -> None:
         """UsageError where a model cannot be asked: no such provider, no key, no price for a limit in dollars.
 
-        ``extracts``: fields are read too. ``reviews``: only templates are built and reviewed.
+        ``for_extraction``: fields are read too. ``for_template_review``: only templates are built and reviewed.
         """
-        by_role = _reviewing(settings) if reviews else _reading(settings, extracts=extracts)
-        judges = settings.reliability_loop.ensemble if extracts else ()
-        names = {settings.models.default, *by_role.values(), *judges}
-        self.ledger = Ledger(journal, limits_of(settings), fresh=fresh)
-        self._remote = {
+        name_by_role = (
+            _select_review_models(settings)
+            if for_template_review
+            else _select_processing_models(settings, for_extraction=for_extraction)
+        )
+        judge_names = settings.reliability_loop.ensemble if for_extraction else ()
+        model_names = {settings.models.default, *name_by_role.values(), *judge_names}
+        self.ledger = Ledger(journal, create_limits(settings), fresh=fresh)
+        self._language_models = {
             name: LanguageModel(
-                provider_of(name, settings),
+                create_provider(name, settings),
                 self.ledger,
                 Gate(settings.calls_in_flight),
                 address={"openai": settings.openai_base_url, "ollama": settings.ollama_base_url}.get(
@@ -60,24 +64,30 @@ class Asking:
                 ),
                 seconds=settings.call_seconds,
             )
-            for name in sorted(names - {EMBEDDED})
+            for name in sorted(model_names - {EMBEDDED_MODEL_NAME})
         }
-        self._waits: dict[str, _Wait] = defaultdict(_Wait)
-        timed = {name: _Timed(model, self._waits) for name, model in self._remote.items()}
-        known: dict[str, Model] = {EMBEDDED: EmbeddedModel(), **timed}
-        self.model = ByRole(known[settings.models.default], {role: known[name] for role, name in by_role.items()})
-        self.ensemble: tuple[Model, ...] = tuple(known[name] for name in judges)
+        self._wait_by_document: dict[str, _WaitTime] = defaultdict(_WaitTime)
+        timed_models = {
+            name: _TimedModel(model, self._wait_by_document) for name, model in self._language_models.items()
+        }
+        model_by_name: dict[str, Model] = {EMBEDDED_MODEL_NAME: EmbeddedModel(), **timed_models}
+        self.model = ByRole(
+            model_by_name[settings.models.default], {role: model_by_name[name] for role, name in name_by_role.items()}
+        )
+        self.ensemble: tuple[Model, ...] = tuple(model_by_name[name] for name in judge_names)
 
     @property
-    def is_remote(self) -> bool:
+    def has_language_models(self) -> bool:
         """Whether any language model is asked."""
-        return bool(self._remote)
+        return bool(self._language_models)
 
-    def seconds_on(self, document: str) -> float:
+    def get_seconds_waited(self, document_sha256: str) -> float:
         """How long the document of that SHA-256 has waited for any language model so far."""
-        return self._waits[document].seconds if document in self._waits else 0.0
+        return (
+            self._wait_by_document[document_sha256].total_seconds if document_sha256 in self._wait_by_document else 0.0
+        )
 
-    def end(self) -> None:
+    def finish(self) -> None:
         """The run has come to its end. Whatever the journal says to that, its documents are told of."""
         try:
             self.ledger.end()
@@ -88,9 +98,9 @@ class Asking:
 
     async def close(self) -> None:
         """Wait for what is under way, and give the connections back."""
-        async with AsyncExitStack() as closing:  # one that fails leaves none of the others open
-            for model in self._remote.values():
-                closing.push_async_callback(model.close)
+        async with AsyncExitStack() as exit_stack:  # one that fails leaves none of the others open
+            for model in self._language_models.values():
+                exit_stack.push_async_callback(model.close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -99,70 +109,74 @@ class Asking:
         await self.close()
 
 
-def _reading(settings: Settings, *, extracts: bool) -> dict[str, str]:
+def _select_processing_models(settings: Settings, *, for_extraction: bool) -> dict[str, str]:
     """Models by role, of those who classify and extract."""
-    roles = (*_ROLES[settings.profile], *(_EXTRACTING if extracts else ()))
-    return {role: name for role, name in settings.models.by_role.items() if role in roles}
+    roles = (*_ROLES_BY_PROFILE[settings.profile], *(_EXTRACTION_ROLES if for_extraction else ()))
+    return {role: name for role, name in settings.models.models_by_role.items() if role in roles}
 
 
-def _reviewing(settings: Settings) -> dict[str, str]:
+def _select_review_models(settings: Settings) -> dict[str, str]:
     """Models by role, of those who review templates."""
-    given = settings.vllm_review
-    return {role: name for role, name in given.reviewers.by_role.items() if given.enabled or role in _ALONE}
+    review_settings = settings.vllm_review
+    return {
+        role: name
+        for role, name in review_settings.reviewers.models_by_role.items()
+        if review_settings.enabled or role in _SINGLE_REVIEWER_ROLES
+    }
 
 
 @dataclass
-class _Wait:
+class _WaitTime:
     """How long somebody has waited for answers that are asked for at once."""
 
-    seconds: float = 0.0
-    asked: int = 0
-    since: float = 0.0
+    total_seconds: float = 0.0
+    open_calls: int = 0
+    waiting_since: float = 0.0
 
 
-class _Timed:
+class _TimedModel:
     """A model, and how long each document has waited for it and for the others."""
 
-    def __init__(self, model: Model, waits: dict[str, _Wait]) -> None:
+    def __init__(self, model: Model, wait_by_document: dict[str, _WaitTime]) -> None:
         self._model = model
-        self._waits = waits
+        self._wait_by_document = wait_by_document
 
     @property
     def name(self) -> str:
         return self._model.name
 
     async def ask(self, question: Question[A]) -> Answer[A]:
-        wait = self._waits[question.document]
-        if not wait.asked:
-            wait.since = time.monotonic()
-        wait.asked += 1
+        wait_time = self._wait_by_document[question.document]
+        if not wait_time.open_calls:
+            wait_time.waiting_since = time.monotonic()
+        wait_time.open_calls += 1
         try:
             return await self._model.ask(question)
         finally:
-            wait.asked -= 1
-            if not wait.asked:
-                wait.seconds += time.monotonic() - wait.since
+            wait_time.open_calls -= 1
+            if not wait_time.open_calls:
+                wait_time.total_seconds += time.monotonic() - wait_time.waiting_since
 
 
-def limits_of(settings: Settings) -> Limits:
+def create_limits(settings: Settings) -> Limits:
     """What may be spent; 0 is as much as it takes."""
     return Limits(**{name: limit or None for name, limit in settings.limits.model_dump().items()})
 
 
-def provider_of(name: str, settings: Settings) -> Provider:
-    """The provider that a model's name means. UsageError as ``Asking``."""
-    found = provider(
-        name,
-        environment=credentials(),
+def create_provider(model_name: str, settings: Settings) -> Provider:
+    """The provider that a model's name means. UsageError as ``ModelSession``."""
+    model_provider = provider(
+        model_name,
+        environment=read_credentials(),
         gemini_base_url=settings.gemini_base_url,
         openai_base_url=settings.openai_base_url,
         anthropic_base_url=settings.anthropic_base_url,
         ollama_base_url=settings.ollama_base_url,
     )
-    if limits_of(settings).has_money and priced(name, Usage()).cost_usd is None:
+    if create_limits(settings).has_money and priced(model_name, Usage()).cost_usd is None:
         raise UsageError(
-            f"nobody knows the price of {name}",
+            f"nobody knows the price of {model_name}",
             code="MODEL-PRICE",
             remedy="Limit calls or tokens instead of dollars, or choose a model with a public price.",
         )
-    return found
+    return model_provider

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 class AuditPlan:
     """How many accepted documents are drawn, from 0 to 1 each."""
 
-    rate_start: float
-    """Until ``target`` audits are done."""
-    rate: float
+    initial_rate: float
+    """Until ``target_count`` audits are done."""
+    later_rate: float
     """After that."""
-    target: int
+    target_count: int
     seed: str
 
-    def share(self, audits_done: int) -> float:
+    def get_inclusion_probability(self, completed_audits: int) -> float:
         """The inclusion probability at this moment."""
-        return self.rate_start if audits_done < self.target else self.rate
+        return self.initial_rate if completed_audits < self.target_count else self.later_rate
 
-    def draws(self, sha256: str, share: float) -> bool:
+    def is_drawn(self, sha256: str, probability: float) -> bool:
         """Whether the document with that hash is drawn."""
-        place = int(hashlib.sha256(f"{self.seed}{sha256}".encode()).hexdigest(), 16)
-        return place < share * 2**256
+        hash_number = int(hashlib.sha256(f"{self.seed}{sha256}".encode()).hexdigest(), 16)
+        return hash_number < probability * 2**256

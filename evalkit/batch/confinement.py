@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 _MEGABYTE = 2**20
-_LARGEST_FILE = 1024 * _MEGABYTE
+_MAX_FILE_BYTES = 1024 * _MEGABYTE
 """What a reader may write; it writes nothing but pictures for an OCR engine."""
 
 
 @contextmanager
-def confined(memory_mb: int) -> Iterator[int | None]:
+def limit_resources(memory_mb: int) -> Iterator[int | None]:
     """So much address space at most (0: as much as there is), no large files, and no memory written to disk in a crash.
 
     It gives the megabytes that hold, fewer where the process has a narrower limit already; None: there is no limit.
@@ -20,22 +20,24 @@ def confined(memory_mb: int) -> Iterator[int | None]:
     Afterwards all is as it was. Processor time has no limit of its own: whoever waits for the file gives up on it. Programs
     that are started meanwhile are confined as well. MemoryError where the space is used up.
     """
-    wanted = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _LARGEST_FILE}
+    wanted_limits = {resource.RLIMIT_CORE: 0, resource.RLIMIT_FSIZE: _MAX_FILE_BYTES}
     if memory_mb:
-        wanted[resource.RLIMIT_AS] = memory_mb * _MEGABYTE
-    before = {kind: resource.getrlimit(kind) for kind in wanted}
+        wanted_limits[resource.RLIMIT_AS] = memory_mb * _MEGABYTE
+    limits_before = {resource_kind: resource.getrlimit(resource_kind) for resource_kind in wanted_limits}
     try:
-        for kind, limit in wanted.items():
-            _set(kind, limit, before[kind])
-        held = resource.getrlimit(resource.RLIMIT_AS)[0]
-        yield None if held == resource.RLIM_INFINITY else held // _MEGABYTE
+        for resource_kind, limit in wanted_limits.items():
+            _set_limit(resource_kind, limit, limits_before[resource_kind])
+        effective_limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        yield None if effective_limit == resource.RLIM_INFINITY else effective_limit // _MEGABYTE
     finally:
-        for kind, limits in before.items():
+        for resource_kind, limits in limits_before.items():
             with suppress(ValueError, OSError):
-                resource.setrlimit(kind, limits)
+                resource.setrlimit(resource_kind, limits)
 
 
-def _set(kind: int, limit: int, before: tuple[int, int]) -> None:
-    narrowest = min((one for one in (limit, *before) if one != resource.RLIM_INFINITY), default=limit)
+def _set_limit(resource_kind: int, limit: int, limits_before: tuple[int, int]) -> None:
+    narrowest = min(
+        (candidate for candidate in (limit, *limits_before) if candidate != resource.RLIM_INFINITY), default=limit
+    )
     with suppress(ValueError, OSError):  # not every system has every limit
-        resource.setrlimit(kind, (narrowest, before[1]))
+        resource.setrlimit(resource_kind, (narrowest, limits_before[1]))

@@ -34,20 +34,20 @@ from distributed.comm.core import CommClosedError
 from distributed.scheduler import KilledWorker
 from loky.process_executor import BrokenProcessPool
 
-from evalkit.batch.reading import How, Read, Readers, read_within, timed
-from evalkit.documents.file import load
-from evalkit.documents.ingest import reader_with
+from evalkit.batch.reading import ReaderConfig, ReaderPool, ReadResult, await_read_result, read_with_limits
+from evalkit.documents.file import read_source_file
+from evalkit.documents.ingest import resolve_reader_version
 from evalkit.errors import EvalkitError, ExecutorError, UsageError
-from evalkit.http import is_near
-from evalkit.logs import tell
+from evalkit.http import is_local_host
+from evalkit.logs import log_event
 
 if TYPE_CHECKING:
-    from evalkit.batch.extracting import FieldWork
-    from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+    from evalkit.batch.extracting import FieldExtractor
+    from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
     from evalkit.classification.result import UsageReport
     from evalkit.classification.schema import ClassificationOutput
     from evalkit.documents.bundle import DocumentBundle
-    from evalkit.documents.ocr import EngineName
+    from evalkit.documents.ocr import OcrEngineName
     from evalkit.extraction.schema import Extraction
 
 T = TypeVar("T")
@@ -55,379 +55,415 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 #: Documents under way at once, per thread of a worker: one at work, one that is there, one being fetched or written.
-_IN_FLIGHT = 3
-_LARGEST = 128 * 1024 * 1024
+_IN_FLIGHT_PER_THREAD = 3
+_MAX_SENT_BYTES = 128 * 1024 * 1024
 """Bytes of a file that is sent: it passes through the scheduler's memory. Larger ones are read here."""
-_LARGE, _LARGE_AT_ONCE = 16 * 1024 * 1024, 4
+_LARGE_FILE_BYTES, _MAX_LARGE_FILES_IN_FLIGHT = 16 * 1024 * 1024, 4
 """So many files of at least so many bytes are on their way at once."""
-_CONNECT = 20
+_CONNECT_TIMEOUT = 20
 """Seconds until the scheduler has answered, until a first worker is there, and until each has said what it is."""
-_SILENT = 5
+_NOTICE_AFTER_SECONDS = 5
 """Seconds after which whoever waits for one of these is told so, and after which nobody waits for a scheduler's good-bye."""
-_WATCH, _ALONE = 1.0, 60.0
+_POLL_SECONDS, _NO_WORKER_TIMEOUT = 1.0, 60.0
 """Seconds between looks at the cluster; seconds without a worker after which nobody waits any longer."""
-_AGAIN = "Start the scheduler and the workers, then run the same command again: what is finished is kept."
+_RESTART_REMEDY = "Start the scheduler and the workers, then run the same command again: what is finished is kept."
 
 
-class Sealed:
+class OpaquePayload:
     """What goes to a worker or comes back, as bytes that no log and no dashboard can look into."""
 
     def __init__(self, content: Any) -> None:
         """Sealed before it is handed to Dask, opened only in the process that needs it."""
-        self._data = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
+        self._pickled = pickle.dumps(content, pickle.HIGHEST_PROTOCOL)
 
-    def opened(self) -> Any:
+    def unpack(self) -> Any:
         """What was sealed."""
-        return pickle.loads(self._data)  # noqa: S301 - by ourselves; the cluster runs our code, so it is trusted
+        return pickle.loads(self._pickled)  # noqa: S301 - by ourselves; the cluster runs our code, so it is trusted
 
     def __repr__(self) -> str:
         return "Sealed()"
 
     def __sizeof__(self) -> int:
-        return len(self._data)
+        return len(self._pickled)
 
 
-class _Fault(NamedTuple):
+class _WorkerFault(NamedTuple):
     """What a step raised that is no error of ours: where, and of which kind, without a word of the document."""
 
-    kind: str
-    where: str
+    error_type: str
+    function_name: str
 
 
-class _Crash(NamedTuple):
+class _WorkerCrash(NamedTuple):
     """The step ended the process that did it, twice."""
 
 
-async def work(step: Sealed) -> Sealed:
+async def run_task(payload: OpaquePayload) -> OpaquePayload:
     """A task: the function and its arguments, done in a process of this worker. It raises nothing."""
-    ocr, expected, function, *arguments = step.opened()
+    ocr_engine, expected_environment, function, *arguments = payload.unpack()
     try:
-        if (ours := _once_described(ocr)) != expected:  # a worker that came after the run had begun
-            return Sealed(_differs(get_worker().address, expected, ours, ExecutorError))
-        processes = await _processes()
-        return Sealed(await processes.apply(function, *arguments))
+        if (
+            own_environment := _describe_environment_once(ocr_engine)
+        ) != expected_environment:  # a worker that came after the run had begun
+            return OpaquePayload(
+                _create_mismatch_error(get_worker().address, expected_environment, own_environment, ExecutorError)
+            )
+        reader_pool = await _get_worker_pool()
+        return OpaquePayload(await reader_pool.run_in_worker(function, *arguments))
     except BrokenProcessPool:
-        return Sealed(_Crash())
+        return OpaquePayload(_WorkerCrash())
     except EvalkitError as error:
-        return Sealed(error)
+        return OpaquePayload(error)
     except Exception as error:  # noqa: BLE001 - Dask would log it with all that the task was given
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        return Sealed(_Fault(type(error).__name__, where.name))
+        last_frame = traceback.extract_tb(error.__traceback__)[-1]
+        return OpaquePayload(_WorkerFault(type(error).__name__, last_frame.name))
 
 
-_pool: Readers | None = None
+_worker_pool: ReaderPool | None = None
 """The processes of this worker."""
 
 
-async def _processes() -> Readers:
-    global _pool  # noqa: PLW0603 - tasks share nothing else, and a process for each would cost half a second
-    if _pool is None:
+async def _get_worker_pool() -> ReaderPool:
+    global _worker_pool  # noqa: PLW0603 - tasks share nothing else, and a process for each would cost half a second
+    if _worker_pool is None:
         os.umask(0o077)
         # Dask starts workers so that they may have no children. They may: ours end with their parent.
         multiprocessing.current_process().daemon = False
         worker = get_worker()
-        _pool = Readers(worker.state.nthreads, How(longest=0))
-        await worker.plugin_add(_Ending(), name="evalkit")
-    return _pool
+        _worker_pool = ReaderPool(worker.state.nthreads, ReaderConfig(timeout_seconds=0))
+        await worker.plugin_add(_WorkerCleanup(), name="evalkit")
+    return _worker_pool
 
 
-class _Ending(WorkerPlugin):
+class _WorkerCleanup(WorkerPlugin):
     """Told by Dask when the worker ends: its processes do so first, or it would wait for them."""
 
     def teardown(self, worker: Any) -> None:  # noqa: ARG002 - the name is Dask's
-        if _pool is not None:
-            _pool.close()
+        if _worker_pool is not None:
+            _worker_pool.close()
 
 
-def _described(ocr: EngineName) -> dict[str, str]:
+def _describe_environment(ocr_engine: OcrEngineName) -> dict[str, str]:
     """What a worker would read and decide with; workers and this machine have to agree."""
-    from evalkit.batch.runner import versions
-    from evalkit.store import digest
+    from evalkit.batch.runner import collect_versions
+    from evalkit.store import hash_canonical_json
 
-    return {"reader": reader_with(ocr), "tables": digest(versions())}
+    return {"reader": resolve_reader_version(ocr_engine), "tables": hash_canonical_json(collect_versions())}
 
 
 #: On a worker, which ends before anything else is installed there, and would ask before every task.
-_once_described = cache(_described)
+_describe_environment_once = cache(_describe_environment)
 
 
-_KEEPS_NOTHING = {"distributed.admin.low-level-log-length": 0}
+_NO_MESSAGE_LOG = {"distributed.admin.low-level-log-length": 0}
 
 
-def _keep_nothing(dask_scheduler: Any) -> None:
+def _disable_message_logs(dask_scheduler: Any) -> None:
     """On the scheduler, which keeps for debugging the last thousand messages to each worker: documents of patients.
 
     What is on its way is not touched, and what comes later is not kept.
     """
-    dask.config.set(_KEEPS_NOTHING)  # for workers that come later
+    dask.config.set(_NO_MESSAGE_LOG)  # for workers that come later
     for stream in (*dask_scheduler.stream_comms.values(), *dask_scheduler.client_comms.values()):
         stream.recent_message_log = deque(maxlen=0)
 
 
-def _differs(worker: str, ours: dict[str, str], theirs: dict[str, str] | str, kind: type[EvalkitError]) -> EvalkitError:
-    if isinstance(theirs, dict):
-        name = next(name for name in ours if ours[name] != theirs.get(name))
-        what = f"has another {name}: {theirs.get(name)} instead of {ours[name]}"
+def _create_mismatch_error(
+    worker_address: str, expected: dict[str, str], reported: dict[str, str] | str, error_type: type[EvalkitError]
+) -> EvalkitError:
+    if isinstance(reported, dict):
+        component = next(component for component in expected if expected[component] != reported.get(component))
+        difference = f"has another {component}: {reported.get(component)} instead of {expected[component]}"
     else:
-        what = f"cannot do the work ({theirs})"
-    return kind(
-        f"the Dask worker {worker} {what}",
+        difference = f"cannot do the work ({reported})"
+    return error_type(
+        f"the Dask worker {worker_address} {difference}",
         code="EXECUTOR-DIFFERS",
         remedy="Install the same evalkit and the same OCR engine there, from the same lock file.",
     )
 
 
-def _told(ocr: EngineName) -> dict[str, str] | str:
-    """On a worker: as ``_described``, or the kind of the error. A worker that is lost is an error too, of Dask's."""
+def _describe_worker(ocr_engine: OcrEngineName) -> dict[str, str] | str:
+    """On a worker: as ``_describe_environment``, or the kind of the error. A worker that is lost is an error too, of Dask's."""
     try:
-        return _described(ocr)
+        return _describe_environment(ocr_engine)
     except Exception as error:  # noqa: BLE001 - whatever is missing there
         return type(error).__name__
 
 
-class Cluster:
+class DaskCluster:
     """An ``Executor`` of many machines."""
 
-    def __init__(self, executor: str, how: How, *, workers: int, decides: bool) -> None:
-        """``executor``: ``dask://HOST:PORT`` of the scheduler.
+    def __init__(
+        self, executor_url: str, reader_config: ReaderConfig, *, local_workers: int, decides_on_workers: bool
+    ) -> None:
+        """``executor_url``: ``dask://HOST:PORT`` of the scheduler.
 
-        ``workers``: processes of this machine, for what is not sent. ``decides``: documents are decided about on the
+        ``local_workers``: processes of this machine, for what is not sent. ``decides_on_workers``: documents are decided about on the
         workers too, and their fields read, because no language model is asked.
         """
-        self._executor = executor
-        self._how = how
-        self._decides = decides
-        self._here = Readers(workers, how)
-        self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
-        self._threads = 1
+        self._executor_url = executor_url
+        self._reader_config = reader_config
+        self._decides_on_workers = decides_on_workers
+        self._local_pool = ReaderPool(local_workers, reader_config)
+        self._large_file_slots = asyncio.Semaphore(_MAX_LARGE_FILES_IN_FLIGHT)
+        self._thread_count = 1
         self._client: Any = None
-        self._ours: dict[str, str] = {}
-        self._answers: dict[str, dict[str, str] | str | None] = {}
-        self._lost: asyncio.Future[ExecutorError]
-        self._watching: asyncio.Task[None]
+        self._own_environment: dict[str, str] = {}
+        self._environment_by_worker: dict[str, dict[str, str] | str | None] = {}
+        self._cluster_loss: asyncio.Future[ExecutorError]
+        self._watch_task: asyncio.Task[None]
 
     @property
-    def room(self) -> int:
+    def max_in_flight(self) -> int:
         """See ``Executor``."""
-        return self._threads * _IN_FLIGHT
+        return self._thread_count * _IN_FLIGHT_PER_THREAD
 
-    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> Read:
+    async def read(self, path: Path, *, doc_id: str, timestamp: str) -> ReadResult:
         """See ``Executor``."""
-        size = await asyncio.to_thread(_size, path)
-        if self._how.documentai or size > _LARGEST:
-            return await self._here.read(path, doc_id=doc_id, timestamp=timestamp)
-        async with self._large if size >= _LARGE else nullcontext():  # before it is loaded: it is memory here, too
-            data = await asyncio.to_thread(load, path)
-            document = hashlib.sha256(data).hexdigest()
-            done = self._done("read", document, read_within, self._how, path, doc_id, timestamp, data)
-            return await timed(done, path.name, self._how)
+        file_size = await asyncio.to_thread(_get_file_size, path)
+        if self._reader_config.documentai or file_size > _MAX_SENT_BYTES:
+            return await self._local_pool.read(path, doc_id=doc_id, timestamp=timestamp)
+        async with (
+            self._large_file_slots if file_size >= _LARGE_FILE_BYTES else nullcontext()
+        ):  # before it is loaded: it is memory here, too
+            file_bytes = await asyncio.to_thread(read_source_file, path)
+            document_sha256 = hashlib.sha256(file_bytes).hexdigest()
+            pending_read = self._run_on_worker(
+                "read", document_sha256, read_with_limits, self._reader_config, path, doc_id, timestamp, file_bytes
+            )
+            return await await_read_result(pending_read, path.name, self._reader_config)
 
-    async def evaluate(self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied: Any) -> Outcome:
+    async def evaluate(
+        self, orchestrator: RetryOrchestrator, bundle: DocumentBundle, supplied_classification: Any
+    ) -> ClassificationOutcome:
         """See ``Executor``."""
-        return await self._about("decide", orchestrator.evaluate, bundle, supplied)
+        return await self._run_on_worker_or_here("decide", orchestrator.evaluate, bundle, supplied_classification)
 
     async def extract(
-        self, work: FieldWork, bundle: DocumentBundle, classification: ClassificationOutput | None
+        self, extractor: FieldExtractor, bundle: DocumentBundle, classification: ClassificationOutput | None
     ) -> tuple[tuple[Extraction, ...], UsageReport]:
         """See ``Executor``."""
-        return await self._about("extract", work.extract, bundle, classification)
+        return await self._run_on_worker_or_here("extract", extractor.extract, bundle, classification)
 
-    async def _about(
+    async def _run_on_worker_or_here(
         self,
         step: str,
-        answer: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]],
+        coroutine_function: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]],
         bundle: DocumentBundle,
-        given: Any,
+        argument: Any,
     ) -> T:
         """The answer about a document: on a worker, or here where a language model's journal is."""
-        if self._decides:
+        if self._decides_on_workers:
             with suppress(BrokenProcessPool):  # then here, as without a cluster
-                return await self._done(step, bundle.sha256, to_its_end, answer, bundle, given)
-        return await answer(bundle, given)
+                return await self._run_on_worker(
+                    step, bundle.sha256, run_coroutine, coroutine_function, bundle, argument
+                )
+        return await coroutine_function(bundle, argument)
 
-    async def _done(self, step: str, document: str, function: Callable[..., T], *arguments: Any) -> T:
+    async def _run_on_worker(self, step: str, document_sha256: str, function: Callable[..., T], *arguments: Any) -> T:
         """What the function makes of these on a worker, or here where workers were lost over it again and again.
 
         BrokenProcessPool where it ends the process that does it; what the function raises of ours; ExecutorError.
         """
-        if self._lost.done():
-            raise self._lost.result()
+        if self._cluster_loss.done():
+            raise self._cluster_loss.result()
         if self._client.status != "running":  # what it had been given is lost, though it may yet find its way back
-            raise self._ended("the scheduler was lost")
+            raise self._record_loss("the scheduler was lost")
         # Never the same key twice: to Dask that would be one task, also of two runs.
-        key = f"{step}-{document[:12]}-{secrets.token_hex(4)}"
-        future = self._client.submit(work, Sealed(self._step(function, *arguments)), key=key, pure=False)
-        answer = asyncio.ensure_future(future.result())
+        task_key = f"{step}-{document_sha256[:12]}-{secrets.token_hex(4)}"
+        future = self._client.submit(
+            run_task, OpaquePayload(self._build_task(function, *arguments)), key=task_key, pure=False
+        )
+        pending_answer = asyncio.ensure_future(future.result())
         try:
-            await asyncio.wait({answer, self._lost}, return_when=asyncio.FIRST_COMPLETED)
-            if not answer.done():
-                raise self._lost.result()
-            made = answer.result().opened()
+            await asyncio.wait({pending_answer, self._cluster_loss}, return_when=asyncio.FIRST_COMPLETED)
+            if not pending_answer.done():
+                raise self._cluster_loss.result()
+            outcome = pending_answer.result().unpack()
         except KilledWorker:
-            tell(log, logging.WARNING, "workers were lost over it, so it is done here", document=document, step=step)
-            return await self._here.apply(function, *arguments)
+            log_event(
+                log,
+                logging.WARNING,
+                "workers were lost over it, so it is done here",
+                document_sha256=document_sha256,
+                step=step,
+            )
+            return await self._local_pool.run_in_worker(function, *arguments)
         except (FutureCancelledError, OSError):
-            raise self._ended("the scheduler was lost") from None
+            raise self._record_loss("the scheduler was lost") from None
         finally:
-            answer.cancel()
+            pending_answer.cancel()
             future.release()
-        if isinstance(made, EvalkitError):
-            raise made
-        if isinstance(made, _Crash):
+        if isinstance(outcome, EvalkitError):
+            raise outcome
+        if isinstance(outcome, _WorkerCrash):
             raise BrokenProcessPool
-        if isinstance(made, _Fault):
-            raise RemoteFaultError(made.kind, made.where)
-        return cast("T", made)
+        if isinstance(outcome, _WorkerFault):
+            raise RemoteTaskError(outcome.error_type, outcome.function_name)
+        return cast("T", outcome)
 
-    def _step(self, function: Callable[..., T], *arguments: Any) -> tuple[Any, ...]:
-        return self._how.ocr, self._ours, function, *arguments
+    def _build_task(self, function: Callable[..., T], *arguments: Any) -> tuple[Any, ...]:
+        return self._reader_config.ocr_engine, self._own_environment, function, *arguments
 
-    async def described(self) -> str:
+    async def describe(self) -> str:
         """Look for it, as a run would: how many workers, such as this machine, are there. UsageError as for a run."""
         async with self:
-            silent = [worker for worker, told in self._answers.items() if told is None]
-            found = f"{self._executor}: {len(self._answers) - len(silent)} workers"
-            return f"{found}; without an answer: {', '.join(silent)}" if silent else found
+            silent_workers = [
+                worker for worker, environment in self._environment_by_worker.items() if environment is None
+            ]
+            description = f"{self._executor_url}: {len(self._environment_by_worker) - len(silent_workers)} workers"
+            return f"{description}; without an answer: {', '.join(silent_workers)}" if silent_workers else description
 
     async def __aenter__(self) -> Self:
-        self._lost = asyncio.get_running_loop().create_future()
-        self._ours = _described(self._how.ocr)
+        self._cluster_loss = asyncio.get_running_loop().create_future()
+        self._own_environment = _describe_environment(self._reader_config.ocr_engine)
         try:
-            await self._open(address_of(self._executor))
+            await self._connect_and_check(parse_scheduler_address(self._executor_url))
         except BaseException:
             await self._close()
             raise
-        self._watching = asyncio.create_task(self._watch())
+        self._watch_task = asyncio.create_task(self._watch_cluster())
         return self
 
-    async def _open(self, address: str) -> None:
+    async def _connect_and_check(self, address: str) -> None:
         """Have the scheduler's answer, a worker, and the word of all workers that they are such as this machine. UsageError."""
         try:
             await self._connect(address)
-            await self._find_worker()
-            await self._compare()
+            await self._wait_for_worker()
+            await self._check_environments()
         except EvalkitError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever Dask makes of one that is lost, hangs or is no scheduler
             raise UsageError(
-                f"the Dask scheduler at {self._executor} does not answer ({type(error).__name__})",
+                f"the Dask scheduler at {self._executor_url} does not answer ({type(error).__name__})",
                 code="EXECUTOR-UNREACHABLE",
                 remedy="Start it (dask scheduler) and mind the port; with TLS, mind Dask's settings for it.",
             ) from None
 
     async def _connect(self, address: str) -> None:
-        with dask.config.set(_KEEPS_NOTHING):
+        with dask.config.set(_NO_MESSAGE_LOG):
             self._client = Client(  # type: ignore[no-untyped-call]
-                address, asynchronous=True, timeout=_CONNECT, set_as_default=False, name="evalkit"
+                address, asynchronous=True, timeout=_CONNECT_TIMEOUT, set_as_default=False, name="evalkit"
             )
-            async with self._waiting(f"the Dask scheduler at {self._executor}"):  # Dask waits for ever for its greeting
+            async with self._limit_wait(
+                f"the Dask scheduler at {self._executor_url}"
+            ):  # Dask waits for ever for its greeting
                 await self._client
 
-    async def _find_worker(self) -> None:
+    async def _wait_for_worker(self) -> None:
         try:
-            async with self._waiting(f"a worker of the Dask scheduler at {self._executor}"):
+            async with self._limit_wait(f"a worker of the Dask scheduler at {self._executor_url}"):
                 await self._client.wait_for_workers(1)
-                await self._look()
+                await self._count_workers()
         except TimeoutError:
-            raise self._no_worker() from None
+            raise self._create_no_worker_error() from None
 
-    def _no_worker(self) -> UsageError:
+    def _create_no_worker_error(self) -> UsageError:
         return UsageError(
-            f"the Dask scheduler at {self._executor} has no worker that is ready",
+            f"the Dask scheduler at {self._executor_url} has no worker that is ready",
             code="EXECUTOR-NO-WORKERS",
             remedy="Start one on each machine: dask worker with the scheduler's address. One that lacks memory is not ready.",
         )
 
-    async def _compare(self) -> None:
+    async def _check_environments(self) -> None:
         """See that the scheduler runs this evalkit, and which workers do, such as this machine. UsageError.
 
         One that is lost or hangs keeps nobody from working with the others: the scheduler will give it up.
         """
-        async with self._waiting(f"the Dask scheduler at {self._executor}"):
+        async with self._limit_wait(f"the Dask scheduler at {self._executor_url}"):
             try:
-                await self._client.run_on_scheduler(_keep_nothing)
+                await self._client.run_on_scheduler(_disable_message_logs)
             except OSError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever its Python says of code that it does not have
                 raise UsageError(
-                    f"the Dask scheduler at {self._executor} does not run this evalkit ({type(error).__name__})",
+                    f"the Dask scheduler at {self._executor_url} does not run this evalkit ({type(error).__name__})",
                     code="EXECUTOR-DIFFERS",
                     remedy="Start it, like the workers, from the same lock file as this machine.",
                 ) from None
             workers = list((await self._client.scheduler.identity())["workers"])
-        self._answers = dict(zip(workers, await asyncio.gather(*map(self._asked, workers)), strict=True))
-        for worker, told in self._answers.items():
-            if told is None:
+        self._environment_by_worker = dict(
+            zip(workers, await asyncio.gather(*map(self._ask_worker, workers)), strict=True)
+        )
+        for worker, environment in self._environment_by_worker.items():
+            if environment is None:
                 log.warning("the Dask worker %s does not answer: what it is given waits until Dask gives it up", worker)
-            elif told != self._ours:
-                raise _differs(worker, self._ours, told, UsageError)
-        if not any(self._answers.values()):
-            raise self._no_worker()
+            elif environment != self._own_environment:
+                raise _create_mismatch_error(worker, self._own_environment, environment, UsageError)
+        if not any(self._environment_by_worker.values()):
+            raise self._create_no_worker_error()
 
-    async def _asked(self, worker: str) -> dict[str, str] | str | None:
+    async def _ask_worker(self, worker: str) -> dict[str, str] | str | None:
         """What it would read and decide with, or the kind of its error; None where it is lost or hangs."""
         try:
-            async with self._waiting(f"the Dask worker {worker}"):
-                answers = await self._client.run(_told, self._how.ocr, workers=[worker], on_error="return")
+            async with self._limit_wait(f"the Dask worker {worker}"):
+                answer_by_worker = await self._client.run(
+                    _describe_worker, self._reader_config.ocr_engine, workers=[worker], on_error="return"
+                )
         except TimeoutError:
             return None
-        told = answers[worker]
-        if isinstance(told, CommClosedError):
+        environment = answer_by_worker[worker]
+        if isinstance(environment, CommClosedError):
             return None
-        return told if isinstance(told, dict | str) else type(told).__name__
+        return environment if isinstance(environment, dict | str) else type(environment).__name__
 
     @asynccontextmanager
-    async def _waiting(self, what: str) -> AsyncIterator[None]:
-        """For a step on the way to the cluster: who waits is told for ``what``, and TimeoutError ends it."""
-        told = asyncio.get_running_loop().call_later(_SILENT, log.warning, "waiting up to %d s for %s", _CONNECT, what)
+    async def _limit_wait(self, awaited: str) -> AsyncIterator[None]:
+        """For a step on the way to the cluster: who waits is told for ``awaited``, and TimeoutError ends it."""
+        notice = asyncio.get_running_loop().call_later(
+            _NOTICE_AFTER_SECONDS, log.warning, "waiting up to %d s for %s", _CONNECT_TIMEOUT, awaited
+        )
         try:
-            async with asyncio.timeout(_CONNECT):
+            async with asyncio.timeout(_CONNECT_TIMEOUT):
                 yield
         finally:
-            told.cancel()
+            notice.cancel()
 
-    async def _look(self) -> int:
+    async def _count_workers(self) -> int:
         """How many workers there are now."""
-        seen = await self._client.scheduler.identity(n_workers=0)
-        self._threads = max(seen["total_threads"], 1)
-        return int(seen["n_workers"])
+        scheduler_info = await self._client.scheduler.identity(n_workers=0)
+        self._thread_count = max(scheduler_info["total_threads"], 1)
+        return int(scheduler_info["n_workers"])
 
-    async def _watch(self) -> None:
+    async def _watch_cluster(self) -> None:
         """Follow the cluster as it grows and shrinks; nobody waits for ever for one that is gone."""
-        seen = time.monotonic()
-        while not self._lost.done():
-            await asyncio.sleep(_WATCH)
+        last_seen = time.monotonic()
+        while not self._cluster_loss.done():
+            await asyncio.sleep(_POLL_SECONDS)
             if self._client.status in ("closing", "closed"):
-                self._ended("the scheduler was lost")
+                self._record_loss("the scheduler was lost")
                 return
             with suppress(Exception):  # whatever Dask makes of one that is lost or hangs: it has not answered
-                async with asyncio.timeout(_CONNECT):
-                    if await self._look():
-                        seen = time.monotonic()
-            if time.monotonic() - seen > _ALONE:
-                self._ended(f"for {_ALONE:.0f} s it has had no worker, or not answered")
+                async with asyncio.timeout(_CONNECT_TIMEOUT):
+                    if await self._count_workers():
+                        last_seen = time.monotonic()
+            if time.monotonic() - last_seen > _NO_WORKER_TIMEOUT:
+                self._record_loss(f"for {_NO_WORKER_TIMEOUT:.0f} s it has had no worker, or not answered")
 
-    def _ended(self, why: str) -> ExecutorError:
+    def _record_loss(self, reason: str) -> ExecutorError:
         """The one error of the run's end, for all who wait."""
-        if not self._lost.done():
-            self._lost.set_result(ExecutorError(f"{self._executor}: {why}", code="EXECUTOR-LOST", remedy=_AGAIN))
-        return self._lost.result()
+        if not self._cluster_loss.done():
+            self._cluster_loss.set_result(
+                ExecutorError(f"{self._executor_url}: {reason}", code="EXECUTOR-LOST", remedy=_RESTART_REMEDY)
+            )
+        return self._cluster_loss.result()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._watching.cancel()
+        self._watch_task.cancel()
         await self._close()
 
     async def _close(self) -> None:
-        self._here.close()
+        self._local_pool.close()
         if self._client is not None:
             with suppress(OSError):
-                async with asyncio.timeout(_SILENT):
+                async with asyncio.timeout(_NOTICE_AFTER_SECONDS):
                     await self._client.close()
 
 
-def _size(path: Path) -> int:
+def _get_file_size(path: Path) -> int:
     """Of the file, in bytes; 0 where it cannot be seen, which ``load`` tells."""
     try:
         return path.stat().st_size
@@ -435,35 +471,35 @@ def _size(path: Path) -> int:
         return 0
 
 
-class RemoteFaultError(Exception):
+class RemoteTaskError(Exception):
     """A defect that a document met on a worker."""
 
 
-def to_its_end(
-    answer: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]], bundle: DocumentBundle, given: Any
+def run_coroutine(
+    coroutine_function: Callable[[DocumentBundle, Any], Coroutine[Any, Any, T]], bundle: DocumentBundle, argument: Any
 ) -> T:
     """What comes of it, in a process of its own."""
-    return asyncio.run(answer(bundle, given))
+    return asyncio.run(coroutine_function(bundle, argument))
 
 
-def address_of(executor: str) -> str:
+def parse_scheduler_address(executor_url: str) -> str:
     """The scheduler's address as Dask writes it: TLS where Dask is set up for it.
 
     UsageError where it is none, and where documents would leave the machine in clear for more than a private network.
     """
     try:
-        parts = urlsplit(executor)
-        _ = parts.port  # which has a range
+        url_parts = urlsplit(executor_url)
+        _ = url_parts.port  # which has a range
     except ValueError:
         raise UsageError(
-            f"{executor} is no address", code="EXECUTOR-ADDRESS", remedy="Write dask://HOST:PORT, the scheduler's."
+            f"{executor_url} is no address", code="EXECUTOR-ADDRESS", remedy="Write dask://HOST:PORT, the scheduler's."
         ) from None
     has_tls = bool(dask.config.get("distributed.comm.tls.ca-file", None))
-    if not has_tls and not is_near(parts.hostname or "", private=True):
+    if not has_tls and not is_local_host(url_parts.hostname or "", allow_private_network=True):
         raise UsageError(
-            f"documents would go to {parts.hostname} in clear",
+            f"documents would go to {url_parts.hostname} in clear",
             code="EXECUTOR-ADDRESS",
             remedy="Set up Dask's TLS (DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the others), or name this computer or, by "
             "its number, one in a private network.",
         )
-    return f"{'tls' if has_tls else 'tcp'}://{parts.netloc}"
+    return f"{'tls' if has_tls else 'tcp'}://{url_parts.netloc}"

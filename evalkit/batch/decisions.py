@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
-from evalkit.batch.purge import PurgeRecord, records
+from evalkit.batch.purge import PurgeRecord, read_purge_records
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.errors import EvalkitError
-from evalkit.review.ground_truth import Answered, Review, is_simulated, numbered, review_sha256
+from evalkit.review.ground_truth import Review, ReviewedAnswer, hash_review_file, is_simulated, read_numbered_reviews
 from evalkit.review.packet import SMEPacket, read_packet
 from evalkit.review.stored import read_result
 from evalkit.statements.template import StatementTemplate
-from evalkit.store import RESULTS, REVIEWS, Files, Index
+from evalkit.store import RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder, OutputIndex
 
 #: What is said of each event. No quote, note or word of a document is among it, but names of files may tell a patient.
-COLUMNS = (
+EVENT_COLUMNS = (
     "event",  # decided (by the arbiter), reviewed, opened, purged
     "at",
     "who",  # a reviewer, or the model whose answer was decided about
@@ -40,40 +40,48 @@ COLUMNS = (
     "prev_sha256",
 )
 
-Event = dict[str, Any]
+AuditEvent = dict[str, Any]
 
 
-def decisions(output: Path | str) -> tuple[list[Event], list[str]]:
-    """The events by time (columns ``COLUMNS``; times ISO 8601, UTC), and a sentence for each file that cannot be read."""
-    files, problems = Files(output), list[str]()
-    with Index(output) as index:
-        opened = [
-            _event("opened", at=one.opened_at, who=one.reviewer, case_id=one.case_id) for one in index.views.all()
+def list_audit_events(output: Path | str) -> tuple[list[AuditEvent], list[str]]:
+    """The events by time (columns ``EVENT_COLUMNS``; times ISO 8601, UTC), and a sentence for each file that cannot be read."""
+    output_folder, problems = OutputFolder(output), list[str]()
+    with OutputIndex(output) as index:
+        opened_events = [
+            _create_event("opened", at=view.opened_at, who=view.reviewer, case_id=view.case_id)
+            for view in index.view_log.list_views()
         ]
-    events = [*_machines(files, problems), *_experts(files, problems), *opened]
+    events = [
+        *_list_machine_decisions(output_folder, problems),
+        *_list_expert_reviews(output_folder, problems),
+        *opened_events,
+    ]
     try:
-        events += [event for record in records(files) for event in _purged(record)]
+        events += [event for record in read_purge_records(output_folder) for event in _list_purge_events(record)]
     except EvalkitError as error:
         problems.append(str(error))
-    return sorted(events, key=lambda one: (str(one["at"])[:19], one["event"], one["case_id"] or "")), problems
+    return sorted(
+        events,
+        key=lambda audit_event: (str(audit_event["at"])[:19], audit_event["event"], audit_event["case_id"] or ""),
+    ), problems
 
 
-def _event(event: str, **said: Any) -> Event:
-    row = dict.fromkeys(COLUMNS) | {"event": event, **said}
+def _create_event(event_name: str, **columns: Any) -> AuditEvent:
+    row = dict.fromkeys(EVENT_COLUMNS) | {"event": event_name, **columns}
     return row | {"is_simulated": is_simulated(row["who"])}
 
 
-def _machines(files: Files, problems: list[str]) -> Iterator[Event]:
-    for name in files.names(RESULTS):
+def _list_machine_decisions(output_folder: OutputFolder, problems: list[str]) -> Iterator[AuditEvent]:
+    for name in output_folder.list_json_files(RESULTS_FOLDER):
         doc_id = PurePath(name).stem
         try:
-            result = read_result(files, doc_id)
+            result = read_result(output_folder, doc_id)
         except EvalkitError as error:
             problems.append(str(error))
             continue
         if isinstance(result, DocumentResult):
-            said = _said(result.classification)
-            yield _event(
+            summary = _summarise_answer(result.classification)
+            yield _create_event(
                 "decided",
                 at=result.times.get("finished_at"),
                 who=result.model,
@@ -81,24 +89,26 @@ def _machines(files: Files, problems: list[str]) -> Iterator[Event]:
                 doc_id=doc_id,
                 document_sha256=result.sha256,
                 outcome=result.decision.value,
-                machine_said=said,
-                decided=said if result.decision.value == "AUTO_ACCEPT" else None,
-                versions=_flat({"reader": result.reader, "fingerprint": result.fingerprint, **result.versions}),
+                machine_said=summary,
+                decided=summary if result.decision.value == "AUTO_ACCEPT" else None,
+                versions=_format_versions(
+                    {"reader": result.reader, "fingerprint": result.fingerprint, **result.versions}
+                ),
             )
 
 
-def _experts(files: Files, problems: list[str]) -> Iterator[Event]:
-    for case_id in files.folders(REVIEWS):
+def _list_expert_reviews(output_folder: OutputFolder, problems: list[str]) -> Iterator[AuditEvent]:
+    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
         try:
-            packet = read_packet(files, case_id)
-            for revision, review in numbered(files, case_id):
-                yield _reviewed(packet, revision, review, review_sha256(files, case_id, revision))
+            packet = read_packet(output_folder, case_id)
+            for revision, review in read_numbered_reviews(output_folder, case_id):
+                yield _create_review_event(packet, revision, review, hash_review_file(output_folder, case_id, revision))
         except EvalkitError as error:
             problems.append(str(error))
 
 
-def _reviewed(packet: SMEPacket, revision: int, review: Review, sha256: str) -> Event:
-    return _event(
+def _create_review_event(packet: SMEPacket, revision: int, review: Review, sha256: str) -> AuditEvent:
+    return _create_event(
         "reviewed",
         at=review.submitted_at,
         who=review.reviewer,
@@ -107,43 +117,43 @@ def _reviewed(packet: SMEPacket, revision: int, review: Review, sha256: str) -> 
         doc_id=packet.doc_id,
         revision=revision,
         outcome=review.outcome,
-        machine_said=_said(review.before),
-        decided=_said(review.after),
+        machine_said=_summarise_answer(review.before),
+        decided=_summarise_answer(review.after),
         seconds_active=review.seconds_active,
         review_reason=packet.review_reason,
         vouched=" ".join(review.vouched),
         is_seeded=review.seeded,
-        versions=_flat(review.versions),
+        versions=_format_versions(review.versions),
         packet_sha256=review.packet_sha256,
         sha256=sha256,
         prev_sha256=review.prev_sha256,
     )
 
 
-def _purged(record: PurgeRecord) -> Iterator[Event]:
+def _list_purge_events(record: PurgeRecord) -> Iterator[AuditEvent]:
     """The purge itself, and what its record kept of reviews."""
-    yield _event("purged", at=record.purged_at, document_sha256=record.sha256)
+    yield _create_event("purged", at=record.purged_at, document_sha256=record.sha256)
     for chain in record.chains:
-        for one in chain.reviews:
-            yield _event(
+        for review in chain.reviews:
+            yield _create_event(
                 "reviewed",
-                at=one.submitted_at,
-                who=one.reviewer,
-                role=one.role,
+                at=review.submitted_at,
+                who=review.reviewer,
+                role=review.role,
                 case_id=f"{record.sha256 or 'unread'}{chain.case}",
                 document_sha256=record.sha256,
-                revision=one.revision,
-                outcome=one.outcome,
-                seconds_active=one.seconds_active,
-                is_seeded=one.seeded,
-                versions=_flat(one.versions),
-                packet_sha256=one.packet_sha256,
-                sha256=one.sha256,
-                prev_sha256=one.prev_sha256,
+                revision=review.revision,
+                outcome=review.outcome,
+                seconds_active=review.seconds_active,
+                is_seeded=review.seeded,
+                versions=_format_versions(review.versions),
+                packet_sha256=review.packet_sha256,
+                sha256=review.sha256,
+                prev_sha256=review.prev_sha256,
             )
 
 
-def _said(answer: Answered | None) -> str | None:
+def _summarise_answer(answer: ReviewedAnswer | None) -> str | None:
     """An answer in a word or two: the type of the whole document, how many fields there are, which template."""
     if answer is None:
         return None
@@ -151,9 +161,11 @@ def _said(answer: Answered | None) -> str | None:
         return answer.dominant_type_overall or "cannot tell"
     if isinstance(answer, StatementTemplate):
         return f"template, version {answer.version}"
-    return f"{sum(len(form.fields) for form in answer)} fields"
+    return f"{sum(len(extraction.fields) for extraction in answer)} fields"
 
 
-def _flat(versions: Mapping[str, Any]) -> str:
+def _format_versions(versions: Mapping[str, Any]) -> str:
     """``evalkit 0.1.0; types 1``."""
-    return "; ".join(f"{name} {value}" for name, value in sorted(versions.items()) if isinstance(value, str | int))
+    return "; ".join(
+        f"{name} {version}" for name, version in sorted(versions.items()) if isinstance(version, str | int)
+    )

@@ -11,13 +11,13 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from evalkit.frozen import Frozen
-from evalkit.store import DRAWS, Files, draw_name, shaped
+from evalkit.frozen import StrictRecord
+from evalkit.store import SAMPLE_DRAWS_FOLDER, OutputFolder, sample_draw_file_name, validate_stored
 
 SCHEMA_VERSION = 1
 
 
-class Stratum(Frozen):
+class Stratum(StrictRecord):
     """The documents of one value of the field that was drawn by."""
 
     value: str
@@ -28,13 +28,13 @@ class Stratum(Frozen):
     """The documents that this draw put into the queue."""
 
     @model_validator(mode="after")
-    def _drawn_could_be(self) -> Self:
+    def _check_drawn_documents(self) -> Self:
         if not self.probability.keys() >= set(self.drawn):
             raise ValueError("a document was drawn that could not be")
         return self
 
 
-class Draw(Frozen):
+class Draw(StrictRecord):
     """One ``evalkit sample``."""
 
     schema_version: int = SCHEMA_VERSION
@@ -45,20 +45,35 @@ class Draw(Frozen):
     strata: tuple[Stratum, ...]
 
 
-def draws(files: Files) -> list[Draw]:
+def read_all_draws(output_folder: OutputFolder) -> list[Draw]:
     """All draws, oldest first. StoreError for a damaged file, for one that is lost, and for one that is none."""
     # Without one of them every document that it could have drawn would be taken for rarer than it is.
     return [
-        shaped(Draw, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
-        for name in files.numbered(DRAWS, draw_name)
+        validate_stored(
+            Draw,
+            output_folder.read_json(file_name, schema_version=SCHEMA_VERSION),
+            file_name,
+            "Restore it from a backup.",
+        )
+        for file_name in output_folder.list_sequence_files(SAMPLE_DRAWS_FOLDER, sample_draw_file_name)
     ]
 
 
-def read_draws(files: Files) -> Mapping[str, float]:
+def read_draw_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
     """doc_id → the probability that the draws have given it; documents that could not be drawn are not in it."""
-    return {name: share for draw in draws(files) for one in draw.strata for name, share in one.probability.items()}
+    return {
+        doc_id: probability
+        for draw in read_all_draws(output_folder)
+        for stratum in draw.strata
+        for doc_id, probability in stratum.probability.items()
+    }
 
 
-def sampled(files: Files) -> Mapping[str, float]:
+def read_sampled_probabilities(output_folder: OutputFolder) -> Mapping[str, float]:
     """The documents that a draw put into the queue, with the probability that it gave them."""
-    return {name: one.probability[name] for draw in draws(files) for one in draw.strata for name in one.drawn}
+    return {
+        doc_id: stratum.probability[doc_id]
+        for draw in read_all_draws(output_folder)
+        for stratum in draw.strata
+        for doc_id in stratum.drawn
+    }

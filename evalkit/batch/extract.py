@@ -10,28 +10,28 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from evalkit.batch.asking import Asking
-from evalkit.batch.extracting import AUTO, FieldExtraction, ensure, year_of
-from evalkit.batch.identity import Source, find
-from evalkit.batch.purge import without_purged
+from evalkit.batch.asking import ModelSession
+from evalkit.batch.extracting import AUTO_TEMPLATE, FieldExtractionPipeline, extract_or_load, parse_tax_year
+from evalkit.batch.identity import SourceDocument, discover_documents
+from evalkit.batch.purge import exclude_purged
 from evalkit.batch.reading import Executor
-from evalkit.batch.round import Summary, each, executor_of
+from evalkit.batch.round import BatchSummary, open_executor, process_documents
 from evalkit.batch.runner import (
-    as_text,
-    how_of,
-    in_a_thread,
-    read_document,
-    settings_of,
-    stored_bundle,
-    unexpected,
-    versions,
+    build_reader_config,
+    collect_versions,
+    create_unexpected_error,
+    encode_path_as_text,
+    load_current_bundle,
+    read_and_save_document,
+    resolve_settings,
+    run_sync,
 )
-from evalkit.clocks import now
+from evalkit.clocks import current_timestamp
 from evalkit.errors import EvalkitError, ExecutorError, StoreError
 from evalkit.extraction.schema import Extraction
 from evalkit.review.stored import read_extractions
 from evalkit.settings import Settings
-from evalkit.store import EXTRACTIONS, Files, Index
+from evalkit.store import EXTRACTIONS_FOLDER, OutputFolder, OutputIndex
 from evalkit.times import Times
 
 if TYPE_CHECKING:
@@ -52,50 +52,50 @@ class ExtractedDocument:
 
 
 @dataclass(frozen=True)
-class ExtractSummary(Summary[ExtractedDocument]):
+class ExtractSummary(BatchSummary[ExtractedDocument]):
     """What became of ``evalkit extract``."""
 
-    def rows(self) -> list[dict[str, Any]]:
+    def list_field_rows(self) -> list[dict[str, Any]]:
         """One row per field of every report and form, for a table."""
         return [
             {
                 "doc_id": document.doc_id,
-                "template": one.template,
-                "document_type": one.document_type,
-                "start_page": one.start_page,
-                "end_page": one.end_page,
-                "decision": one.decision,
-                "field": name,
-                "status": value.status.value,
-                "value": value.value,
-                "raw": value.raw,
-                "page": value.page,
-                "confidence": value.confidence,
+                "template": extraction.template,
+                "document_type": extraction.document_type,
+                "start_page": extraction.start_page,
+                "end_page": extraction.end_page,
+                "decision": extraction.decision,
+                "field": field_name,
+                "status": field_value.status.value,
+                "value": field_value.value,
+                "raw": field_value.raw,
+                "page": field_value.page,
+                "confidence": field_value.confidence,
             }
             for document in self.documents
-            for one in document.extractions
-            for name, value in one.fields.items()
+            for extraction in document.extractions
+            for field_name, field_value in extraction.fields.items()
         ]
 
     def to_frame(self) -> pd.DataFrame:
-        """``rows`` as a table."""
+        """``list_field_rows`` as a table."""
         import pandas as pd
 
-        return pd.DataFrame(self.rows(), columns=ROW, dtype=object)
+        return pd.DataFrame(self.list_field_rows(), columns=FIELD_COLUMNS, dtype=object)
 
 
-ROW = [
+FIELD_COLUMNS = [
     "doc_id", "template", "document_type", "start_page", "end_page", "decision", "field", "status", "value", "raw",
     "page", "confidence",
 ]  # fmt: skip
 
-Progress = Callable[[ExtractedDocument, int, int], None]
+ExtractProgressCallback = Callable[[ExtractedDocument, int, int], None]
 
 
 def extract(
     paths: Iterable[Path | str],
     *,
-    template: str = AUTO,
+    template: str = AUTO_TEMPLATE,
     tax_year: int | None = None,
     output: Path | str | None = None,
     model: str | None = None,
@@ -104,7 +104,7 @@ def extract(
     executor: str | None = None,
     fresh: bool = False,
     even_purged: bool = False,
-    on_progress: Progress | None = None,
+    on_progress: ExtractProgressCallback | None = None,
     settings: Settings | None = None,
 ) -> ExtractSummary:
     """Extract the fields of reports and forms in PDFs and folders of PDFs; writes ``extractions/{doc_id}.json``.
@@ -128,79 +128,118 @@ def extract(
     Raises:
         UsageError: nothing could be begun.
     """
-    given = settings_of(settings, output=output, model=model, workers=workers, reader=reader, executor=executor)
-    files = Files(output or given.output, given.database)
-    return in_a_thread(
-        _extract(paths, files, given, template, tax_year, on_progress, fresh=fresh, even_purged=even_purged)
+    resolved_settings = resolve_settings(
+        settings, output=output, model=model, workers=workers, reader=reader, executor=executor
+    )
+    output_folder = OutputFolder(output or resolved_settings.output, resolved_settings.database)
+    return run_sync(
+        _extract_documents(
+            paths,
+            output_folder,
+            resolved_settings,
+            template,
+            tax_year,
+            on_progress,
+            fresh=fresh,
+            even_purged=even_purged,
+        )
     )
 
 
-async def _extract(
+async def _extract_documents(
     paths: Iterable[Path | str],
-    files: Files,
-    given: Settings,
-    template: str,
+    output_folder: OutputFolder,
+    settings: Settings,
+    template_name: str,
     tax_year: int | None,
-    on_progress: Progress | None,
+    on_progress: ExtractProgressCallback | None,
     *,
     fresh: bool,
     even_purged: bool,
 ) -> ExtractSummary:
-    began = time.monotonic()
-    how = how_of(given)
-    with files.run_lock(), Index(files.root, given.database) as index:
-        known = _known(files, index)
-        found = find(paths, known)
-        found = without_purged(files, found, known, even_purged=even_purged)
-        async with Asking(given, index.calls, fresh=fresh, extracts=True) as asking:
-            work = FieldExtraction(given, asking, versions(), name=template, tax_year=year_of(tax_year))
-            treat = partial(
-                _document, files=files, index=index, work=work, reader=how.reader, run_started_at=now(), fresh=fresh
+    monotonic_start = time.monotonic()
+    reader_config = build_reader_config(settings)
+    with output_folder.run_lock(), OutputIndex(output_folder.root, settings.database) as index:
+        doc_id_by_sha256 = _map_known_doc_ids(output_folder, index)
+        discovered = discover_documents(paths, doc_id_by_sha256)
+        discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)
+        async with ModelSession(settings, index.call_journal, fresh=fresh, for_extraction=True) as model_session:
+            field_extraction = FieldExtractionPipeline(
+                settings,
+                model_session,
+                collect_versions(),
+                template_name=template_name,
+                tax_year=parse_tax_year(tax_year),
             )
-            executor = executor_of(given, how, found.sources, decides=not asking.is_remote)
-            documents = await each(found.sources, executor, treat, on_progress=on_progress)
-            asking.end()
-    return ExtractSummary.of(documents, found, output=files.root, began=began, by_agent=asking.ledger.spent)
+            process_document = partial(
+                _extract_document,
+                output_folder=output_folder,
+                index=index,
+                field_extraction=field_extraction,
+                reader=reader_config.reader,
+                run_started_at=current_timestamp(),
+                fresh=fresh,
+            )
+            executor = open_executor(
+                settings, reader_config, discovered.sources, decides_on_workers=not model_session.has_language_models
+            )
+            documents = await process_documents(discovered.sources, executor, process_document, on_progress=on_progress)
+            model_session.finish()
+    return ExtractSummary.create(
+        documents,
+        discovered,
+        output=output_folder.root,
+        monotonic_start=monotonic_start,
+        by_agent=model_session.ledger.spent,
+    )
 
 
-def _known(files: Files, index: Index) -> dict[str, str]:
+def _map_known_doc_ids(output_folder: OutputFolder, index: OutputIndex) -> dict[str, str]:
     """The doc_id of every document that was run, or of which fields were extracted, by SHA-256."""
-    known = {row["sha256"]: row["doc_id"] for row in index.documents() if row["sha256"]}
-    for name in files.names(EXTRACTIONS):
+    doc_id_by_sha256 = {row["sha256"]: row["doc_id"] for row in index.list_documents() if row["sha256"]}
+    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
         with suppress(StoreError):
-            one = read_extractions(files, PurePath(name).stem)
-            known.setdefault(one.sha256, one.doc_id)
-    return known
+            stored_extractions = read_extractions(output_folder, PurePath(name).stem)
+            doc_id_by_sha256.setdefault(stored_extractions.sha256, stored_extractions.doc_id)
+    return doc_id_by_sha256
 
 
-async def _document(
-    source: Source,
-    readers: Executor,
+async def _extract_document(
+    source: SourceDocument,
+    executor: Executor,
     *,
-    files: Files,
-    index: Index,
-    work: FieldExtraction,
+    output_folder: OutputFolder,
+    index: OutputIndex,
+    field_extraction: FieldExtractionPipeline,
     reader: str,
     run_started_at: str,
     fresh: bool,
 ) -> ExtractedDocument:
     """One document, whatever happens to it."""
-    if source.fault:
-        return _failed(source, source.fault)
+    if source.read_error:
+        return _create_failed_document(source, source.read_error)
     try:
-        times = Times(run_started_at=run_started_at, started_at=now())
-        bundle = None if fresh else stored_bundle(files, source, reader)
+        times = Times(run_started_at=run_started_at, started_at=current_timestamp())
+        bundle = None if fresh else load_current_bundle(output_folder, source, reader)
         if bundle is None:
-            bundle, times["seconds"] = await read_document(files, source, readers, times["started_at"])
-        made, resumed = await ensure(files, index, work, bundle, readers, times, fresh=fresh)
+            bundle, times["seconds"] = await read_and_save_document(
+                output_folder, source, executor, times["started_at"]
+            )
+        document_extractions, resumed = await extract_or_load(
+            output_folder, index, field_extraction, bundle, executor, times, fresh=fresh
+        )
     except ExecutorError:
         raise
     except EvalkitError as error:
-        return _failed(source, error)
+        return _create_failed_document(source, error)
     except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
-        return _failed(source, unexpected(source, error))
-    return ExtractedDocument(source.doc_id, as_text(source.path.name), made.extractions, resumed)
+        return _create_failed_document(source, create_unexpected_error(source, error))
+    return ExtractedDocument(
+        source.doc_id, encode_path_as_text(source.path.name), document_extractions.extractions, resumed
+    )
 
 
-def _failed(source: Source, error: EvalkitError) -> ExtractedDocument:
-    return ExtractedDocument(source.doc_id, as_text(source.path.name), error=f"{error.message}. {error.remedy}")
+def _create_failed_document(source: SourceDocument, error: EvalkitError) -> ExtractedDocument:
+    return ExtractedDocument(
+        source.doc_id, encode_path_as_text(source.path.name), error=f"{error.message}. {error.remedy}"
+    )

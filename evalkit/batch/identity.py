@@ -13,46 +13,48 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evalkit.documents.file import digest
+from evalkit.documents.file import hash_source_file
 from evalkit.documents.ingest import find_pdfs
 from evalkit.errors import DocumentError, EvalkitError, UsageError
 
-_LONGEST = 120
+_MAX_STEM_LENGTH = 120
 """Characters of a stem that a doc_id keeps: case ids and file names are made of it."""
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceDocument:
     """One document of a run."""
 
     doc_id: str
     path: Path
     """Absolute."""
     sha256: str | None
-    """None where the bytes cannot be had; ``fault`` says why."""
-    fault: DocumentError | None = None
+    """None where the bytes cannot be had; ``read_error`` says why."""
+    read_error: DocumentError | None = None
 
 
 @dataclass(frozen=True)
-class Found:
+class DiscoveredDocuments:
     """What the given paths hold."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[SourceDocument, ...]
     problems: tuple[EvalkitError, ...]
     """Paths that hold nothing."""
     copies: tuple[tuple[Path, str], ...]
     """Files with the same bytes as another: path, doc_id of that one."""
 
 
-def find(paths: Iterable[Path | str], known: Mapping[str, str], reserved: Iterable[str] = ()) -> Found:
-    """The documents under these paths. ``known`` maps the SHA-256 of earlier documents to their doc_id.
+def discover_documents(
+    paths: Iterable[Path | str], doc_id_by_sha256: Mapping[str, str], reserved_ids: Iterable[str] = ()
+) -> DiscoveredDocuments:
+    """The documents under these paths. ``doc_id_by_sha256`` maps the SHA-256 of earlier documents to their doc_id.
 
-    No new document is called by a ``reserved`` name.
+    No new document is called by a ``reserved_ids`` name.
 
     UsageError where no path was given or none holds a document.
     """
-    files, problems = _files(paths)
-    if not files:
+    paths_of_files, problems = _find_files(paths)
+    if not paths_of_files:
         raise (
             problems[0]
             if problems
@@ -60,30 +62,30 @@ def find(paths: Iterable[Path | str], known: Mapping[str, str], reserved: Iterab
                 "no PDF was named", code="READER-NO-PDFS", remedy="Name PDF files or folders with PDF files."
             )
         )
-    named = dict(known)
-    taken = {*known.values(), *reserved}
-    sources: list[Source] = []
+    id_by_hash = dict(doc_id_by_sha256)
+    taken_ids = {*doc_id_by_sha256.values(), *reserved_ids}
+    sources: list[SourceDocument] = []
     copies: list[tuple[Path, str]] = []
-    seen: set[str] = set()
-    for path in files:
-        sha256, fault = _bytes_of(path)
-        identity = sha256 or hashlib.sha256(f"unreadable:{path}".encode(errors="replace")).hexdigest()
-        if identity in seen:
-            copies.append((path, named[identity]))
+    seen_hashes: set[str] = set()
+    for path in paths_of_files:
+        sha256, read_error = _hash_file(path)
+        document_hash = sha256 or hashlib.sha256(f"unreadable:{path}".encode(errors="replace")).hexdigest()
+        if document_hash in seen_hashes:
+            copies.append((path, id_by_hash[document_hash]))
             continue
-        seen.add(identity)
-        if identity not in named:
-            named[identity] = _new_id(path, identity, taken)
-            taken.add(named[identity])
-        sources.append(Source(named[identity], path, sha256, fault))
-    return Found(tuple(sources), tuple(problems), tuple(copies))
+        seen_hashes.add(document_hash)
+        if document_hash not in id_by_hash:
+            id_by_hash[document_hash] = _create_doc_id(path, document_hash, taken_ids)
+            taken_ids.add(id_by_hash[document_hash])
+        sources.append(SourceDocument(id_by_hash[document_hash], path, sha256, read_error))
+    return DiscoveredDocuments(tuple(sources), tuple(problems), tuple(copies))
 
 
-def _bytes_of(path: Path) -> tuple[str | None, DocumentError | None]:
+def _hash_file(path: Path) -> tuple[str | None, DocumentError | None]:
     """The hash of the file's bytes, or why the document cannot be had."""
     try:
         str(path).encode()
-        return digest(path), None
+        return hash_source_file(path), None
     except UnicodeEncodeError:
         name = path.name.encode(errors="replace").decode()
         return None, DocumentError(
@@ -95,31 +97,33 @@ def _bytes_of(path: Path) -> tuple[str | None, DocumentError | None]:
         return None, error
 
 
-def _files(paths: Iterable[Path | str]) -> tuple[Sequence[Path], list[EvalkitError]]:
-    files: dict[Path, None] = {}
+def _find_files(paths: Iterable[Path | str]) -> tuple[Sequence[Path], list[EvalkitError]]:
+    unique_paths: dict[Path, None] = {}
     problems: list[EvalkitError] = []
     for path in paths:
         try:
-            found = find_pdfs([Path(path)], on_problem=problems.append)
-            files |= dict.fromkeys(Path(os.path.abspath(file)) for file in found)
+            pdf_paths = find_pdfs([Path(path)], on_problem=problems.append)
+            unique_paths |= dict.fromkeys(Path(os.path.abspath(pdf_path)) for pdf_path in pdf_paths)
         except UsageError as error:
             problems.append(error)
-    return sorted(files), problems
+    return sorted(unique_paths), problems
 
 
-def _new_id(path: Path, identity: str, taken: set[str]) -> str:
-    stem = stem_of(path)
-    if stem not in taken:
+def _create_doc_id(path: Path, document_hash: str, taken_ids: set[str]) -> str:
+    stem = sanitise_file_stem(path)
+    if stem not in taken_ids:
         return stem
     # A file may be named like another one's stem and hash: then more of the hash.
-    return next(name for digits in range(8, 65, 8) if (name := f"{stem}-{identity[:digits]}") not in taken)
+    return next(
+        candidate for digits in range(8, 65, 8) if (candidate := f"{stem}-{document_hash[:digits]}") not in taken_ids
+    )
 
 
-def stem_of(path: Path | str) -> str:
+def sanitise_file_stem(path: Path | str) -> str:
     """The file's stem in letters, digits, ``-`` and ``_``; any other run of characters is one ``_``.
 
-    >>> stem_of("Müller, Jane (2).pdf"), stem_of("….pdf")
+    >>> sanitise_file_stem("Müller, Jane (2).pdf"), sanitise_file_stem("….pdf")
     ('M_ller_Jane_2_', 'document')
     """
-    safe = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(path).stem)[:_LONGEST]
-    return safe if re.search(r"[A-Za-z0-9]", safe) else "document"
+    safe_stem = re.sub(r"[^A-Za-z0-9_-]+", "_", Path(path).stem)[:_MAX_STEM_LENGTH]
+    return safe_stem if re.search(r"[A-Za-z0-9]", safe_stem) else "document"

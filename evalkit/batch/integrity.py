@@ -21,62 +21,79 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from evalkit.batch.draws import draws
-from evalkit.batch.labels import stored_production
-from evalkit.batch.purge import records
+from evalkit.batch.draws import read_all_draws
+from evalkit.batch.labels import read_stored_labels
+from evalkit.batch.purge import read_purge_records
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import EvalkitError, StoreError, UsageError
-from evalkit.regular import read_regular
+from evalkit.regular import read_regular_file
 from evalkit.review.ground_truth import (
     Review,
-    if_readable,
-    is_as_saved,
-    newest_revision,
-    numbered,
-    review_sha256,
-    silver,
-    silver_fields,
+    build_silver_fields,
+    build_silver_ground_truth,
+    find_newest_revision,
+    hash_review_file,
+    is_newest_review_unchanged,
+    read_numbered_reviews,
+    try_read_json,
 )
-from evalkit.review.lock import writing
-from evalkit.review.opinions import Opinions
-from evalkit.review.packet import EXTRACTION, SMEPacket, base_of, packet_digest, read_packet, to_json
-from evalkit.review.queue import case_ids
+from evalkit.review.lock import hold_write_lock
+from evalkit.review.opinions import CaseOpinions
+from evalkit.review.packet import (
+    EXTRACTION_SUFFIX,
+    SMEPacket,
+    compute_packet_digest,
+    get_base_case_id,
+    read_packet,
+    serialise_packet,
+)
+from evalkit.review.queue import list_case_ids
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import read_seeded, seeded_cases
+from evalkit.review.seeded import iterate_seeded_cases, read_seeded_case
 from evalkit.review.stored import read_bundle, read_extractions, read_result
 from evalkit.store import (
-    BUNDLES,
-    DRAWS,
-    EXTRACTIONS,
-    GROUND_TRUTH,
-    PACKETS,
-    PRODUCTION,
-    PURGED,
-    PURGING,
-    RESULTS,
-    REVIEWS,
-    ROSTER,
-    SEEDED,
-    Files,
-    Head,
-    Index,
-    bundle_name,
-    ground_truth_name,
-    packet_name,
-    purged_name,
-    result_name,
-    review_name,
-    seeded_name,
+    BUNDLES_FOLDER,
+    EXTRACTIONS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    PACKETS_FOLDER,
+    PRODUCTION_LABELS_FILE,
+    PURGE_INTENT_FILE,
+    PURGE_RECORDS_FOLDER,
+    RESULTS_FOLDER,
+    REVIEWS_FOLDER,
+    ROSTER_FILE,
+    SAMPLE_DRAWS_FOLDER,
+    SEED_RECORDS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    ReviewHead,
+    bundle_file_name,
+    ground_truth_file_name,
+    packet_file_name,
+    purge_record_file_name,
+    result_file_name,
+    review_file_name,
+    seed_record_file_name,
 )
 
-_FOLDERS = (BUNDLES, RESULTS, PACKETS, REVIEWS, GROUND_TRUTH, EXTRACTIONS, SEEDED, DRAWS, PURGED)
-_BACKUP = "Restore it from a backup: it is never changed."
-_REINDEX = "`evalkit reindex` makes it again from the reviews."
+_CHECKED_FOLDERS = (
+    BUNDLES_FOLDER,
+    RESULTS_FOLDER,
+    PACKETS_FOLDER,
+    REVIEWS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    EXTRACTIONS_FOLDER,
+    SEED_RECORDS_FOLDER,
+    SAMPLE_DRAWS_FOLDER,
+    PURGE_RECORDS_FOLDER,
+)
+_RESTORE_REMEDY = "Restore it from a backup: it is never changed."
+_REINDEX_REMEDY = "`evalkit reindex` makes it again from the reviews."
 
 
 @dataclass(frozen=True)
-class Fault:
+class IntegrityFault:
     """One thing that is not as it was left."""
 
     file: str
@@ -86,307 +103,363 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Checked:
+class IntegrityReport:
     """What was looked at, and what is wrong with it."""
 
-    counts: Mapping[str, int]
+    count_by_kind: Mapping[str, int]
     """How many reviews, cases, results … there are; of how many chains the database does not know the newest review, so
     that nothing vouches for it: `evalkit reindex` notes them, as they are then."""
-    faults: tuple[Fault, ...]
+    faults: tuple[IntegrityFault, ...]
 
     def to_json(self) -> dict[str, Any]:
         """For a program."""
-        return {"counts": dict(self.counts), "faults": [vars(one) for one in self.faults]}
+        return {"counts": dict(self.count_by_kind), "faults": [vars(fault) for fault in self.faults]}
 
 
-def verify(output: Path | str, *, against: Path | None = None) -> Checked:
-    """Look at every file; experts may work meanwhile. ``against`` is an earlier ``audit export`` as JSON.
+def verify_integrity(output: Path | str, *, export_path: Path | None = None) -> IntegrityReport:
+    """Look at every file; experts may work meanwhile. ``export_path`` is an earlier ``audit export`` as JSON.
 
     UsageError where that cannot be read.
     """
-    files = Files(output)
-    with Index(output) as index:
-        faults = [fault for check in _CHECKS for fault in check(files, index)]
-        heads = {head.case_id for head in index.heads.all()}
-        if against is not None:
-            faults += _missing(files, index, against)
-    chains = files.folders(REVIEWS)
-    counts = {
-        "results": len(files.names(RESULTS)),
-        "cases": len(case_ids(files)),
-        "chains": len(chains),
-        "chains_without_head": sum(one not in heads for one in chains),
-        "reviews": sum(len(files.names(f"{REVIEWS}/{one}")) for one in chains),
-        "ground_truth": len(files.names(GROUND_TRUTH)),
-        "seeded": len(files.names(SEEDED)),
-        "draws": len(files.names(DRAWS)),
-        "purged": len(files.names(PURGED)),
+    output_folder = OutputFolder(output)
+    with OutputIndex(output) as index:
+        faults = [fault for check in _CHECKS for fault in check(output_folder, index)]
+        case_ids_with_head = {head.case_id for head in index.review_heads.list_heads()}
+        if export_path is not None:
+            faults += _check_against_export(output_folder, index, export_path)
+    chain_ids = output_folder.list_subfolders(REVIEWS_FOLDER)
+    count_by_kind = {
+        "results": len(output_folder.list_json_files(RESULTS_FOLDER)),
+        "cases": len(list_case_ids(output_folder)),
+        "chains": len(chain_ids),
+        "chains_without_head": sum(chain_id not in case_ids_with_head for chain_id in chain_ids),
+        "reviews": sum(len(output_folder.list_json_files(f"{REVIEWS_FOLDER}/{chain_id}")) for chain_id in chain_ids),
+        "ground_truth": len(output_folder.list_json_files(GROUND_TRUTH_FOLDER)),
+        "seeded": len(output_folder.list_json_files(SEED_RECORDS_FOLDER)),
+        "draws": len(output_folder.list_json_files(SAMPLE_DRAWS_FOLDER)),
+        "purged": len(output_folder.list_json_files(PURGE_RECORDS_FOLDER)),
     }
-    return Checked(counts, tuple(faults))
+    return IntegrityReport(count_by_kind, tuple(faults))
 
 
-def _told(name: str, look: Callable[[], Iterable[Fault]]) -> Iterator[Fault]:
+def _list_faults(file_name: str, check: Callable[[], Iterable[IntegrityFault]]) -> Iterator[IntegrityFault]:
     """What the look finds; a file that cannot be read is a fault itself."""
     try:
-        yield from look()
+        yield from check()
     except EvalkitError as error:
-        yield Fault(name, error.message, error.remedy)
+        yield IntegrityFault(file_name, error.message, error.remedy)
 
 
 # -------------------------------------------------------------------------------------------------- documents
 
 
-def _documents(files: Files, _index: Index) -> Iterator[Fault]:
-    for name in files.names(RESULTS):
-        yield from _told(name, partial(_document, files, PurePath(name).stem))
-    for name in files.names(EXTRACTIONS):
-        yield from _told(name, partial(_extracted, files, name))
+def _check_documents(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    for name in output_folder.list_json_files(RESULTS_FOLDER):
+        yield from _list_faults(name, partial(_check_document, output_folder, PurePath(name).stem))
+    for name in output_folder.list_json_files(EXTRACTIONS_FOLDER):
+        yield from _list_faults(name, partial(_check_extractions, output_folder, name))
 
 
-def _document(files: Files, doc_id: str) -> Iterator[Fault]:
-    name = result_name(doc_id)
-    result = read_result(files, doc_id)
+def _check_document(output_folder: OutputFolder, doc_id: str) -> Iterator[IntegrityFault]:
+    name = result_file_name(doc_id)
+    result = read_result(output_folder, doc_id)
     if result.doc_id != doc_id:
-        yield Fault(name, "it is about another document", "Run the document with --fresh.")
+        yield IntegrityFault(name, "it is about another document", "Run the document with --fresh.")
     if not isinstance(result, DocumentResult):
         return
-    if result.decision is Decision.ESCALATE_TO_SME and not files.exists(packet_name(doc_id)):
-        yield Fault(
-            packet_name(doc_id), "its document goes to a person, and it is not there", "Run the document again."
+    if result.decision is Decision.ESCALATE_TO_SME and not output_folder.has_file(packet_file_name(doc_id)):
+        yield IntegrityFault(
+            packet_file_name(doc_id), "its document goes to a person, and it is not there", "Run the document again."
         )
-    bundle = read_bundle(files, doc_id)
+    bundle = read_bundle(output_folder, doc_id)
     if (bundle.doc_id, bundle.sha256) != (doc_id, result.sha256):
-        yield Fault(bundle_name(doc_id), "it is another document than the result is about", "Run it with --fresh.")
+        yield IntegrityFault(
+            bundle_file_name(doc_id), "it is another document than the result is about", "Run it with --fresh."
+        )
 
 
-def _extracted(files: Files, name: str) -> Iterator[Fault]:
-    if read_extractions(files, PurePath(name).stem).doc_id != PurePath(name).stem:
-        yield Fault(name, "it is about another document", "Extract the document with --fresh.")
+def _check_extractions(output_folder: OutputFolder, name: str) -> Iterator[IntegrityFault]:
+    if read_extractions(output_folder, PurePath(name).stem).doc_id != PurePath(name).stem:
+        yield IntegrityFault(name, "it is about another document", "Extract the document with --fresh.")
 
 
 # ---------------------------------------------------------------------------------------------------- reviews
 
 
-def _reviews(files: Files, _index: Index) -> Iterator[Fault]:
-    for case_id in files.folders(REVIEWS):
-        with writing(files, case_id):
-            yield from list(_told(f"{REVIEWS}/{case_id}", partial(_chain, files, case_id)))
+def _check_reviews(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+        with hold_write_lock(output_folder, case_id):
+            yield from list(
+                _list_faults(f"{REVIEWS_FOLDER}/{case_id}", partial(_check_review_chain, output_folder, case_id))
+            )
 
 
-def _chain(files: Files, case_id: str) -> Iterator[Fault]:
-    files.numbered(f"{REVIEWS}/{case_id}", partial(review_name, case_id))
-    chain = numbered(files, case_id)
-    before = None
+def _check_review_chain(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
+    output_folder.list_sequence_files(f"{REVIEWS_FOLDER}/{case_id}", partial(review_file_name, case_id))
+    chain = read_numbered_reviews(output_folder, case_id)
+    previous_sha256 = None
     for revision, review in chain:
-        name = review_name(case_id, revision)
-        if review.prev_sha256 != before:
-            said = (
+        name = review_file_name(case_id, revision)
+        if review.prev_sha256 != previous_sha256:
+            explanation = (
                 "the first one has none before it"
                 if revision == 1
-                else f"{review_name(case_id, revision - 1)} is another"
+                else f"{review_file_name(case_id, revision - 1)} is another"
             )
-            yield Fault(name, f"it does not follow the review before it: {said}", f"Restore both. {_BACKUP}")
-        before = review_sha256(files, case_id, revision)
-    yield from _told(packet_name(case_id), partial(_reviewed, files, case_id, chain))
+            yield IntegrityFault(
+                name, f"it does not follow the review before it: {explanation}", f"Restore both. {_RESTORE_REMEDY}"
+            )
+        previous_sha256 = hash_review_file(output_folder, case_id, revision)
+    yield from _list_faults(packet_file_name(case_id), partial(_check_reviewed_packet, output_folder, case_id, chain))
 
 
-def _reviewed(files: Files, case_id: str, chain: list[tuple[int, Review]]) -> Iterator[Fault]:
-    packet = read_packet(files, case_id)
-    seen = packet_digest(packet)
+def _check_reviewed_packet(
+    output_folder: OutputFolder, case_id: str, chain: list[tuple[int, Review]]
+) -> Iterator[IntegrityFault]:
+    packet = read_packet(output_folder, case_id)
+    packet_sha256 = compute_packet_digest(packet)
     for revision, review in chain:
-        if review.packet_sha256 != seen:
-            yield Fault(packet_name(case_id), f"it is not what review {revision} was given on", _BACKUP)
+        if review.packet_sha256 != packet_sha256:
+            yield IntegrityFault(
+                packet_file_name(case_id), f"it is not what review {revision} was given on", _RESTORE_REMEDY
+            )
         if review.seeded != packet.is_seeded:
-            yield Fault(
-                review_name(case_id, revision), "it and its packet differ in whether a fault was planted", _BACKUP
+            yield IntegrityFault(
+                review_file_name(case_id, revision),
+                "it and its packet differ in whether a fault was planted",
+                _RESTORE_REMEDY,
             )
 
 
 # ----------------------------------------------------------------------------------------------- ground truth
 
 
-def _truths(files: Files, _index: Index) -> Iterator[Fault]:
-    known = {*case_ids(files), *files.folders(REVIEWS)}
-    given = {PurePath(name).name.removeprefix("gt_").removesuffix(".json") for name in files.names(GROUND_TRUTH)}
-    accepted = {PurePath(name).stem for name in files.names(RESULTS)}
-    for case_id in sorted({base_of(one) for one in known} | given | accepted):
-        with writing(files, case_id):
-            yield from list(_told(ground_truth_name(case_id), partial(_truth, files, case_id)))
+def _check_ground_truths(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    reviewable_ids = {*list_case_ids(output_folder), *output_folder.list_subfolders(REVIEWS_FOLDER)}
+    truth_ids = {
+        PurePath(name).name.removeprefix("gt_").removesuffix(".json")
+        for name in output_folder.list_json_files(GROUND_TRUTH_FOLDER)
+    }
+    result_ids = {PurePath(name).stem for name in output_folder.list_json_files(RESULTS_FOLDER)}
+    for case_id in sorted({get_base_case_id(known_id) for known_id in reviewable_ids} | truth_ids | result_ids):
+        with hold_write_lock(output_folder, case_id):
+            yield from list(
+                _list_faults(ground_truth_file_name(case_id), partial(_check_ground_truth, output_folder, case_id))
+            )
 
 
-def _truth(files: Files, case_id: str) -> Iterator[Fault]:
-    name = ground_truth_name(case_id)
-    stored = if_readable(files, name)
-    if stored is None and files.exists(name):
-        yield Fault(name, "it cannot be read", _REINDEX)
+def _check_ground_truth(output_folder: OutputFolder, case_id: str) -> Iterator[IntegrityFault]:
+    name = ground_truth_file_name(case_id)
+    stored_truth = try_read_json(output_folder, name)
+    if stored_truth is None and output_folder.has_file(name):
+        yield IntegrityFault(name, "it cannot be read", _REINDEX_REMEDY)
         return
-    if newest_revision(files, case_id):
-        record = Opinions.read(files, case_id).record()
-        if stored != (record and record.model_dump(mode="json")):
-            yield Fault(name, "it is not what the reviews say", _REINDEX)
-    elif stored is not None and stored.get("ground_truth_source") != "AUTO_ACCEPTED":
-        yield Fault(name, "it claims an expert's word, and no review gives it", "Restore the reviews from a backup.")
+    if find_newest_revision(output_folder, case_id):
+        record = CaseOpinions.read(output_folder, case_id).build_ground_truth()
+        if stored_truth != (record and record.model_dump(mode="json")):
+            yield IntegrityFault(name, "it is not what the reviews say", _REINDEX_REMEDY)
+    elif stored_truth is not None and stored_truth.get("ground_truth_source") != "AUTO_ACCEPTED":
+        yield IntegrityFault(
+            name, "it claims an expert's word, and no review gives it", "Restore the reviews from a backup."
+        )
     else:
-        yield from _silver(files, case_id, stored)
+        yield from _check_silver_truth(output_folder, case_id, stored_truth)
 
 
-def _silver(files: Files, case_id: str, stored: Mapping[str, Any] | None) -> Iterator[Fault]:
+def _check_silver_truth(
+    output_folder: OutputFolder, case_id: str, stored_truth: Mapping[str, Any] | None
+) -> Iterator[IntegrityFault]:
     """Whether what nobody looked at is what the machine accepted."""
-    name, doc_id = ground_truth_name(case_id), case_id.removesuffix(EXTRACTION)
-    again = "Run the document with --fresh."
+    name, doc_id = ground_truth_file_name(case_id), case_id.removesuffix(EXTRACTION_SUFFIX)
+    rerun_remedy = "Run the document with --fresh."
     if case_id != doc_id:
-        if stored is None:
+        if stored_truth is None:
             return
-        fields = silver_fields(read_extractions(files, doc_id), accepted_at=_any_of(stored)[0])
-        if stored != fields.model_dump(mode="json"):
-            yield Fault(name, "it is not what was extracted", again)
+        expected_fields = build_silver_fields(
+            read_extractions(output_folder, doc_id), accepted_at=_read_silver_facts(stored_truth)[0]
+        )
+        if stored_truth != expected_fields.model_dump(mode="json"):
+            yield IntegrityFault(name, "it is not what was extracted", rerun_remedy)
         return
-    result = read_result(files, doc_id) if files.exists(result_name(doc_id)) else None
+    result = read_result(output_folder, doc_id) if output_folder.has_file(result_file_name(doc_id)) else None
     is_accepted = isinstance(result, DocumentResult) and result.decision is Decision.AUTO_ACCEPT
-    if is_accepted != (stored is not None):
-        yield Fault(name, "it is not what was accepted", again)
-    elif isinstance(result, DocumentResult) and stored is not None:
-        at, probability = _any_of(stored)
-        if stored != silver(result, accepted_at=at, inclusion_probability=probability).model_dump(mode="json"):
-            yield Fault(name, "it is not what was accepted", again)
+    if is_accepted != (stored_truth is not None):
+        yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
+    elif isinstance(result, DocumentResult) and stored_truth is not None:
+        accepted_at, probability = _read_silver_facts(stored_truth)
+        if stored_truth != build_silver_ground_truth(
+            result, accepted_at=accepted_at, inclusion_probability=probability
+        ).model_dump(mode="json"):
+            yield IntegrityFault(name, "it is not what was accepted", rerun_remedy)
 
 
-def _any_of(stored: Mapping[str, Any]) -> tuple[str, float | None]:
+def _read_silver_facts(stored_truth: Mapping[str, Any]) -> tuple[str, float | None]:
     """What a silver record alone knows: when it was accepted, and with what probability it could have been drawn."""
-    probability = stored.get("inclusion_probability")
-    is_one = isinstance(probability, float) and 0 <= probability <= 1
-    return str(stored.get("reviewed_at")), probability if is_one else None
+    probability = stored_truth.get("inclusion_probability")
+    is_probability = isinstance(probability, float) and 0 <= probability <= 1
+    return str(stored_truth.get("reviewed_at")), probability if is_probability else None
 
 
 # ------------------------------------------------------------------------------------------ what else there is
 
 
-def _packets(files: Files, _index: Index) -> Iterator[Fault]:
-    planted = {case_id for case_id, _ in seeded_cases(files)}
-    for name in files.names(SEEDED):
-        if PurePath(name).stem not in planted:
-            yield Fault(name, "it is no seeded case's", "Move it elsewhere.")
-    for case_id in case_ids(files):
-        with writing(files, case_id):
-            yield from list(_told(packet_name(case_id), partial(_packet, files, case_id, case_id in planted)))
+def _check_packets(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    planted_case_ids = {case_id for case_id, _ in iterate_seeded_cases(output_folder)}
+    for name in output_folder.list_json_files(SEED_RECORDS_FOLDER):
+        if PurePath(name).stem not in planted_case_ids:
+            yield IntegrityFault(name, "it is no seeded case's", "Move it elsewhere.")
+    for case_id in list_case_ids(output_folder):
+        with hold_write_lock(output_folder, case_id):
+            yield from list(
+                _list_faults(
+                    packet_file_name(case_id),
+                    partial(_check_packet, output_folder, case_id, case_id in planted_case_ids),
+                )
+            )
 
 
-def _packet(files: Files, case_id: str, is_planted: bool) -> Iterator[Fault]:
-    packet = read_packet(files, case_id)
+def _check_packet(output_folder: OutputFolder, case_id: str, is_planted: bool) -> Iterator[IntegrityFault]:
+    packet = read_packet(output_folder, case_id)
     if packet.is_seeded and not is_planted:
-        yield Fault(seeded_name(case_id), "it is gone, and its case is there", "Restore it from a backup.")
+        yield IntegrityFault(
+            seed_record_file_name(case_id), "it is gone, and its case is there", "Restore it from a backup."
+        )
     elif is_planted:
-        yield from _told(seeded_name(case_id), partial(_planted, files, case_id, packet))
-    elif packet.kind == "classification" and case_id == packet.doc_id and not newest_revision(files, case_id):
-        yield from _told(result_name(case_id), partial(_asked, files, packet))
+        yield from _list_faults(
+            seed_record_file_name(case_id), partial(_check_seeded_packet, output_folder, case_id, packet)
+        )
+    elif (
+        packet.kind == "classification"
+        and case_id == packet.doc_id
+        and not find_newest_revision(output_folder, case_id)
+    ):
+        yield from _list_faults(result_file_name(case_id), partial(_check_pending_packet, output_folder, packet))
 
 
-def _asked(files: Files, packet: SMEPacket) -> Iterator[Fault]:
+def _check_pending_packet(output_folder: OutputFolder, packet: SMEPacket) -> Iterator[IntegrityFault]:
     """Whether what nobody has answered yet is what was decided: no review vouches for it so far.
 
     Of a run that found the case open the packet is older than the result, and stays what that person saw.
     """
-    result = read_result(files, packet.doc_id)
+    result = read_result(output_folder, packet.doc_id)
     if not isinstance(result, DocumentResult) or packet.created_at != result.times.get("finished_at"):
         return
     is_same = (
         (packet.classification, packet.v5_decision) == (result.classification, result.decision)
         and (packet.decision_rule, packet.decision_reason) == (result.decision_rule, result.decision_reason)
-        and {one.issue_id: one for one in packet.issues} == {one.issue_id: one for one in result.issues}
+        and {issue.issue_id: issue for issue in packet.issues} == {issue.issue_id: issue for issue in result.issues}
     )
     if not is_same:
-        yield Fault(packet_name(packet.case_id), "it is not what was decided", "Run the document with --fresh.")
+        yield IntegrityFault(
+            packet_file_name(packet.case_id), "it is not what was decided", "Run the document with --fresh."
+        )
 
 
-def _planted(files: Files, case_id: str, packet: SMEPacket) -> Iterator[Fault]:
-    drawn = read_seeded(files, case_id).packet
-    if to_json(drawn) != to_json(packet) | {"review_status": drawn.review_status}:
-        yield Fault(packet_name(case_id), f"it is not what {seeded_name(case_id)} says", _BACKUP)
+def _check_seeded_packet(output_folder: OutputFolder, case_id: str, packet: SMEPacket) -> Iterator[IntegrityFault]:
+    seeded_packet = read_seeded_case(output_folder, case_id).packet
+    if serialise_packet(seeded_packet) != serialise_packet(packet) | {"review_status": seeded_packet.review_status}:
+        yield IntegrityFault(
+            packet_file_name(case_id), f"it is not what {seed_record_file_name(case_id)} says", _RESTORE_REMEDY
+        )
 
 
-def _lists(files: Files, _index: Index) -> Iterator[Fault]:
-    yield from _told(DRAWS, partial(_drawn, files))
-    yield from _told(PRODUCTION, partial(_readable, partial(stored_production, files)))
-    yield from _told(ROSTER, partial(_readable, Roster(files).names))
+def _check_registries(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    yield from _list_faults(SAMPLE_DRAWS_FOLDER, partial(_check_draws, output_folder))
+    yield from _list_faults(
+        PRODUCTION_LABELS_FILE, partial(_check_readable, partial(read_stored_labels, output_folder))
+    )
+    yield from _list_faults(ROSTER_FILE, partial(_check_readable, Roster(output_folder).list_names))
 
 
-def _readable(read: Callable[[], object]) -> tuple[Fault, ...]:
-    read()
+def _check_readable(read_file: Callable[[], object]) -> tuple[IntegrityFault, ...]:
+    read_file()
     return ()
 
 
-def _drawn(files: Files) -> Iterator[Fault]:
-    for number, draw in enumerate(draws(files), 1):
-        names = {doc_id for one in draw.strata for doc_id in one.probability}
-        if lost := sorted(one for one in names if not files.exists(result_name(one))):
-            what = f"{len(lost)} documents that draw {number} could have drawn have no result, such as {lost[0]}"
-            yield Fault(
-                result_name(lost[0]), what, "Restore it from a backup; `evalkit purge` takes documents out of draws."
+def _check_draws(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
+    for number, draw in enumerate(read_all_draws(output_folder), 1):
+        doc_ids = {doc_id for stratum in draw.strata for doc_id in stratum.probability}
+        if lost_ids := sorted(stratum for stratum in doc_ids if not output_folder.has_file(result_file_name(stratum))):
+            explanation = (
+                f"{len(lost_ids)} documents that draw {number} could have drawn have no result, such as {lost_ids[0]}"
+            )
+            yield IntegrityFault(
+                result_file_name(lost_ids[0]),
+                explanation,
+                "Restore it from a backup; `evalkit purge` takes documents out of draws.",
             )
 
 
-def _links(files: Files, _index: Index) -> Iterator[Fault]:
-    for name in files.links():
-        yield Fault(name, "it is a link", "Put what it leads to in its place.")
+def _check_links(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    for name in output_folder.list_links():
+        yield IntegrityFault(name, "it is a link", "Put what it leads to in its place.")
 
 
-def _purges(files: Files, _index: Index) -> Iterator[Fault]:
-    if files.exists(PURGING):
-        yield Fault(PURGING, "a purge was begun and is not finished", "`evalkit purge` without a name finishes it.")
-    yield from _told(PURGED, partial(_purged, files))
+def _check_purges(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    if output_folder.has_file(PURGE_INTENT_FILE):
+        yield IntegrityFault(
+            PURGE_INTENT_FILE, "a purge was begun and is not finished", "`evalkit purge` without a name finishes it."
+        )
+    yield from _list_faults(PURGE_RECORDS_FOLDER, partial(_check_purge_records, output_folder))
 
 
-def _purged(files: Files) -> Iterator[Fault]:
-    before = None
-    for number, record in enumerate(records(files), 1):
-        name = purged_name(number)
-        if record.prev_sha256 != before:
-            yield Fault(name, "it does not follow the record before it", f"Restore both. {_BACKUP}")
-        before = hashlib.sha256(files.raw(name)).hexdigest()
+def _check_purge_records(output_folder: OutputFolder) -> Iterator[IntegrityFault]:
+    previous_sha256 = None
+    for number, record in enumerate(read_purge_records(output_folder), 1):
+        name = purge_record_file_name(number)
+        if record.prev_sha256 != previous_sha256:
+            yield IntegrityFault(name, "it does not follow the record before it", f"Restore both. {_RESTORE_REMEDY}")
+        previous_sha256 = hashlib.sha256(output_folder.read_bytes(name)).hexdigest()
         for chain in record.chains:
-            numbers = [one.revision for one in chain.reviews]
-            links = [left.sha256 == right.prev_sha256 for left, right in pairwise(chain.reviews)]
-            if numbers != list(range(1, len(numbers) + 1)) or chain.reviews[0].prev_sha256 or not all(links):
-                what = f"the chain of the purged case '{chain.case}' did not verify when it was purged, or was changed since"
-                yield Fault(name, what, _BACKUP)
+            revisions = [review.revision for review in chain.reviews]
+            link_checks = [earlier.sha256 == later.prev_sha256 for earlier, later in pairwise(chain.reviews)]
+            if revisions != list(range(1, len(revisions) + 1)) or chain.reviews[0].prev_sha256 or not all(link_checks):
+                explanation = f"the chain of the purged case '{chain.case}' did not verify when it was purged, or was changed since"
+                yield IntegrityFault(name, explanation, _RESTORE_REMEDY)
 
 
-def _newest(files: Files, index: Index) -> Iterator[Fault]:
+def _check_review_heads(output_folder: OutputFolder, index: OutputIndex) -> Iterator[IntegrityFault]:
     """No later review vouches for the newest one; the database noted its digest when it was saved."""
-    for case_id in [head.case_id for head in index.heads.all()]:
-        with writing(files, case_id):
+    for case_id in [head.case_id for head in index.review_heads.list_heads()]:
+        with hold_write_lock(output_folder, case_id):
             # As it is now: a purge may have been here since.
-            if head := index.heads.of(case_id):
-                yield from list(_told(review_name(case_id, head.revision), partial(_saved, files, head)))
+            if head := index.review_heads.find_head(case_id):
+                yield from list(
+                    _list_faults(
+                        review_file_name(case_id, head.revision), partial(_check_review_head, output_folder, head)
+                    )
+                )
 
 
-def _saved(files: Files, head: Head) -> Iterator[Fault]:
-    if not is_as_saved(files, head):
-        name = review_name(head.case_id, head.revision)
-        yield Fault(name, "it is not the review that was saved, or is gone", _BACKUP)
+def _check_review_head(output_folder: OutputFolder, head: ReviewHead) -> Iterator[IntegrityFault]:
+    if not is_newest_review_unchanged(output_folder, head):
+        name = review_file_name(head.case_id, head.revision)
+        yield IntegrityFault(name, "it is not the review that was saved, or is gone", _RESTORE_REMEDY)
 
 
-def _strays(files: Files, _index: Index) -> Iterator[Fault]:
-    chains = (f"{REVIEWS}/{case_id}" for case_id in files.folders(REVIEWS))
-    for folder in (*_FOLDERS, *chains):
-        for name in files.strays(folder):
-            yield Fault(f"{folder}/{name}", "evalkit has not written it, and passes it over", "Move it elsewhere.")
+def _check_foreign_files(output_folder: OutputFolder, _index: OutputIndex) -> Iterator[IntegrityFault]:
+    chain_folders = (f"{REVIEWS_FOLDER}/{case_id}" for case_id in output_folder.list_subfolders(REVIEWS_FOLDER))
+    for subfolder in (*_CHECKED_FOLDERS, *chain_folders):
+        for name in output_folder.list_foreign_names(subfolder):
+            yield IntegrityFault(
+                f"{subfolder}/{name}", "evalkit has not written it, and passes it over", "Move it elsewhere."
+            )
 
 
-_CHECKS: tuple[Callable[[Files, Index], Iterator[Fault]], ...] = (
-    _documents,
-    _reviews,
-    _truths,
-    _packets,
-    _lists,
-    _links,
-    _purges,
-    _newest,
-    _strays,
+_CHECKS: tuple[Callable[[OutputFolder, OutputIndex], Iterator[IntegrityFault]], ...] = (
+    _check_documents,
+    _check_reviews,
+    _check_ground_truths,
+    _check_packets,
+    _check_registries,
+    _check_links,
+    _check_purges,
+    _check_review_heads,
+    _check_foreign_files,
 )
 
 
-class _Exported(BaseModel):
+class _ExportedEvent(BaseModel):
     """Of an export's event what does not change, whatever is purged later."""
 
     model_config = ConfigDict(strict=True)
@@ -400,41 +473,68 @@ class _Exported(BaseModel):
     sha256: str | None
 
 
-_EXPORT = TypeAdapter(list[_Exported])
+_EXPORT_ADAPTER = TypeAdapter(list[_ExportedEvent])
 
 
-def _missing(files: Files, index: Index, against: Path) -> Iterator[Fault]:
+def _check_against_export(
+    output_folder: OutputFolder, index: OutputIndex, export_path: Path
+) -> Iterator[IntegrityFault]:
     """What an earlier export has, and that is not there any more: reviews that were not purged, purges, openings."""
     try:
-        rows = _EXPORT.validate_python(json.loads(read_regular(against))["events"])
+        exported_events = _EXPORT_ADAPTER.validate_python(json.loads(read_regular_file(export_path))["events"])
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise UsageError(
-            f"{against} is no export of decisions ({type(error).__name__})",
+            f"{export_path} is no export of decisions ({type(error).__name__})",
             code="AUDIT-AGAINST",
             remedy="Give a file that `evalkit audit export --to FILE.json` wrote.",
         ) from None
     try:
-        purges = records(files)
+        purge_records = read_purge_records(output_folder)
     except StoreError:  # `_purges` names it
-        purges = []
-    purged = {one.sha256 for record in purges for chain in record.chains for one in chain.reviews}
-    for row in rows:
-        if row.event == "reviewed" and row.sha256 not in purged and not _is_there(files, row):
-            what = f"review {row.revision} is not the one that was exported, or is gone"
-            yield Fault(f"{REVIEWS}/{row.case_id}", what, _BACKUP)
-    recorded = {(one.sha256, one.purged_at) for one in purges}
-    for row in rows:
-        if row.event == "purged" and (row.document_sha256, row.at) not in recorded:
-            yield Fault(PURGED, f"the purge of {row.at} that was exported has no record any more", _BACKUP)
+        purge_records = []
+    purged_sha256s = {
+        stored_record.sha256 for record in purge_records for chain in record.chains for stored_record in chain.reviews
+    }
+    for exported_event in exported_events:
+        if (
+            exported_event.event == "reviewed"
+            and exported_event.sha256 not in purged_sha256s
+            and not _is_review_unchanged(output_folder, exported_event)
+        ):
+            explanation = f"review {exported_event.revision} is not the one that was exported, or is gone"
+            yield IntegrityFault(f"{REVIEWS_FOLDER}/{exported_event.case_id}", explanation, _RESTORE_REMEDY)
+    recorded_purges = {(stored_record.sha256, stored_record.purged_at) for stored_record in purge_records}
+    for exported_event in exported_events:
+        if (
+            exported_event.event == "purged"
+            and (exported_event.document_sha256, exported_event.at) not in recorded_purges
+        ):
+            yield IntegrityFault(
+                PURGE_RECORDS_FOLDER,
+                f"the purge of {exported_event.at} that was exported has no record any more",
+                _RESTORE_REMEDY,
+            )
     # By who and when: of a purged document, the case has another name since.
-    opened = Counter((row.who, row.at) for row in rows if row.event == "opened")
-    if lost := (opened - Counter((one.reviewer, one.opened_at) for one in index.views.all())).total():
-        yield Fault("the view log", f"{lost} of the openings that were exported are gone", "Restore the database.")
+    missing_views = Counter(
+        (exported_event.who, exported_event.at)
+        for exported_event in exported_events
+        if exported_event.event == "opened"
+    )
+    if lost_count := (
+        missing_views
+        - Counter((stored_record.reviewer, stored_record.opened_at) for stored_record in index.view_log.list_views())
+    ).total():
+        yield IntegrityFault(
+            "the view log", f"{lost_count} of the openings that were exported are gone", "Restore the database."
+        )
 
 
-def _is_there(files: Files, row: _Exported) -> bool:
+def _is_review_unchanged(output_folder: OutputFolder, exported_event: _ExportedEvent) -> bool:
     """Whether an exported review still is what it was."""
     try:
-        return review_sha256(files, row.case_id or "", row.revision or 0) == row.sha256
+        return (
+            hash_review_file(output_folder, exported_event.case_id or "", exported_event.revision or 0)
+            == exported_event.sha256
+        )
     except EvalkitError:
         return False

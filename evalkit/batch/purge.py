@@ -23,55 +23,68 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from evalkit.batch.identity import Found
-from evalkit.batch.lists import Lists
+from evalkit.batch.identity import DiscoveredDocuments
+from evalkit.batch.lists import DocumentRegistries
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.frozen import Frozen
-from evalkit.review.ground_truth import Review, newest_revision, read_review, review_sha256, revisions, status_after
-from evalkit.review.lock import writing
-from evalkit.review.packet import ADJUDICATION, EXTRACTION, SECOND, base_of
-from evalkit.review.roles import Role
-from evalkit.review.seeded import seeded_cases
-from evalkit.statements.record import STATEMENT_TEMPLATE
+from evalkit.frozen import StrictRecord
+from evalkit.review.ground_truth import (
+    Review,
+    derive_review_status,
+    find_newest_revision,
+    hash_review_file,
+    list_revisions,
+    read_review,
+)
+from evalkit.review.lock import hold_write_lock
+from evalkit.review.packet import ADJUDICATION_SUFFIX, EXTRACTION_SUFFIX, SECOND_SUFFIX, get_base_case_id
+from evalkit.review.roles import ReviewerRole
+from evalkit.review.seeded import iterate_seeded_cases
+from evalkit.statements.record import TEMPLATE_CASE_SUFFIX
 from evalkit.store import (
-    BUNDLES,
-    DRAWS,
-    EXTRACTIONS,
-    GROUND_TRUTH,
-    MOVED,
-    PACKETS,
-    PURGED,
-    PURGING,
-    RESULTS,
-    REVIEWS,
-    TEMPLATE_REVIEWS,
-    TEMPLATES,
-    Files,
-    Index,
-    bundle_name,
-    extraction_name,
-    ground_truth_name,
-    packet_name,
-    purged_name,
-    result_name,
-    review_name,
-    seeded_name,
-    shaped,
-    template_name,
+    BUNDLES_FOLDER,
+    EXTRACTIONS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    MOVED_SQLITE_FILE,
+    PACKETS_FOLDER,
+    PURGE_INTENT_FILE,
+    PURGE_RECORDS_FOLDER,
+    RESULTS_FOLDER,
+    REVIEWS_FOLDER,
+    SAMPLE_DRAWS_FOLDER,
+    TEMPLATE_REVIEWS_FOLDER,
+    TEMPLATES_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    bundle_file_name,
+    extraction_file_name,
+    ground_truth_file_name,
+    packet_file_name,
+    purge_record_file_name,
+    result_file_name,
+    review_file_name,
+    seed_record_file_name,
+    template_file_name,
+    validate_stored,
 )
 
 SCHEMA_VERSION = 2
 """With the reviewers' roles."""
 
-_SETTLED = 60
+_ORPHAN_AGE_SECONDS = 60
 """Seconds after which what was written and has no name yet never will have one: nobody else writes meanwhile."""
-_AT_ONCE = 200
+_REGISTRY_BATCH_SIZE = 200
 """Documents that are taken out of the lists in one go: each of them has a row for every document that there is."""
-_SAID = (REVIEWS, GROUND_TRUTH, DRAWS, TEMPLATES, TEMPLATE_REVIEWS)
+_FREE_TEXT_FOLDERS = (
+    REVIEWS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    SAMPLE_DRAWS_FOLDER,
+    TEMPLATES_FOLDER,
+    TEMPLATE_REVIEWS_FOLDER,
+)
 """Where somebody may have named a document in their own words."""
 
 
-class PurgedReview(Frozen):
+class PurgedReview(StrictRecord):
     """What stays of a review."""
 
     revision: int
@@ -85,13 +98,13 @@ class PurgedReview(Frozen):
     outcome: str | None = None
     seconds_active: float | None = None
     versions: dict[str, str] = {}
-    role: Role | None = None
+    role: ReviewerRole | None = None
     """What the reviewer was then; None where it is not known."""
     seeded: bool = False
     """Whether it was of a case with a planted fault."""
 
 
-class PurgedChain(Frozen):
+class PurgedChain(StrictRecord):
     """What stays of the reviews of one case."""
 
     case: str
@@ -99,7 +112,7 @@ class PurgedChain(Frozen):
     reviews: tuple[PurgedReview, ...]
 
 
-class PurgedDraw(Frozen):
+class PurgedDraw(StrictRecord):
     """That the document could have been drawn, and with what probability."""
 
     draw: int
@@ -107,7 +120,7 @@ class PurgedDraw(Frozen):
     was_drawn: bool
 
 
-class PurgeRecord(Frozen):
+class PurgeRecord(StrictRecord):
     """One purge: ``purged/NNNN.json``."""
 
     schema_version: int = SCHEMA_VERSION
@@ -121,7 +134,7 @@ class PurgeRecord(Frozen):
     """Of the bytes of the record before this one; None for the first."""
 
 
-class _Intent(Frozen):
+class _PurgeIntent(StrictRecord):
     """``purging.json``: what a purge has begun with. The one place that still names the document, and the last to go."""
 
     schema_version: int = SCHEMA_VERSION
@@ -137,20 +150,20 @@ class _Intent(Frozen):
 
 
 @dataclass(frozen=True)
-class Purged:
+class PurgedDocument:
     """What a purge removed."""
 
     doc_id: str
     sha256: str | None
-    files: tuple[str, ...]
+    removed_files: tuple[str, ...]
     """The files below the output folder that are gone."""
-    rows: Mapping[str, int]
+    deleted_rows: Mapping[str, int]
     """Rows of the database, by table; of ``production`` and ``draws`` entries of those files."""
-    reviews: int
+    digested_reviews: int
     """How many reviews left their digests."""
-    was_open: tuple[str, ...]
+    open_cases: tuple[str, ...]
     """Who had one of its cases open; they are told when they save."""
-    stays: tuple[str, ...]
+    remaining_traces: tuple[str, ...]
     """A sentence for each thing that was left and may be about the document."""
 
     def to_json(self) -> dict[str, Any]:
@@ -158,16 +171,16 @@ class Purged:
         return {
             "doc_id": self.doc_id,
             "sha256": self.sha256,
-            "files": list(self.files),
-            "rows": dict(self.rows),
-            "reviews": self.reviews,
-            "was_open": list(self.was_open),
-            "stays": list(self.stays),
+            "files": list(self.removed_files),
+            "rows": dict(self.deleted_rows),
+            "reviews": self.digested_reviews,
+            "was_open": list(self.open_cases),
+            "stays": list(self.remaining_traces),
         }
 
 
 @dataclass(frozen=True)
-class Expired:
+class ExpiredDocuments:
     """The documents that are old enough to go."""
 
     finished: tuple[str, ...]
@@ -183,148 +196,196 @@ def purge(
     doc_ids: Iterable[str],
     *,
     purged_at: str,
-    old: Iterable[str] = (),
-    before: datetime | None = None,
-) -> list[Purged]:
+    expired_ids: Iterable[str] = (),
+    expired_before: datetime | None = None,
+) -> list[PurgedDocument]:
     """Remove documents and all that was made of them; what was removed, a purge that was killed before first.
 
-    ``purged_at`` is ISO 8601 in UTC. ``old`` are documents that were ``expired`` by ``before``: when it is its turn, one
+    ``purged_at`` is ISO 8601 in UTC. ``expired_ids`` are documents that were ``find_expired_documents`` by ``expired_before``: when it is its turn, one
     that somebody has reopened since stays. NotFound for a document of which there is nothing; UsageError where a run is
     writing; StoreError where something could not be removed, or a reader of the database held it up: the same call goes on
     from there.
     """
-    files = Files(output)
-    with files.run_lock(), Index(output) as index:
-        folder = _Folder.read(files, index)
-        done = [*_finished(folder)]
-        wanted = [one for one in dict.fromkeys(doc_ids) if one not in {had.doc_id for had in done}]
-        for doc_id in wanted:  # a slip of the pen is told before anything is gone
-            folder.require_there(doc_id)
-        limits: dict[str, datetime | None] = dict.fromkeys(wanted)
-        limits |= {one: before for one in old if before and one not in limits}
-        if limits:
-            done += _purged(folder, limits, purged_at)
-        if done:
-            done = _with_stays(folder, done)
+    output_folder = OutputFolder(output)
+    with output_folder.run_lock(), OutputIndex(output) as index:
+        contents = _FolderContents.read(output_folder, index)
+        purged_documents = [*_finish_interrupted_purge(contents)]
+        requested_ids = [
+            candidate_id
+            for candidate_id in dict.fromkeys(doc_ids)
+            if candidate_id not in {purged.doc_id for purged in purged_documents}
+        ]
+        for doc_id in requested_ids:  # a slip of the pen is told before anything is gone
+            contents.require_document(doc_id)
+        limit_by_doc_id: dict[str, datetime | None] = dict.fromkeys(requested_ids)
+        limit_by_doc_id |= {
+            candidate_id: expired_before
+            for candidate_id in expired_ids
+            if expired_before and candidate_id not in limit_by_doc_id
+        }
+        if limit_by_doc_id:
+            purged_documents += _purge_documents(contents, limit_by_doc_id, purged_at)
+        if purged_documents:
+            purged_documents = _add_remaining_traces(contents, purged_documents)
             # Only now: killed before, the last of them is purged again, and what stays of it is told.
-            files.write(PURGING, _Intent(doc_id=None).model_dump(mode="json"))
-        if files.exists(PURGING) and not index.erasure.scrub():
+            output_folder.write_json(PURGE_INTENT_FILE, _PurgeIntent(doc_id=None).model_dump(mode="json"))
+        if output_folder.has_file(PURGE_INTENT_FILE) and not index.document_erasure.vacuum():
             raise StoreError(
                 "the files are gone, but somebody was reading the database: its log may still have their words",
                 code="PURGE-BUSY",
                 remedy="End what else uses the folder, and purge again: without a name it finishes what is left.",
             )
-        files.remove(PURGING)
-    return done
+        output_folder.remove_file(PURGE_INTENT_FILE)
+    return purged_documents
 
 
-def _purged(folder: _Folder, limits: Mapping[str, datetime | None], purged_at: str) -> Iterator[Purged]:
+def _purge_documents(
+    contents: _FolderContents, limit_by_doc_id: Mapping[str, datetime | None], purged_at: str
+) -> Iterator[PurgedDocument]:
     """Purge those of these documents that may go: all, or where there is a limit those that are finished and older."""
-    files = folder.files
-    lists, number = Lists(files), len(records(files))
-    listed: list[str] = []
-    for doc_id, limit in limits.items():
+    output_folder = contents.output_folder
+    registries, record_number = DocumentRegistries(output_folder), len(read_purge_records(output_folder))
+    unregistered_ids: list[str] = []
+    for doc_id, time_limit in limit_by_doc_id.items():
         # Nobody may submit, draft, open or reopen anything from the question whether it may go until it is gone.
-        with writing(files):
-            cases = folder.about(doc_id)
-            if limit is not None and folder.standing(doc_id, cases, limit) != "finished":
+        with hold_write_lock(output_folder):
+            case_ids = contents.find_case_ids(doc_id)
+            if time_limit is not None and contents.assess_expiry(doc_id, case_ids, time_limit) != "finished":
                 continue
-            number += 1
-            intent = _Intent(
+            record_number += 1
+            intent = _PurgeIntent(
                 doc_id=doc_id,
-                sha256=folder.identity(doc_id),
-                cases=cases,
-                number=number,
+                sha256=contents.find_sha256(doc_id),
+                cases=case_ids,
+                number=record_number,
                 purged_at=purged_at,
-                listed=tuple(listed),
+                listed=tuple(unregistered_ids),
             )
-            files.write(PURGING, intent.model_dump(mode="json"))
-            made = _carried_out(folder, lists, intent)
-        yield made
-        listed.append(doc_id)
-        if len(listed) == _AT_ONCE:
-            lists.take_out(listed)
-            listed.clear()
-    lists.take_out(listed)
+            output_folder.write_json(PURGE_INTENT_FILE, intent.model_dump(mode="json"))
+            purged_document = _execute_purge(contents, registries, intent)
+        yield purged_document
+        unregistered_ids.append(doc_id)
+        if len(unregistered_ids) == _REGISTRY_BATCH_SIZE:
+            registries.remove_documents(unregistered_ids)
+            unregistered_ids.clear()
+    registries.remove_documents(unregistered_ids)
 
 
-def is_begun(output: Path | str) -> bool:
+def is_purge_unfinished(output: Path | str) -> bool:
     """Whether a purge was killed, and is to be finished."""
-    return Files(output).exists(PURGING)
+    return OutputFolder(output).has_file(PURGE_INTENT_FILE)
 
 
-def removable(output: Path | str, doc_ids: Iterable[str]) -> dict[str, list[str]]:
+def list_removable_files(output: Path | str, doc_ids: Iterable[str]) -> dict[str, list[str]]:
     """The files that ``purge`` would remove, sorted, by document. NotFound as there."""
-    files = Files(output)
-    with Index(output) as index:
-        folder = _Folder.read(files, index)
-        return {doc_id: sorted(_present(folder, doc_id)) for doc_id in doc_ids}
+    output_folder = OutputFolder(output)
+    with OutputIndex(output) as index:
+        contents = _FolderContents.read(output_folder, index)
+        return {doc_id: sorted(_list_present_files(contents, doc_id)) for doc_id in doc_ids}
 
 
-def _present(folder: _Folder, doc_id: str) -> Iterator[str]:
-    cases = folder.require_there(doc_id)
-    return filter(folder.files.exists, (*folder.own_files(doc_id, folder.identity(doc_id), cases), MOVED))
+def _list_present_files(contents: _FolderContents, doc_id: str) -> Iterator[str]:
+    case_ids = contents.require_document(doc_id)
+    return filter(
+        contents.output_folder.has_file,
+        (*contents.list_document_files(doc_id, contents.find_sha256(doc_id), case_ids), MOVED_SQLITE_FILE),
+    )
 
 
-def expired(output: Path | str, *, before: datetime) -> Expired:
+def find_expired_documents(output: Path | str, *, expired_before: datetime) -> ExpiredDocuments:
     """The documents of which nothing was made or said since that moment, as their files note it, by whether a case waits."""
-    files = Files(output)
-    with Index(output) as index:
-        folder = _Folder.read(files, index)
-        doc_ids = folder.doc_ids()
-        found = {doc_id: folder.standing(doc_id, folder.about(doc_id), before) for doc_id in doc_ids}
-    kinds = ("finished", "waiting", "unreadable")
-    return Expired(**{kind: tuple(one for one in doc_ids if found[one] == kind) for kind in kinds})
+    output_folder = OutputFolder(output)
+    with OutputIndex(output) as index:
+        contents = _FolderContents.read(output_folder, index)
+        doc_ids = contents.list_doc_ids()
+        state_by_doc_id = {
+            doc_id: contents.assess_expiry(doc_id, contents.find_case_ids(doc_id), expired_before) for doc_id in doc_ids
+        }
+    states = ("finished", "waiting", "unreadable")
+    return ExpiredDocuments(
+        **{
+            state: tuple(candidate_id for candidate_id in doc_ids if state_by_doc_id[candidate_id] == state)
+            for state in states
+        }
+    )
 
 
-def recorded(output: Path | str) -> list[str]:
+def find_restored_documents(output: Path | str) -> list[str]:
     """The documents that are there again although they were purged: a backup that is older than the purge was restored.
 
     One that was let in again on purpose, and so was written after its purge, is none of them.
     """
-    files = Files(output)
-    purged = {one.sha256: datetime.fromisoformat(one.purged_at) for one in records(files) if one.sha256}
-    with Index(output) as index:
-        folder = _Folder.read(files, index)
+    output_folder = OutputFolder(output)
+    purged_at_by_sha256 = {
+        record.sha256: datetime.fromisoformat(record.purged_at)
+        for record in read_purge_records(output_folder)
+        if record.sha256
+    }
+    with OutputIndex(output) as index:
+        contents = _FolderContents.read(output_folder, index)
         # Of what was never read, or cannot be, nobody knows which document it is.
-        there = {doc_id: purged[sha256] for doc_id in folder.doc_ids() if (sha256 := folder.identity(doc_id)) in purged}
-        return [doc_id for doc_id, purged_at in there.items() if folder.is_older(doc_id, purged_at)]
+        purged_at_by_doc_id = {
+            doc_id: purged_at_by_sha256[sha256]
+            for doc_id in contents.list_doc_ids()
+            if (sha256 := contents.find_sha256(doc_id)) in purged_at_by_sha256
+        }
+        return [
+            doc_id for doc_id, purged_at in purged_at_by_doc_id.items() if contents.is_older_than(doc_id, purged_at)
+        ]
 
 
-def records(files: Files) -> list[PurgeRecord]:
+def read_purge_records(output_folder: OutputFolder) -> list[PurgeRecord]:
     """All records of purges, oldest first. StoreError for a damaged one, for one that is lost, and for one that is none."""
-    return [_read_record(files, name) for name in files.numbered(PURGED, purged_name)]
+    return [
+        _read_record(output_folder, file_name)
+        for file_name in output_folder.list_sequence_files(PURGE_RECORDS_FOLDER, purge_record_file_name)
+    ]
 
 
-def _read_record(files: Files, name: str) -> PurgeRecord:
-    return shaped(PurgeRecord, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
-
-
-def without_purged(files: Files, found: Found, known: Iterable[str], *, even_purged: bool = False) -> Found:
-    """What was found, without the documents that were purged; each of them is a problem that says so.
-
-    ``known`` are the SHA-256 of documents that are there: one that was let in again after its purge stays in.
-    ``even_purged`` lets all in but the one whose purge is not finished.
-    """
-    purged: dict[str | None, str] = {}
-    if not even_purged:
-        there = set(known)
-        purged = {one.sha256: one.purged_at for one in records(files) if one.sha256 not in there}
-    if files.exists(PURGING):
-        intent = _read_intent(files)
-        purged[intent.sha256] = intent.purged_at
-    purged.pop(None, None)
-    gone = [one for one in found.sources if one.sha256 in purged]
-    return replace(
-        found,
-        sources=tuple(one for one in found.sources if one.sha256 not in purged),
-        problems=(*found.problems, *(_was_purged(one.path, purged[one.sha256]) for one in gone)),
+def _read_record(output_folder: OutputFolder, name: str) -> PurgeRecord:
+    return validate_stored(
+        PurgeRecord, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
     )
 
 
-def _was_purged(path: Path, at: str) -> UsageError:
+def exclude_purged(
+    output_folder: OutputFolder,
+    discovered: DiscoveredDocuments,
+    known_sha256s: Iterable[str],
+    *,
+    even_purged: bool = False,
+) -> DiscoveredDocuments:
+    """What was found, without the documents that were purged; each of them is a problem that says so.
+
+    ``known_sha256s`` are the SHA-256 of documents that are there: one that was let in again after its purge stays in.
+    ``even_purged`` lets all in but the one whose purge is not finished.
+    """
+    purged_at_by_sha256: dict[str | None, str] = {}
+    if not even_purged:
+        present_sha256s = set(known_sha256s)
+        purged_at_by_sha256 = {
+            document.sha256: document.purged_at
+            for document in read_purge_records(output_folder)
+            if document.sha256 not in present_sha256s
+        }
+    if output_folder.has_file(PURGE_INTENT_FILE):
+        intent = _read_intent(output_folder)
+        purged_at_by_sha256[intent.sha256] = intent.purged_at
+    purged_at_by_sha256.pop(None, None)
+    purged_sources = [document for document in discovered.sources if document.sha256 in purged_at_by_sha256]
+    return replace(
+        discovered,
+        sources=tuple(document for document in discovered.sources if document.sha256 not in purged_at_by_sha256),
+        problems=(
+            *discovered.problems,
+            *(_create_purged_error(document.path, purged_at_by_sha256[document.sha256]) for document in purged_sources),
+        ),
+    )
+
+
+def _create_purged_error(path: Path, purged_at: str) -> UsageError:
     return UsageError(
-        f"{path.name} was purged on {at[:10]}, and is left out",
+        f"{path.name} was purged on {purged_at[:10]}, and is left out",
         code="DOCUMENT-PURGED",
         remedy="Take the file away; if it is to be processed again, say so with --even-purged.",
     )
@@ -334,174 +395,233 @@ def _was_purged(path: Path, at: str) -> UsageError:
 
 
 @dataclass(frozen=True)
-class _Folder:
+class _FolderContents:
     """An output folder, with what is in it of all documents read once for however many are asked about.
 
     Under the run lock that holds until its end: runs, draws, planted faults and templates, which add documents and cases,
     take it too. All that experts begin beside it are further opinions.
     """
 
-    files: Files
-    index: Index
-    documents: Mapping[str, Mapping[str, Any]]
+    output_folder: OutputFolder
+    index: OutputIndex
+    document_rows: Mapping[str, Mapping[str, Any]]
     """The rows of the index, by document, as they were at first: what is purged stays in here."""
-    own: Mapping[str, list[str]]
+    cases_by_stem: Mapping[str, list[str]]
     """The case_ids by the part before the first dot, which is the document's name or a seeded case's."""
-    seeded: Mapping[str, list[str]]
+    seeded_by_document: Mapping[str, list[str]]
     """By document."""
-    templates: Mapping[str, list[str]]
+    template_cases_by_document: Mapping[str, list[str]]
     """By the document that a template was tried on: these cases bear the template's name."""
 
     @classmethod
-    def read(cls, files: Files, index: Index) -> _Folder:
-        own, seeded, templates = defaultdict(list), defaultdict(list), defaultdict(list)
-        for case_id in files.folders(REVIEWS):
-            own[case_id.partition(".")[0]].append(case_id)
-        for folder, prefix in ((PACKETS, "sme_packet_"), (GROUND_TRUTH, "gt_")):
-            for name in files.names(folder):
+    def read(cls, output_folder: OutputFolder, index: OutputIndex) -> _FolderContents:
+        cases_by_stem, seeded_by_document, template_cases_by_document = (
+            defaultdict(list),
+            defaultdict(list),
+            defaultdict(list),
+        )
+        for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+            cases_by_stem[case_id.partition(".")[0]].append(case_id)
+        for subfolder, prefix in ((PACKETS_FOLDER, "sme_packet_"), (GROUND_TRUTH_FOLDER, "gt_")):
+            for name in output_folder.list_json_files(subfolder):
                 case_id = PurePath(name).name.removeprefix(prefix).removesuffix(".json")
-                own[case_id.partition(".")[0]].append(case_id)
-                if base_of(case_id).endswith(STATEMENT_TEMPLATE):
-                    doc_id = _stored(files, name).get("doc_id")
+                cases_by_stem[case_id.partition(".")[0]].append(case_id)
+                if get_base_case_id(case_id).endswith(TEMPLATE_CASE_SUFFIX):
+                    doc_id = _read_if_readable(output_folder, name).get("doc_id")
                     if isinstance(doc_id, str):
-                        templates[doc_id].append(case_id)
-        for case_id, doc_id in seeded_cases(files):
-            seeded[doc_id].append(case_id)
-        return cls(files, index, {row["doc_id"]: row for row in index.documents()}, own, seeded, templates)
+                        template_cases_by_document[doc_id].append(case_id)
+        for case_id, doc_id in iterate_seeded_cases(output_folder):
+            seeded_by_document[doc_id].append(case_id)
+        return cls(
+            output_folder,
+            index,
+            {row["doc_id"]: row for row in index.list_documents()},
+            cases_by_stem,
+            seeded_by_document,
+            template_cases_by_document,
+        )
 
     @cached_property
-    def cycles(self) -> Mapping[str, list[str]]:
+    def reviews_by_statement(self) -> Mapping[str, list[str]]:
         """The reviews of templates, by the SHA-256 of the statement that the template was tried on."""
-        found = defaultdict(list)
-        for template_id in self.files.folders(TEMPLATE_REVIEWS):
-            for name in self.files.names(f"{TEMPLATE_REVIEWS}/{template_id}"):
-                sha256 = _stored(self.files, name).get("statement_sha256")
+        names_by_sha256 = defaultdict(list)
+        for template_id in self.output_folder.list_subfolders(TEMPLATE_REVIEWS_FOLDER):
+            for name in self.output_folder.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}"):
+                sha256 = _read_if_readable(self.output_folder, name).get("statement_sha256")
                 if isinstance(sha256, str):
-                    found[sha256].append(name)
-        return found
+                    names_by_sha256[sha256].append(name)
+        return names_by_sha256
 
-    def doc_ids(self) -> list[str]:
+    def list_doc_ids(self) -> list[str]:
         """All documents of which there is anything but what people said, sorted: of statements only the bundle is there."""
-        names = (name for folder in (RESULTS, EXTRACTIONS, BUNDLES) for name in self.files.names(folder))
-        return sorted({*self.documents, *(PurePath(name).stem for name in names)})
+        file_names = (
+            name
+            for subfolder in (RESULTS_FOLDER, EXTRACTIONS_FOLDER, BUNDLES_FOLDER)
+            for name in self.output_folder.list_json_files(subfolder)
+        )
+        return sorted({*self.document_rows, *(PurePath(name).stem for name in file_names)})
 
-    def noted_last(self, doc_id: str, otherwise: datetime) -> datetime:
+    def find_last_change(self, doc_id: str, default: datetime) -> datetime:
         """When the newest of what was made of a document was, by what its files and the index say of their making.
 
         The files' own times say less: a folder that is copied, or restored from a backup, is all new.
         """
-        made = (result_name(doc_id), extraction_name(doc_id), *self.cycles.get(self.identity(doc_id) or "", ()))
-        told = [_stored(self.files, name).get("times") for name in made]
-        told.append({"processed_at": self.documents.get(doc_id, {}).get("processed_at")})
-        noted = [at for times in told for at in _moments(times)]
-        if not noted:  # of a statement that was read, and not compared with its template
-            noted = [*_moments({"read": _stored(self.files, bundle_name(doc_id)).get("processing_timestamp")})]
-        return max(noted, default=otherwise)
+        file_names = (
+            result_file_name(doc_id),
+            extraction_file_name(doc_id),
+            *self.reviews_by_statement.get(self.find_sha256(doc_id) or "", ()),
+        )
+        times_of_files = [_read_if_readable(self.output_folder, name).get("times") for name in file_names]
+        times_of_files.append({"processed_at": self.document_rows.get(doc_id, {}).get("processed_at")})
+        moments = [moment for times in times_of_files for moment in _parse_moments(times)]
+        if not moments:  # of a statement that was read, and not compared with its template
+            moments = [
+                *_parse_moments(
+                    {
+                        "read": _read_if_readable(self.output_folder, bundle_file_name(doc_id)).get(
+                            "processing_timestamp"
+                        )
+                    }
+                )
+            ]
+        return max(moments, default=default)
 
-    def is_older(self, doc_id: str, than: datetime) -> bool:
+    def is_older_than(self, doc_id: str, moment: datetime) -> bool:
         """Whether all that was made of a document is older; where no file notes it, whether all that was said of it is.
 
         False where neither can be told, because somebody's review cannot be read.
         """
-        noted = self.noted_last(doc_id, otherwise=_NEVER)
-        if noted > _NEVER:
-            return noted < than
+        last_change = self.find_last_change(doc_id, default=_EARLIEST_MOMENT)
+        if last_change > _EARLIEST_MOMENT:
+            return last_change < moment
         try:
-            reviews = self._newest(self.about(doc_id))
+            reviews = self._read_newest_reviews(self.find_case_ids(doc_id))
         except StoreError:
             return False
-        return all(datetime.fromisoformat(one.submitted_at) < than for one in reviews if one)
+        return all(datetime.fromisoformat(review.submitted_at) < moment for review in reviews if review)
 
-    def standing(
-        self, doc_id: str, every: Iterable[str], before: datetime
+    def assess_expiry(
+        self, doc_id: str, case_ids: Iterable[str], expired_before: datetime
     ) -> Literal["finished", "waiting", "young", "unreadable"]:
         """Whether a document with these cases is old enough to go, and if so whether it may."""
-        files = self.files
-        names = (result_name(doc_id), extraction_name(doc_id), bundle_name(doc_id))
-        written = [at for name in names if (at := files.written_at(name)) is not None]
+        output_folder = self.output_folder
+        file_names = (result_file_name(doc_id), extraction_file_name(doc_id), bundle_file_name(doc_id))
+        write_times = [
+            written_at for name in file_names if (written_at := output_folder.get_modification_time(name)) is not None
+        ]
         # Of what was purged meanwhile nothing is old.
-        if not written or self.noted_last(doc_id, datetime.fromtimestamp(max(written), UTC)) >= before:
+        if (
+            not write_times
+            or self.find_last_change(doc_id, datetime.fromtimestamp(max(write_times), UTC)) >= expired_before
+        ):
             return "young"
         try:
-            last = self._newest(every)
+            newest_reviews = self._read_newest_reviews(case_ids)
         except StoreError:
             return "unreadable"  # nobody knows when it was closed
-        if any(datetime.fromisoformat(one.submitted_at) >= before for one in last if one):
+        if any(datetime.fromisoformat(review.submitted_at) >= expired_before for review in newest_reviews if review):
             return "young"
-        return "finished" if all(status_after(one) == "completed" for one in last) else "waiting"
+        return (
+            "finished" if all(derive_review_status(review) == "completed" for review in newest_reviews) else "waiting"
+        )
 
-    def _newest(self, every: Iterable[str]) -> list[Review | None]:
+    def _read_newest_reviews(self, case_ids: Iterable[str]) -> list[Review | None]:
         """The newest review of each of these cases that is there; None where it has none. StoreError."""
-        files = self.files
-        cases = [one for one in every if files.exists(packet_name(one))]
-        return [read_review(files, one, number) if (number := newest_revision(files, one)) else None for one in cases]
+        output_folder = self.output_folder
+        open_case_ids = [case_id for case_id in case_ids if output_folder.has_file(packet_file_name(case_id))]
+        return [
+            read_review(output_folder, case_id, revision)
+            if (revision := find_newest_revision(output_folder, case_id))
+            else None
+            for case_id in open_case_ids
+        ]
 
-    def about(self, doc_id: str) -> tuple[str, ...]:
+    def find_case_ids(self, doc_id: str) -> tuple[str, ...]:
         """The case_ids of everything that people were or could be asked about the document.
 
         With the further opinions on each, whether there are any: one may come at any time, and of one that was withdrawn
         the database still has what was said in it.
         """
-        seeded = {*self.seeded.get(doc_id, ()), *self.index.erasure.seeded_cases(doc_id)}
-        own = (case_id for name in (doc_id, *seeded) for case_id in self.own.get(name, ()))
-        known = {doc_id, doc_id + EXTRACTION, *seeded, *own, *self.templates.get(doc_id, ())}
-        return tuple(sorted({base_of(one) + ending for one in known for ending in ("", SECOND, ADJUDICATION)}))
+        seeded_ids = {*self.seeded_by_document.get(doc_id, ()), *self.index.document_erasure.list_seeded_cases(doc_id)}
+        own_ids = (case_id for name in (doc_id, *seeded_ids) for case_id in self.cases_by_stem.get(name, ()))
+        base_ids = {
+            doc_id,
+            doc_id + EXTRACTION_SUFFIX,
+            *seeded_ids,
+            *own_ids,
+            *self.template_cases_by_document.get(doc_id, ()),
+        }
+        return tuple(
+            sorted(
+                {
+                    get_base_case_id(base_id) + suffix
+                    for base_id in base_ids
+                    for suffix in ("", SECOND_SUFFIX, ADJUDICATION_SUFFIX)
+                }
+            )
+        )
 
-    def require_there(self, doc_id: str) -> tuple[str, ...]:
+    def require_document(self, doc_id: str) -> tuple[str, ...]:
         """The document's cases. NotFound where there is nothing of it."""
         if re.fullmatch(r"[A-Za-z0-9_-]+", doc_id):
-            cases = self.about(doc_id)
-            if doc_id in self.documents or any(map(self.files.exists, self.own_files(doc_id, None, cases))):
-                return cases
+            case_ids = self.find_case_ids(doc_id)
+            if doc_id in self.document_rows or any(
+                map(self.output_folder.has_file, self.list_document_files(doc_id, None, case_ids))
+            ):
+                return case_ids
         raise NotFound(
             f"there is no document {doc_id!r}",
             code="PURGE-NOT-FOUND",
             remedy="Name it as `evalkit run` does: the file's name without its ending. All its cases go with it.",
         )
 
-    def own_files(self, doc_id: str, sha256: str | None, cases: Iterable[str]) -> Iterator[str]:
+    def list_document_files(self, doc_id: str, sha256: str | None, case_ids: Iterable[str]) -> Iterator[str]:
         """The names of all files that are about the document; some may not be there.
 
         In the order in which they may go: a seeded case's packet would be made again from its record, and results are
         looked up in bundles.
         """
-        every = tuple(cases)
-        yield from map(seeded_name, every)
-        yield from map(packet_name, every)
-        yield from (review_name(one, revision) for one in every for revision in revisions(self.files, one))
-        yield from map(ground_truth_name, every)
-        yield from (extraction_name(doc_id), result_name(doc_id), bundle_name(doc_id))
+        all_case_ids = tuple(case_ids)
+        yield from map(seed_record_file_name, all_case_ids)
+        yield from map(packet_file_name, all_case_ids)
+        yield from (
+            review_file_name(case_id, revision)
+            for case_id in all_case_ids
+            for revision in list_revisions(self.output_folder, case_id)
+        )
+        yield from map(ground_truth_file_name, all_case_ids)
+        yield from (extraction_file_name(doc_id), result_file_name(doc_id), bundle_file_name(doc_id))
         if sha256 is not None:
-            yield from self.cycles.get(sha256, ())
+            yield from self.reviews_by_statement.get(sha256, ())
 
-    def identity(self, doc_id: str) -> str | None:
+    def find_sha256(self, doc_id: str) -> str | None:
         """The document's SHA-256, from whatever still knows it."""
-        if (row := self.documents.get(doc_id)) and row["sha256"]:
+        if (row := self.document_rows.get(doc_id)) and row["sha256"]:
             return str(row["sha256"])
-        for name in (result_name(doc_id), extraction_name(doc_id), bundle_name(doc_id)):
-            found = _stored(self.files, name).get("sha256")
-            if isinstance(found, str):
-                return found
+        for name in (result_file_name(doc_id), extraction_file_name(doc_id), bundle_file_name(doc_id)):
+            stored_sha256 = _read_if_readable(self.output_folder, name).get("sha256")
+            if isinstance(stored_sha256, str):
+                return stored_sha256
         return None
 
 
-def _stored(files: Files, name: str) -> Mapping[str, Any]:
+def _read_if_readable(output_folder: OutputFolder, name: str) -> Mapping[str, Any]:
     """What a file has; nothing, where it cannot be read: `audit verify` names it."""
     try:
-        return files.read(name, schema_version=_ANY_VERSION)
+        return output_folder.read_json(name, schema_version=_ANY_VERSION)
     except StoreError:
         return {}
 
 
-def _moments(times: object) -> Iterator[datetime]:
+def _parse_moments(times: object) -> Iterator[datetime]:
     """Those that a file has under ``times``."""
     for text in times.values() if isinstance(times, Mapping) else ():
         with suppress(TypeError, ValueError):
-            if (at := datetime.fromisoformat(text)).tzinfo is not None:
-                yield at
+            if (moment := datetime.fromisoformat(text)).tzinfo is not None:
+                yield moment
 
 
-_NEVER = datetime.min.replace(tzinfo=UTC)
+_EARLIEST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _ANY_VERSION = 1 << 31
 """What a newer evalkit wrote is purged too."""
 
@@ -509,81 +629,114 @@ _ANY_VERSION = 1 << 31
 # ---------------------------------------------------------------------------------------------- what is done
 
 
-def _read_intent(files: Files) -> _Intent:
-    return shaped(
-        _Intent, files.read(PURGING, schema_version=SCHEMA_VERSION), PURGING, "Remove it, and purge the document again."
+def _read_intent(output_folder: OutputFolder) -> _PurgeIntent:
+    return validate_stored(
+        _PurgeIntent,
+        output_folder.read_json(PURGE_INTENT_FILE, schema_version=SCHEMA_VERSION),
+        PURGE_INTENT_FILE,
+        "Remove it, and purge the document again.",
     )
 
 
-def _finished(folder: _Folder) -> Iterator[Purged]:
+def _finish_interrupted_purge(contents: _FolderContents) -> Iterator[PurgedDocument]:
     """What a purge that was killed had begun with, done to the end."""
-    files = folder.files
-    if not files.exists(PURGING):
+    output_folder = contents.output_folder
+    if not output_folder.has_file(PURGE_INTENT_FILE):
         return
-    intent = _read_intent(files)
+    intent = _read_intent(output_folder)
     doc_id = intent.doc_id
     if doc_id is None:
         return
-    with writing(files):
+    with hold_write_lock(output_folder):
         # A case that came since is written down too: its packet, by which it is found, is the first to go.
-        cases = tuple(sorted({*intent.cases, *folder.about(doc_id)}))
-        intent = intent.model_copy(update={"cases": cases})
-        files.write(PURGING, intent.model_dump(mode="json"))
-        lists = Lists(files)
-        done = _carried_out(folder, lists, intent)
-    lists.take_out((doc_id, *intent.listed))
-    yield done
+        case_ids = tuple(sorted({*intent.cases, *contents.find_case_ids(doc_id)}))
+        intent = intent.model_copy(update={"cases": case_ids})
+        output_folder.write_json(PURGE_INTENT_FILE, intent.model_dump(mode="json"))
+        registries = DocumentRegistries(output_folder)
+        purged_document = _execute_purge(contents, registries, intent)
+    registries.remove_documents((doc_id, *intent.listed))
+    yield purged_document
 
 
-def _carried_out(folder: _Folder, lists: Lists, intent: _Intent) -> Purged:
+def _execute_purge(contents: _FolderContents, registries: DocumentRegistries, intent: _PurgeIntent) -> PurgedDocument:
     """What the intent says, done but for the lists, which are written for many documents at once; for whoever has the
     writers' turn. What stays is not looked for yet.
     """
-    files, index = folder.files, folder.index
-    doc_id, cases = intent.doc_id or "", intent.cases
-    live = index.claims.live(intent.purged_at)
-    was_open = tuple(f"{live[one].reviewer} had {one} open" for one in cases if one in live)
+    output_folder, index = contents.output_folder, contents.index
+    doc_id, case_ids = intent.doc_id or "", intent.cases
+    claim_by_case = index.claims.list_live_claims(intent.purged_at)
+    open_cases = tuple(
+        f"{claim_by_case[affected_case].reviewer} had {affected_case} open"
+        for affected_case in case_ids
+        if affected_case in claim_by_case
+    )
     # Without their packets nothing more can be said in these cases: what the record has is all that there was.
-    removed = [name for name in (*map(seeded_name, cases), *map(packet_name, cases)) if files.remove(name)]
-    if not files.exists(purged_name(intent.number)):
-        files.create(purged_name(intent.number), _record(files, lists, intent).model_dump(mode="json"))
-    for case_id in cases:
-        removed += files.remove_folder(f"{REVIEWS}/{case_id}")
-    removed += [name for name in (*folder.own_files(doc_id, intent.sha256, cases), MOVED) if files.remove(name)]
-    names = {one: f"{intent.sha256 or f'purge-{intent.number}'}{_ending(doc_id, one)}" for one in cases}
-    rows = lists.entries(doc_id) | index.erasure.erase(doc_id, cases, intent.sha256, names)
-    files.sweep(time.time() - _SETTLED)
-    record = _read_record(files, purged_name(intent.number))
-    kept = sum(len(chain.reviews) for chain in record.chains)
-    return Purged(doc_id, intent.sha256, tuple(sorted(removed)), rows, kept, was_open, stays=())
-
-
-def _record(files: Files, lists: Lists, intent: _Intent) -> PurgeRecord:
-    doc_id = intent.doc_id or ""
-    before = intent.number - 1
-    chains = ((one, tuple(_digests(files, one))) for one in intent.cases)
-    return PurgeRecord(
-        sha256=intent.sha256,
-        purged_at=intent.purged_at,
-        chains=tuple(PurgedChain(case=_ending(doc_id, one), reviews=found) for one, found in chains if found),
-        draws=tuple(
-            PurgedDraw(draw=number, probability=one.probability[doc_id], was_drawn=doc_id in one.drawn)
-            for number, one in lists.strata_of(doc_id)
-        ),
-        prev_sha256=hashlib.sha256(files.raw(purged_name(before))).hexdigest() if before else None,
+    removed_files = [
+        name
+        for name in (*map(seed_record_file_name, case_ids), *map(packet_file_name, case_ids))
+        if output_folder.remove_file(name)
+    ]
+    if not output_folder.has_file(purge_record_file_name(intent.number)):
+        output_folder.create_json(
+            purge_record_file_name(intent.number),
+            _create_purge_record(output_folder, registries, intent).model_dump(mode="json"),
+        )
+    for case_id in case_ids:
+        removed_files += output_folder.remove_folder(f"{REVIEWS_FOLDER}/{case_id}")
+    removed_files += [
+        name
+        for name in (*contents.list_document_files(doc_id, intent.sha256, case_ids), MOVED_SQLITE_FILE)
+        if output_folder.remove_file(name)
+    ]
+    new_name_by_case = {
+        affected_case: f"{intent.sha256 or f'purge-{intent.number}'}{_get_case_suffix(doc_id, affected_case)}"
+        for affected_case in case_ids
+    }
+    deleted_rows = registries.count_entries(doc_id) | index.document_erasure.erase_document(
+        doc_id, case_ids, intent.sha256, new_name_by_case
+    )
+    output_folder.remove_old_temp_files(time.time() - _ORPHAN_AGE_SECONDS)
+    record = _read_record(output_folder, purge_record_file_name(intent.number))
+    review_count = sum(len(chain.reviews) for chain in record.chains)
+    return PurgedDocument(
+        doc_id, intent.sha256, tuple(sorted(removed_files)), deleted_rows, review_count, open_cases, remaining_traces=()
     )
 
 
-def _ending(doc_id: str, case_id: str) -> str:
+def _create_purge_record(
+    output_folder: OutputFolder, registries: DocumentRegistries, intent: _PurgeIntent
+) -> PurgeRecord:
+    doc_id = intent.doc_id or ""
+    previous_number = intent.number - 1
+    reviews_by_case = ((subject, tuple(_digest_reviews(output_folder, subject))) for subject in intent.cases)
+    return PurgeRecord(
+        sha256=intent.sha256,
+        purged_at=intent.purged_at,
+        chains=tuple(
+            PurgedChain(case=_get_case_suffix(doc_id, subject), reviews=purged_reviews)
+            for subject, purged_reviews in reviews_by_case
+            if purged_reviews
+        ),
+        draws=tuple(
+            PurgedDraw(draw=draw_number, probability=subject.probability[doc_id], was_drawn=doc_id in subject.drawn)
+            for draw_number, subject in registries.find_strata(doc_id)
+        ),
+        prev_sha256=hashlib.sha256(output_folder.read_bytes(purge_record_file_name(previous_number))).hexdigest()
+        if previous_number
+        else None,
+    )
+
+
+def _get_case_suffix(doc_id: str, case_id: str) -> str:
     """What a case's name has behind the document's. Templates bear a name of their own, which may be a patient's too."""
     return case_id.removeprefix(doc_id) if case_id.startswith(doc_id) else case_id[len(case_id.partition(".")[0]) :]
 
 
-def _digests(files: Files, case_id: str) -> Iterator[PurgedReview]:
-    for revision in revisions(files, case_id):
-        sha256 = review_sha256(files, case_id, revision)
+def _digest_reviews(output_folder: OutputFolder, case_id: str) -> Iterator[PurgedReview]:
+    for revision in list_revisions(output_folder, case_id):
+        sha256 = hash_review_file(output_folder, case_id, revision)
         try:
-            review = read_review(files, case_id, revision)
+            review = read_review(output_folder, case_id, revision)
         except StoreError:  # a damaged review goes as well, and its chain does not verify
             yield PurgedReview(revision=revision, sha256=sha256, prev_sha256=None)
             continue
@@ -605,55 +758,90 @@ def _digests(files: Files, case_id: str) -> Iterator[PurgedReview]:
 # ------------------------------------------------------------------------------------------------ what stays
 
 
-def _with_stays(folder: _Folder, done: Sequence[Purged]) -> list[Purged]:
+def _add_remaining_traces(
+    contents: _FolderContents, purged_documents: Sequence[PurgedDocument]
+) -> list[PurgedDocument]:
     """What was purged, each with a sentence for everything that is left and may be about it."""
-    files, gone = folder.files, {one.doc_id for one in done}
-    paths = {one: str(row["file_path"]) for one, row in folder.documents.items() if row["file_path"] is not None}
-    sharing = defaultdict(list)
-    for doc_id, path in paths.items():
-        if doc_id not in gone:
-            sharing[path].append(doc_id)
-    mentions = _mentions(files, {one: PurePath(paths[one]).name if one in paths else None for one in gone})
+    output_folder, purged_ids = contents.output_folder, {document.doc_id for document in purged_documents}
+    path_by_doc_id = {
+        document: str(row["file_path"])
+        for document, row in contents.document_rows.items()
+        if row["file_path"] is not None
+    }
+    ids_by_shared_path = defaultdict(list)
+    for doc_id, path in path_by_doc_id.items():
+        if doc_id not in purged_ids:
+            ids_by_shared_path[path].append(doc_id)
+    mentions_by_doc_id = _find_mentions(
+        output_folder,
+        {
+            document: PurePath(path_by_doc_id[document]).name if document in path_by_doc_id else None
+            for document in purged_ids
+        },
+    )
     return [
-        replace(one, stays=(*_stays(files, one.doc_id, paths.get(one.doc_id), sharing), *mentions[one.doc_id]))
-        for one in done
+        replace(
+            document,
+            remaining_traces=(
+                *_describe_remaining_traces(
+                    output_folder, document.doc_id, path_by_doc_id.get(document.doc_id), ids_by_shared_path
+                ),
+                *mentions_by_doc_id[document.doc_id],
+            ),
+        )
+        for document in purged_documents
     ]
 
 
-def _stays(files: Files, doc_id: str, path: str | None, sharing: Mapping[str, list[str]]) -> Iterator[str]:
-    if path is not None:
-        yield f"the PDF itself, {path}: only what is below the output folder was removed"
-        for other in sharing.get(path, ()):
-            yield f"document {other}, which was read from the same path: purge it too if it is the same patient's"
-    if isinstance(files.root, str):
+def _describe_remaining_traces(
+    output_folder: OutputFolder, doc_id: str, pdf_path: str | None, ids_by_shared_path: Mapping[str, list[str]]
+) -> Iterator[str]:
+    if pdf_path is not None:
+        yield f"the PDF itself, {pdf_path}: only what is below the output folder was removed"
+        for other_id in ids_by_shared_path.get(pdf_path, ()):
+            yield f"document {other_id}, which was read from the same path: purge it too if it is the same patient's"
+    if isinstance(output_folder.root, str):
         yield "what the bucket keeps of objects that were removed (versions, soft delete, replicas): remove it there"
-    if files.exists(template_name(doc_id)):
-        yield f"{template_name(doc_id)}, a bank's wording under the document's name: remove it if nobody needs it"
+    if output_folder.has_file(template_file_name(doc_id)):
+        yield f"{template_file_name(doc_id)}, a bank's wording under the document's name: remove it if nobody needs it"
 
 
-def _mentions(files: Files, filenames: Mapping[str, str | None]) -> Mapping[str, list[str]]:
-    """By document what somebody names it in, a sentence each; all is read once. ``filenames`` has each one's PDF."""
-    sought = {one: json.dumps(name, ensure_ascii=False)[1:-1].encode() for one, name in filenames.items() if name}
-    names = {one.encode(): one for one in filenames}
-    found: dict[str, list[str]] = {one: [] for one in filenames}
-    for folder in _SAID:
-        for name, content in files.contents(folder):
-            named = {names[one] for one in _words(content) & names.keys()}
-            for doc_id in named | {one for one, filename in sought.items() if filename in content}:
-                found[doc_id].append(f"{name}, in which somebody names the document: look at it")
-    return found
+def _find_mentions(
+    output_folder: OutputFolder, filename_by_doc_id: Mapping[str, str | None]
+) -> Mapping[str, list[str]]:
+    """By document what somebody names it in, a sentence each; all is read once. ``filename_by_doc_id`` has each one's PDF."""
+    encoded_filenames = {
+        candidate_id: json.dumps(file_name, ensure_ascii=False)[1:-1].encode()
+        for candidate_id, file_name in filename_by_doc_id.items()
+        if file_name
+    }
+    id_by_encoded_id = {candidate_id.encode(): candidate_id for candidate_id in filename_by_doc_id}
+    mentions_by_doc_id: dict[str, list[str]] = {candidate_id: [] for candidate_id in filename_by_doc_id}
+    for subfolder in _FREE_TEXT_FOLDERS:
+        for file_name, content in output_folder.iterate_file_bytes(subfolder):
+            mentioned_ids = {
+                id_by_encoded_id[candidate_id]
+                for candidate_id in _extract_name_candidates(content) & id_by_encoded_id.keys()
+            }
+            for doc_id in mentioned_ids | {
+                candidate_id for candidate_id, filename in encoded_filenames.items() if filename in content
+            }:
+                mentions_by_doc_id[doc_id].append(f"{file_name}, in which somebody names the document: look at it")
+    return mentions_by_doc_id
 
 
-def _words(content: bytes) -> set[bytes]:
+def _extract_name_candidates(content: bytes) -> set[bytes]:
     r"""What a JSON file has that may be a document's name: no part of another, and a plain word in quotes only.
 
-    >>> sorted(_words(b'{"notes": "see:\\nscan_2 or my scan-3", "of": "scan"}'))
+    >>> sorted(_extract_name_candidates(b'{"notes": "see:\\nscan_2 or my scan-3", "of": "scan"}'))
     [b'notes', b'of', b'scan', b'scan-3', b'scan_2']
     """
-    names = {one for one in _NAMES.findall(content) if one and not _PLAIN.fullmatch(one)}
-    return names | {*_QUOTED.findall(content)}
+    candidates = {
+        candidate for candidate in _NAME_PATTERN.findall(content) if candidate and not _PLAIN_WORD.fullmatch(candidate)
+    }
+    return candidates | {*_QUOTED_WORD.findall(content)}
 
 
 #: The letter of an escape is no part of the name that follows it.
-_NAMES = re.compile(rb"\\[\\bfnrt]|([A-Za-z0-9_-]+)")
-_PLAIN, _QUOTED = re.compile(rb"[a-z]+"), re.compile(rb'(?<=")[a-z]+(?=")')
+_NAME_PATTERN = re.compile(rb"\\[\\bfnrt]|([A-Za-z0-9_-]+)")
+_PLAIN_WORD, _QUOTED_WORD = re.compile(rb"[a-z]+"), re.compile(rb'(?<=")[a-z]+(?=")')

@@ -12,25 +12,25 @@ from typing import Any
 
 from loky.process_executor import BrokenProcessPool
 
-from evalkit.batch.reading import processes
+from evalkit.batch.reading import create_process_pool
 from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.errors import StoreError
-from evalkit.review.claims import show_status
-from evalkit.review.lock import stem, writing
-from evalkit.review.opinions import reproject, settle_seeded
-from evalkit.review.packet import base_of, moment, utc_now
-from evalkit.review.queue import case_ids, newest_heads, rebuild_closings
-from evalkit.review.seeded import seeded_by_document
-from evalkit.review.stored import read_file_path, read_result
-from evalkit.store import RESULTS, Files, Index, move
+from evalkit.review.claims import update_case_status
+from evalkit.review.lock import get_write_lock_key, hold_write_lock
+from evalkit.review.opinions import rebuild_case_files, sync_seeded_cases
+from evalkit.review.packet import format_timestamp, get_base_case_id, utc_now
+from evalkit.review.queue import list_case_ids, rebuild_closing_rows, rebuild_review_heads
+from evalkit.review.seeded import map_seeded_cases_by_document
+from evalkit.review.stored import read_document_path, read_result
+from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, migrate_sqlite_to_postgresql
 
-_Rows = list[dict[str, Any]]
+_IndexRows = list[dict[str, Any]]
 
-_SHARE = 500
+_CHUNK_SIZE = 500
 """So many results or cases are read in one go."""
-_WORTH_IT = 8
+_MIN_PARALLEL_CHUNKS = 8
 """Shares: a process takes a second to begin, and to read so many takes longer."""
-_WORKERS = 4
+_MAX_WORKERS = 4
 """More would wait for the database, which one process writes."""
 
 
@@ -40,9 +40,9 @@ def reindex(output: Path | str) -> tuple[int, int]:
     What follows from reviews (ground truth, a packet's status) is made again too, which heals a crash in between.
     StoreError naming a file that cannot be read.
     """
-    files = Files(output)
-    with files.run_lock(), Index(output) as index:
-        return rebuild(files, index)
+    output_folder = OutputFolder(output)
+    with output_folder.run_lock(), OutputIndex(output) as index:
+        return rebuild_index(output_folder, index)
 
 
 def move_database(output: Path | str, database: str) -> dict[str, int]:
@@ -50,40 +50,44 @@ def move_database(output: Path | str, database: str) -> dict[str, int]:
 
     UsageError, StoreError: everything is as it was then.
     """
-    files = Files(output)
-    with files.run_lock(), writing(files):
-        return move(output, database)
+    output_folder = OutputFolder(output)
+    with output_folder.run_lock(), hold_write_lock(output_folder):
+        return migrate_sqlite_to_postgresql(output, database)
 
 
-def rebuild(files: Files, index: Index) -> tuple[int, int]:
+def rebuild_index(output_folder: OutputFolder, index: OutputIndex) -> tuple[int, int]:
     """As ``reindex``, for a caller that holds the run's lock."""
-    results = files.names(RESULTS)
-    with writing(files):  # no review may be saved between reading and rebuilding
-        shares = [results[at : at + _SHARE] for at in range(0, len(results), _SHARE)]
+    result_names = output_folder.list_json_files(RESULTS_FOLDER)
+    with hold_write_lock(output_folder):  # no review may be saved between reading and rebuilding
+        chunks = [result_names[start : start + _CHUNK_SIZE] for start in range(0, len(result_names), _CHUNK_SIZE)]
         # Ended while nobody else may write: of a rebuild that fails, other processes may be making files just then.
         with (
-            closing(_read(partial(_documents, files), shares)) as documents,
-            closing(_read(partial(_settled, files), list(_families(case_ids(files))))) as cases,
+            closing(_read_chunks(partial(_read_document_rows, output_folder), chunks)) as document_rows,
+            closing(
+                _read_chunks(
+                    partial(_reproject_cases, output_folder), list(_group_related_cases(list_case_ids(output_folder)))
+                )
+            ) as case_rows,
         ):
-            index.rebuild(documents, cases, rebuild_closings(files))
-        index.heads.catch_up(newest_heads(files))
-        settle_seeded(files, index, moment(utc_now()))  # by the ground truth as it is only now
-        for case_id in index.deferrals.all():
-            show_status(files, index, case_id, moment(utc_now()))
-    return len(results), sum(index.case_list.by_status().values())
+            index.rebuild(document_rows, case_rows, rebuild_closing_rows(output_folder))
+        index.review_heads.backfill_heads(rebuild_review_heads(output_folder))
+        sync_seeded_cases(output_folder, index, format_timestamp(utc_now()))  # by the ground truth as it is only now
+        for case_id in index.deferrals.list_deferrals():
+            update_case_status(output_folder, index, case_id, format_timestamp(utc_now()))
+    return len(result_names), sum(index.case_list.count_by_status().values())
 
 
-def _read(
-    read: Callable[[Sequence[str]], _Rows], shares: Sequence[Sequence[str]]
+def _read_chunks(
+    read_chunk: Callable[[Sequence[str]], _IndexRows], chunks: Sequence[Sequence[str]]
 ) -> Generator[dict[str, Any], None, None]:
     """The rows of all shares, one share after the other; read by several processes where it is worth to begin some."""
-    if len(shares) < _WORTH_IT:
-        yield from chain.from_iterable(map(read, shares))
+    if len(chunks) < _MIN_PARALLEL_CHUNKS:
+        yield from chain.from_iterable(map(read_chunk, chunks))
         return
     try:
         # Two for each processor: one of them waits for the disk.
-        with processes(min(2 * (os.cpu_count() or 1), _WORKERS)) as pool:
-            yield from chain.from_iterable(pool.map(read, shares))
+        with create_process_pool(min(2 * (os.cpu_count() or 1), _MAX_WORKERS)) as process_pool:
+            yield from chain.from_iterable(process_pool.map(read_chunk, chunks))
     except BrokenProcessPool as error:
         raise StoreError(
             "a process that read the folder for the index was ended from outside; the index is as it was",
@@ -92,37 +96,42 @@ def _read(
         ) from error
 
 
-def _families(case_ids: Iterable[str]) -> Iterator[list[str]]:
+def _group_related_cases(case_ids: Iterable[str]) -> Iterator[list[str]]:
     """The base cases in shares; those that can follow from each other's reviews are in one."""
-    share: list[str] = []
-    bases = sorted({base_of(case_id) for case_id in case_ids}, key=lambda one: (stem(one), one))
-    for _, family in groupby(bases, key=stem):
-        share += family
-        if len(share) >= _SHARE:
-            yield share
-            share = []
-    if share:
-        yield share
+    chunk: list[str] = []
+    base_case_ids = sorted(
+        {get_base_case_id(case_id) for case_id in case_ids},
+        key=lambda base_case_id: (get_write_lock_key(base_case_id), base_case_id),
+    )
+    for _, family in groupby(base_case_ids, key=get_write_lock_key):
+        chunk += family
+        if len(chunk) >= _CHUNK_SIZE:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
-def _settled(files: Files, case_ids: Sequence[str]) -> _Rows:
+def _reproject_cases(output_folder: OutputFolder, case_ids: Sequence[str]) -> _IndexRows:
     """The rows of these base cases and of what is about them; what follows from their reviews is made again before."""
-    seeded = seeded_by_document(files)
-    return [row for case_id in case_ids for row in reproject(files, case_id, seeded)]
+    seeded_cases = map_seeded_cases_by_document(output_folder)
+    return [row for case_id in case_ids for row in rebuild_case_files(output_folder, case_id, seeded_cases)]
 
 
-def _documents(files: Files, names: Sequence[str]) -> _Rows:
-    return [_row(files, name) for name in names]
+def _read_document_rows(output_folder: OutputFolder, result_names: Sequence[str]) -> _IndexRows:
+    return [_read_document_row(output_folder, result_name) for result_name in result_names]
 
 
-def _row(files: Files, name: str) -> dict[str, Any]:
-    result = read_result(files, PurePath(name).stem)
+def _read_document_row(output_folder: OutputFolder, result_name: str) -> dict[str, Any]:
+    result = read_result(output_folder, PurePath(result_name).stem)
     if isinstance(result, DocumentFailure):
-        return _columns(result, error_code=result.error.code)
-    return _columns(result, file_path=read_file_path(files, result.doc_id), decision=result.decision.value)
+        return _create_document_row(result, error_code=result.error.code)
+    return _create_document_row(
+        result, file_path=read_document_path(output_folder, result.doc_id), decision=result.decision.value
+    )
 
 
-def _columns(
+def _create_document_row(
     result: DocumentResult | DocumentFailure,
     *,
     file_path: str | None = None,

@@ -19,60 +19,80 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalkit.batch.asking import Asking
+from evalkit.batch.asking import ModelSession
 from evalkit.batch.audit import AuditPlan
-from evalkit.batch.draws import sampled
-from evalkit.batch.extracting import FieldExtraction, ensure
-from evalkit.batch.identity import Source, find, stem_of
-from evalkit.batch.labels import checked, idle, keep_production, read_classifications, read_production
-from evalkit.batch.purge import without_purged
-from evalkit.batch.reading import Executor, How, Read, Readers
-from evalkit.batch.reindex import rebuild
-from evalkit.batch.round import Summary, beside, each, executor_of
-from evalkit.classification.learned import learned
-from evalkit.classification.lexicon import lexicon
-from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, Unparseable
+from evalkit.batch.draws import read_sampled_probabilities
+from evalkit.batch.extracting import FieldExtractionPipeline, extract_or_load
+from evalkit.batch.identity import SourceDocument, discover_documents, sanitise_file_stem
+from evalkit.batch.labels import (
+    check_supplied_classification,
+    read_classifications,
+    read_production_labels,
+    report_unused_labels,
+    store_production_labels,
+)
+from evalkit.batch.purge import exclude_purged
+from evalkit.batch.reading import Executor, ReaderConfig, ReaderPool, ReadResult
+from evalkit.batch.reindex import rebuild_index
+from evalkit.batch.round import BatchSummary, open_executor, process_documents, run_storage_io
+from evalkit.classification.learned import load_model_weights
+from evalkit.classification.lexicon import load_lexicon
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator, UnparseableClassification
 from evalkit.classification.result import DocumentFailure, DocumentResult, Failure
-from evalkit.classification.schema import type_definitions
-from evalkit.classification.traps import traps_of
+from evalkit.classification.schema import load_type_definitions
+from evalkit.classification.traps import load_traps
 from evalkit.classification.v3_traps import V3TrapDetector
-from evalkit.classification.v5_arbiter import Decision, count
-from evalkit.clocks import now
+from evalkit.classification.v5_arbiter import Decision, count_open_issues
+from evalkit.clocks import current_timestamp
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import DocumentError, EvalkitError, ExecutorError, StoreError, UsageError
 from evalkit.grounding import grounding_version
 from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.llm.prompts import prompt_versions
-from evalkit.logs import tell
+from evalkit.logs import log_event
 from evalkit.review.ground_truth import (
-    accept_silver,
-    newest_revision,
-    silver_probability,
-    withdraw_silver,
-    withdraw_unbacked,
+    find_newest_revision,
+    read_silver_probability,
+    withdraw_silver_ground_truth,
+    withdraw_unconfirmed_fields,
+    write_silver_ground_truth,
 )
-from evalkit.review.lock import writing
-from evalkit.review.packet import EXTRACTION, SMEPacketGenerator, is_frozen, publish, withdraw
-from evalkit.review.seeded import seeded_cases
+from evalkit.review.lock import hold_write_lock
+from evalkit.review.packet import (
+    EXTRACTION_SUFFIX,
+    SMEPacketGenerator,
+    is_packet_frozen,
+    publish_packet,
+    withdraw_packet,
+)
+from evalkit.review.seeded import iterate_seeded_cases
 from evalkit.review.stored import read_bundle, read_result
 from evalkit.settings import Settings
-from evalkit.store import RESULTS, Files, Index, bundle_name, digest, packet_name, result_name
-from evalkit.times import FAILING, Times
+from evalkit.store import (
+    RESULTS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    bundle_file_name,
+    hash_canonical_json,
+    packet_file_name,
+    result_file_name,
+)
+from evalkit.times import FAILED_STEP, Times
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalkit.documents.documentai import DocumentAi
+    from evalkit.documents.documentai import DocumentAiReader
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 #: Reasons for which a document may be read all the same the next time.
-_MAY_PASS = frozenset({"READER-CRASHED", "READER-MEMORY", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}) | {
-    f"DOCUMENTAI-{why}" for why in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")
-}
+_TRANSIENT_ERROR_CODES = frozenset(
+    {"READER-CRASHED", "READER-MEMORY", "READER-UNREADABLE", "READER-CHANGED", "UNEXPECTED"}
+) | {f"DOCUMENTAI-{suffix}" for suffix in ("KEY", "MALFORMED", "PROCESSOR", "RATE", "SERVER", "TIMEOUT", "UNREACHABLE")}
 
 
 @dataclass(frozen=True)
@@ -122,7 +142,7 @@ _ISSUE_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class RunSummary(Summary[DocumentSummary]):
+class RunSummary(BatchSummary[DocumentSummary]):
     """What became of a run."""
 
     def to_frame(self) -> pd.DataFrame:
@@ -136,13 +156,17 @@ class RunSummary(Summary[DocumentSummary]):
         """One row per issue of these documents, read from their results: doc_id and the issue's main fields."""
         import pandas as pd
 
-        files = Files(self.output)
-        results = [files.read(result_name(one.doc_id)) for one in self.documents if one.decision]
+        output_folder = OutputFolder(self.output)
+        results = [
+            output_folder.read_json(result_file_name(document.doc_id))
+            for document in self.documents
+            if document.decision
+        ]
         rows = [{"doc_id": result["doc_id"]} | issue for result in results for issue in result["issues"]]
         return pd.DataFrame(rows, columns=["doc_id", *_ISSUE_COLUMNS])
 
 
-Progress = Callable[[DocumentSummary, int, int], None]
+RunProgressCallback = Callable[[DocumentSummary, int, int], None]
 """Called after each document: what became of it, how many are done, how many there are."""
 
 
@@ -160,7 +184,7 @@ def run(
     fresh: bool = False,
     extract: bool = False,
     even_purged: bool = False,
-    on_progress: Progress | None = None,
+    on_progress: RunProgressCallback | None = None,
     settings: Settings | None = None,
 ) -> RunSummary:
     """Read, classify, verify and decide PDFs and folders of PDFs; write bundles, results, packets, ground truth.
@@ -186,7 +210,7 @@ def run(
     Raises:
         UsageError: nothing could be begun.
     """
-    return in_a_thread(
+    return run_sync(
         arun(
             paths,
             output=output,
@@ -220,45 +244,62 @@ async def arun(
     fresh: bool = False,
     extract: bool = False,
     even_purged: bool = False,
-    on_progress: Progress | None = None,
+    on_progress: RunProgressCallback | None = None,
     settings: Settings | None = None,
 ) -> RunSummary:
     """The asynchronous twin of :func:`run`."""
-    began = time.monotonic()
-    given = settings_of(
+    monotonic_start = time.monotonic()
+    resolved_settings = resolve_settings(
         settings, output=output, model=model, workers=workers, reader=reader, profile=profile, executor=executor
     )
-    files = Files(output or given.output, given.database)
-    how = how_of(given)
-    with files.run_lock(), Index(files.root, given.database) as index:
-        if not index.documents() and files.names(RESULTS):  # it only indexes: lost, it is made again
-            rebuild(files, index)
-        known = {row["sha256"]: row for row in index.documents() if row["sha256"]}
-        doc_ids = {sha256: row["doc_id"] for sha256, row in known.items()}
-        found = find(paths, doc_ids, reserved=(case_id for case_id, _ in seeded_cases(files)))
-        found = without_purged(files, found, doc_ids, even_purged=even_purged)
-        labels, idle_rows = None, []
-        if production is not None:
-            given_labels = read_production(Path(production))
-            labels = given_labels.among(found.sources)
-            keep_production(files, labels)
-            earlier = {row["doc_id"]: row["file_path"] for row in index.documents()}
-            idle_rows = idle(given_labels, found.sources, earlier)
-        supplied, unknown = (
-            read_classifications(Path(classifications), found.sources) if classifications is not None else ({}, [])
+    output_folder = OutputFolder(output or resolved_settings.output, resolved_settings.database)
+    reader_config = build_reader_config(resolved_settings)
+    with output_folder.run_lock(), OutputIndex(output_folder.root, resolved_settings.database) as index:
+        if not index.list_documents() and output_folder.list_json_files(
+            RESULTS_FOLDER
+        ):  # it only indexes: lost, it is made again
+            rebuild_index(output_folder, index)
+        row_by_sha256 = {row["sha256"]: row for row in index.list_documents() if row["sha256"]}
+        doc_id_by_sha256 = {sha256: row["doc_id"] for sha256, row in row_by_sha256.items()}
+        discovered = discover_documents(
+            paths, doc_id_by_sha256, reserved_ids=(case_id for case_id, _ in iterate_seeded_cases(output_folder))
         )
-        rows = {row["doc_id"]: row for row in known.values()}
-        async with Asking(given, index.calls, fresh=fresh, extracts=extract) as asking:
-            batch = _Batch(given, how, files, index, asking, rows, labels, supplied, fresh, extract)
-            documents = await batch.process(found.sources, on_progress)
-            asking.end()
-    return RunSummary.of(
+        discovered = exclude_purged(output_folder, discovered, doc_id_by_sha256, even_purged=even_purged)
+        label_by_doc_id, label_problems = None, []
+        if production is not None:
+            supplied_labels = read_production_labels(Path(production))
+            label_by_doc_id = supplied_labels.select_labels(discovered.sources)
+            store_production_labels(output_folder, label_by_doc_id)
+            path_by_earlier_id = {row["doc_id"]: row["file_path"] for row in index.list_documents()}
+            label_problems = report_unused_labels(supplied_labels, discovered.sources, path_by_earlier_id)
+        supplied_by_doc_id, classification_problems = (
+            read_classifications(Path(classifications), discovered.sources) if classifications is not None else ({}, [])
+        )
+        row_by_doc_id = {row["doc_id"]: row for row in row_by_sha256.values()}
+        async with ModelSession(
+            resolved_settings, index.call_journal, fresh=fresh, for_extraction=extract
+        ) as model_session:
+            batch_run = _BatchRun(
+                resolved_settings,
+                reader_config,
+                output_folder,
+                index,
+                model_session,
+                row_by_doc_id,
+                label_by_doc_id,
+                supplied_by_doc_id,
+                fresh,
+                extract,
+            )
+            documents = await batch_run.process_sources(discovered.sources, on_progress)
+            model_session.finish()
+    return RunSummary.create(
         documents,
-        found,
-        output=files.root,
-        began=began,
-        by_agent=asking.ledger.spent,
-        more=[*idle_rows, *unknown],
+        discovered,
+        output=output_folder.root,
+        monotonic_start=monotonic_start,
+        by_agent=model_session.ledger.spent,
+        further_problems=[*label_problems, *classification_problems],
     )
 
 
@@ -275,7 +316,7 @@ def evaluate(
 
     ``classification`` is an answer of another system, to be verified instead of asking.
     """
-    return in_a_thread(
+    return run_sync(
         aevaluate(path, classification=classification, model=model, reader=reader, profile=profile, settings=settings)
     )
 
@@ -290,20 +331,28 @@ async def aevaluate(
     settings: Settings | None = None,
 ) -> DocumentResult:
     """The asynchronous twin of :func:`evaluate`."""
-    given = settings_of(settings, model=model, reader=reader, profile=profile)
-    started = now()
-    where = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
-    how = how_of(given)
-    with Readers(1, how) as readers:
-        bundle = (await readers.read(where, doc_id=stem_of(path), timestamp=started)).bundle
-    supplied = None if classification is None else checked(classification)
-    async with Asking(given) as asking:
-        outcome = await orchestrator(given, asking).evaluate(bundle, supplied)
-    print_ = fingerprint(bundle.sha256, given, how.reader, supplied)
-    return _result(bundle, outcome, given, print_, Times(started_at=started, finished_at=now()))
+    resolved_settings = resolve_settings(settings, model=model, reader=reader, profile=profile)
+    started_at = current_timestamp()
+    absolute_path = Path(os.path.abspath(path))  # noqa: ASYNC240 - it looks at no disk
+    reader_config = build_reader_config(resolved_settings)
+    with ReaderPool(1, reader_config) as reader_pool:
+        bundle = (await reader_pool.read(absolute_path, doc_id=sanitise_file_stem(path), timestamp=started_at)).bundle
+    supplied_classification = None if classification is None else check_supplied_classification(classification)
+    async with ModelSession(resolved_settings) as model_session:
+        outcome = await create_orchestrator(resolved_settings, model_session).evaluate(bundle, supplied_classification)
+    result_fingerprint = compute_fingerprint(
+        bundle.sha256, resolved_settings, reader_config.reader, supplied_classification
+    )
+    return _create_result(
+        bundle,
+        outcome,
+        resolved_settings,
+        result_fingerprint,
+        Times(started_at=started_at, finished_at=current_timestamp()),
+    )
 
 
-def settings_of(
+def resolve_settings(
     settings: Settings | None = None,
     *,
     output: Path | str | None = None,
@@ -318,11 +367,11 @@ def settings_of(
     UsageError where both are given, but for ``output``, which every caller takes from its own argument first.
     """
     options = {"model": model, "workers": workers, "reader": reader, "profile": profile, "executor": executor}
-    given = [name for name, value in options.items() if value is not None]
+    option_names = [name for name, value in options.items() if value is not None]
     if settings is not None:
-        if given:
+        if option_names:
             raise UsageError(
-                f"settings are given, and beside them {', '.join(given)}",
+                f"settings are given, and beside them {', '.join(option_names)}",
                 code="SETTINGS",
                 remedy="Give one of the two: Settings.load(…) takes what is to be different.",
             )
@@ -337,22 +386,28 @@ def settings_of(
     )
 
 
-def how_of(settings: Settings) -> How:
+def build_reader_config(settings: Settings) -> ReaderConfig:
     """What reads. UsageError where it cannot: an engine that is missing, a processor that cannot be asked."""
-    how = How(settings.read_seconds, settings.ocr, settings.ocr_seconds, _documentai(settings), settings.read_memory_mb)
-    _ = how.reader  # a reader that is missing is one error, not one for every document
-    return how
+    reader_config = ReaderConfig(
+        settings.read_seconds,
+        settings.ocr,
+        settings.ocr_seconds,
+        _create_pinned_document_ai(settings),
+        settings.read_memory_mb,
+    )
+    _ = reader_config.reader  # a reader that is missing is one error, not one for every document
+    return reader_config
 
 
-def _documentai(settings: Settings) -> DocumentAi | None:
+def _create_pinned_document_ai(settings: Settings) -> DocumentAiReader | None:
     """The processor with its version, which is asked once if it was not named."""
     if settings.reader == "local":
         return None
-    asked = document_ai(settings)
-    return replace(asked, processor=asked.pinned)
+    processor = create_document_ai(settings)
+    return replace(processor, processor=processor.processor_version_name)
 
 
-def document_ai(settings: Settings) -> DocumentAi:
+def create_document_ai(settings: Settings) -> DocumentAiReader:
     """The processor that is set. UsageError where there is none, or it is not named as Google names it."""
     if not settings.documentai_processor:
         raise UsageError(
@@ -360,9 +415,9 @@ def document_ai(settings: Settings) -> DocumentAi:
             code="DOCUMENTAI-PROCESSOR",
             remedy="Set documentai_processor: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
         )
-    from evalkit.documents.documentai import DocumentAi
+    from evalkit.documents.documentai import DocumentAiReader
 
-    return DocumentAi(
+    return DocumentAiReader(
         settings.documentai_processor,
         settings.documentai_endpoint,
         settings.documentai_seconds,
@@ -370,41 +425,43 @@ def document_ai(settings: Settings) -> DocumentAi:
     )
 
 
-def orchestrator(settings: Settings, asking: Asking, *, observing: bool = True) -> RetryOrchestrator:
-    """What decides about documents as the settings say, asking these models; ``observing``: see RetryOrchestrator."""
+def create_orchestrator(
+    settings: Settings, model_session: ModelSession, *, include_rule_findings: bool = True
+) -> RetryOrchestrator:
+    """What decides about documents as the settings say, asking these models; ``include_rule_findings``: see RetryOrchestrator."""
     return RetryOrchestrator(
-        asking.model,
+        model_session.model,
         lossless_repair=settings.lossless_repair,
         on_agent_failure=settings.on_agent_failure,
         profile=settings.profile,
-        window=settings.window_characters if asking.is_remote else None,
-        v3=V3TrapDetector(traps_of(settings.traps_file)),
-        observing=observing,
+        window_characters=settings.window_characters if model_session.has_language_models else None,
+        v3=V3TrapDetector(load_traps(settings.traps_file)),
+        include_rule_findings=include_rule_findings,
     )
 
 
 @cache
-def versions(traps_file: str | None = None) -> dict[str, Any]:
+def collect_versions(traps_file: str | None = None) -> dict[str, Any]:
     """Of everything that makes a result: code, tables, prompts. UsageError for a site's traps that cannot be read."""
-    traps = traps_of(traps_file)
+    traps = load_traps(traps_file)
     return {
         "evalkit": version("evalkit"),
         "grounding": grounding_version(),
-        "types": type_definitions()["version"],
-        "lexicon": lexicon().version,
-        "weights": learned().version,
+        "types": load_type_definitions()["version"],
+        "lexicon": load_lexicon().version,
+        "weights": load_model_weights().version,
         "traps": traps.version,
-        "tables_sha256": digest([type_definitions(), traps.model_dump(mode="json")]),
+        "tables_sha256": hash_canonical_json([load_type_definitions(), traps.model_dump(mode="json")]),
         "prompts": prompt_versions(),
     }
 
 
-def fingerprint(sha256: str, settings: Settings, reader: str, supplied: Any) -> str:
+def compute_fingerprint(sha256: str, settings: Settings, reader_name: str, supplied_classification: Any) -> str:
     """Of all that makes a document's result; workers, output and production's labels are none of it."""
-    return digest(
+    return hash_canonical_json(
         {
             "sha256": sha256,
-            "reader": reader,
+            "reader": reader_name,
             "ocr_seconds": settings.ocr_seconds,
             "models": settings.models.model_dump(),
             "profile": settings.profile,
@@ -412,21 +469,29 @@ def fingerprint(sha256: str, settings: Settings, reader: str, supplied: Any) -> 
             "own_servers": [settings.openai_base_url, settings.ollama_base_url],
             "lossless_repair": settings.lossless_repair,
             "on_agent_failure": settings.on_agent_failure,
-            "versions": versions(settings.traps_file),
-            "supplied": None if supplied is None else digest(_json_of(supplied)),
+            "versions": collect_versions(settings.traps_file),
+            "supplied": None
+            if supplied_classification is None
+            else hash_canonical_json(_supplied_to_json(supplied_classification)),
         }
     )
 
 
-def _json_of(supplied: Any) -> Any:
-    return {"unparseable": supplied.reason} if isinstance(supplied, Unparseable) else supplied
+def _supplied_to_json(supplied_classification: Any) -> Any:
+    return (
+        {"unparseable": supplied_classification.reason}
+        if isinstance(supplied_classification, UnparseableClassification)
+        else supplied_classification
+    )
 
 
-def _result(bundle: DocumentBundle, outcome: Outcome, settings: Settings, print_: str, times: Times) -> DocumentResult:
+def _create_result(
+    bundle: DocumentBundle, outcome: ClassificationOutcome, settings: Settings, result_fingerprint: str, times: Times
+) -> DocumentResult:
     return DocumentResult(
         doc_id=bundle.doc_id,
         sha256=bundle.sha256,
-        fingerprint=print_,
+        fingerprint=result_fingerprint,
         decision=outcome.verdict.decision,
         decision_rule=outcome.verdict.rule,
         decision_reason=outcome.verdict.reason,
@@ -439,243 +504,312 @@ def _result(bundle: DocumentBundle, outcome: Outcome, settings: Settings, print_
         usage=outcome.usage,
         model=settings.models.default,
         reader=bundle.reader,
-        versions=versions(settings.traps_file)
-        | ({"models": settings.models.by_role} if settings.models.by_role else {}),
+        versions=collect_versions(settings.traps_file)
+        | ({"models": settings.models.models_by_role} if settings.models.models_by_role else {}),
         times=times,
     )
 
 
-def stored_bundle(files: Files, source: Source, reader: str) -> DocumentBundle | None:
+def load_current_bundle(output_folder: OutputFolder, source: SourceDocument, reader_name: str) -> DocumentBundle | None:
     """The bundle that an earlier run read from the same bytes with the same reader, if any."""
-    bundle = _current(read_bundle, files, source.doc_id)
+    bundle = _load_if_intact(read_bundle, output_folder, source.doc_id)
     if bundle is None:
         return None
-    same = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader, str(source.path))
+    is_same_input = (bundle.sha256, bundle.reader, bundle.file_path) == (source.sha256, reader_name, str(source.path))
     # What an engine could not do in its time, it may do now.
-    is_done = all(page.quality is not None or not page.problems for page in bundle.pages)
-    return bundle if same and is_done else None
+    is_complete = all(page.quality is not None or not page.problems for page in bundle.pages)
+    return bundle if is_same_input and is_complete else None
 
 
-def _current(read: Callable[[Files, str], T], files: Files, doc_id: str) -> T | None:
+def _load_if_intact(read_file: Callable[[OutputFolder, str], T], output_folder: OutputFolder, doc_id: str) -> T | None:
     """What an earlier run has left; None where it is made again: it is not there, or torn.
 
     StoreError where a newer evalkit has written it: that is not written over.
     """
     try:
-        return read(files, doc_id)
+        return read_file(output_folder, doc_id)
     except StoreError as error:
         if error.code == "STORE-NEWER":
             raise
         return None
 
 
-async def read_document(files: Files, source: Source, readers: Executor, timestamp: str) -> Read:
+async def read_and_save_document(
+    output_folder: OutputFolder, source: SourceDocument, executor: Executor, timestamp: str
+) -> ReadResult:
     """The document, read and its bundle written. DocumentError where it cannot be read, or changes meanwhile."""
-    made = await readers.read(source.path, doc_id=source.doc_id, timestamp=timestamp)
-    if made.bundle.sha256 != source.sha256:
+    read_outcome = await executor.read(source.path, doc_id=source.doc_id, timestamp=timestamp)
+    if read_outcome.bundle.sha256 != source.sha256:
         raise DocumentError(
             f"{source.path.name} changed while it was being read",
             code="READER-CHANGED",
             remedy="Run it again when nobody writes to it.",
         )
-    tell(log, logging.INFO, "read", document=made.bundle.sha256, pages=made.bundle.total_pages, **made.seconds)
-    await beside(files, _write_bundle, files, made.bundle)
-    return made
+    log_event(
+        log,
+        logging.INFO,
+        "read",
+        document_sha256=read_outcome.bundle.sha256,
+        pages=read_outcome.bundle.total_pages,
+        **read_outcome.seconds_by_step,
+    )
+    await run_storage_io(output_folder, _write_bundle, output_folder, read_outcome.bundle)
+    return read_outcome
 
 
-def _write_bundle(files: Files, bundle: DocumentBundle) -> None:
-    files.write(bundle_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True)
+def _write_bundle(output_folder: OutputFolder, bundle: DocumentBundle) -> None:
+    output_folder.write_json(bundle_file_name(bundle.doc_id), bundle.model_dump(mode="json"), compact=True)
 
 
-class _Batch:
+class _BatchRun:
     """One run over its documents."""
 
     def __init__(
         self,
         settings: Settings,
-        how: How,
-        files: Files,
-        index: Index,
-        asking: Asking,
-        known: Mapping[str, Mapping[str, Any]],
-        labels: Mapping[str, Mapping[str, Any]] | None,
-        supplied: Mapping[str, Any],
+        reader_config: ReaderConfig,
+        output_folder: OutputFolder,
+        index: OutputIndex,
+        model_session: ModelSession,
+        row_by_doc_id: Mapping[str, Mapping[str, Any]],
+        label_by_doc_id: Mapping[str, Mapping[str, Any]] | None,
+        supplied_by_doc_id: Mapping[str, Any],
         fresh: bool,
         extract: bool,
     ) -> None:
         self._settings = settings
-        self._files = files
+        self._output_folder = output_folder
         self._index = index
-        self._known = known
-        self._labels = labels
-        self._supplied = supplied
+        self._row_by_doc_id = row_by_doc_id
+        self._label_by_doc_id = label_by_doc_id
+        self._supplied_by_doc_id = supplied_by_doc_id
         self._fresh = fresh
-        self._how = how
-        self._asking = asking
-        self._orchestrator = orchestrator(settings, asking)
-        self._extraction = FieldExtraction(settings, asking, versions()) if extract else None
-        self._audit = AuditPlan(
+        self._reader_config = reader_config
+        self._model_session = model_session
+        self._orchestrator = create_orchestrator(settings, model_session)
+        self._field_extraction = (
+            FieldExtractionPipeline(settings, model_session, collect_versions()) if extract else None
+        )
+        self._audit_plan = AuditPlan(
             settings.audit_rate_start, settings.audit_rate, settings.audit_target, settings.audit_seed
         )
-        self._sampled = sampled(files)
-        self._started = now()
-        self._audits_done = sum(row["review_reason"] == "audit" for row in index.cases("completed"))
+        self._sampled_probabilities = read_sampled_probabilities(output_folder)
+        self._started_at = current_timestamp()
+        self._completed_audits = sum(row["review_reason"] == "audit" for row in index.list_cases("completed"))
 
-    async def process(self, sources: tuple[Source, ...], on_progress: Progress | None) -> list[DocumentSummary]:
+    async def process_sources(
+        self, sources: tuple[SourceDocument, ...], on_progress: RunProgressCallback | None
+    ) -> list[DocumentSummary]:
         # Calls wait for the provider, not for this machine: as many documents as calls, beside those that are read.
-        waiting = self._settings.calls_in_flight if self._asking.is_remote else 0
-        executor = executor_of(self._settings, self._how, sources, decides=not self._asking.is_remote)
-        return await each(sources, executor, self._document, waiting=waiting, on_progress=on_progress)
+        extra_in_flight = self._settings.calls_in_flight if self._model_session.has_language_models else 0
+        executor = open_executor(
+            self._settings, self._reader_config, sources, decides_on_workers=not self._model_session.has_language_models
+        )
+        return await process_documents(
+            sources, executor, self._process_document, extra_in_flight=extra_in_flight, on_progress=on_progress
+        )
 
-    async def _document(self, source: Source, readers: Executor) -> DocumentSummary:
+    async def _process_document(self, source: SourceDocument, executor: Executor) -> DocumentSummary:
         """One document, whatever happens to it."""
-        began = time.monotonic()
-        if source.fault:
-            return self._failed(source, source.fault, began)
+        monotonic_start = time.monotonic()
+        if source.read_error:
+            return self._record_failure(source, source.read_error, monotonic_start)
         try:
-            supplied = self._supplied.get(source.doc_id)
-            print_ = fingerprint(source.sha256 or "", self._settings, self._how.reader, supplied)
-            summary = None if self._fresh else await beside(self._files, self._finished, source, print_)
-            summary = summary or await self._decide(source, readers, supplied, print_)
-            if self._extraction and summary.error is None:
-                bundle = read_bundle(self._files, source.doc_id)
-                times = Times(run_started_at=self._started, started_at=now())
-                await ensure(self._files, self._index, self._extraction, bundle, readers, times, fresh=self._fresh)
+            supplied_classification = self._supplied_by_doc_id.get(source.doc_id)
+            result_fingerprint = compute_fingerprint(
+                source.sha256 or "", self._settings, self._reader_config.reader, supplied_classification
+            )
+            summary = (
+                None
+                if self._fresh
+                else await run_storage_io(
+                    self._output_folder, self._resume_finished_document, source, result_fingerprint
+                )
+            )
+            summary = summary or await self._decide_document(
+                source, executor, supplied_classification, result_fingerprint
+            )
+            if self._field_extraction and summary.error is None:
+                bundle = read_bundle(self._output_folder, source.doc_id)
+                times = Times(run_started_at=self._started_at, started_at=current_timestamp())
+                await extract_or_load(
+                    self._output_folder, self._index, self._field_extraction, bundle, executor, times, fresh=self._fresh
+                )
             return summary
         except ExecutorError:
             raise
         except DocumentError as error:
-            return self._failed(source, error, began)
+            return self._record_failure(source, error, monotonic_start)
         except EvalkitError as error:
-            return _failure_summary(source, error)
+            return _summarise_failure(source, error)
         except Exception as error:  # noqa: BLE001 - one document's fault must not end the others' run
-            return self._failed(source, unexpected(source, error), began)
+            return self._record_failure(source, create_unexpected_error(source, error), monotonic_start)
 
-    def _finished(self, source: Source, print_: str) -> DocumentSummary | None:
+    def _resume_finished_document(self, source: SourceDocument, result_fingerprint: str) -> DocumentSummary | None:
         """The summary of what an earlier run finished, if all that made it is the same."""
-        row = self._known.get(source.doc_id)
-        if row is None or row["fingerprint"] != print_ or row["file_path"] != str(source.path):
+        row = self._row_by_doc_id.get(source.doc_id)
+        if row is None or row["fingerprint"] != result_fingerprint or row["file_path"] != str(source.path):
             return None
-        result = _current(read_result, self._files, source.doc_id)
+        result = _load_if_intact(read_result, self._output_folder, source.doc_id)
         if result is None:
             return None
         if isinstance(result, DocumentFailure):
-            return _failure_summary(source, result.error, resumed=True)
-        bundle = stored_bundle(self._files, source, self._how.reader)
+            return _summarise_failure(source, result.error, resumed=True)
+        bundle = load_current_bundle(self._output_folder, source, self._reader_config.reader)
         if bundle is None or "finished_at" not in result.times:
             return None
-        if _is_unanswered(result, is_supplied=source.doc_id in self._supplied):
+        if _is_unanswered(result, is_supplied=source.doc_id in self._supplied_by_doc_id):
             return None
-        if self._labels is not None or not self._is_published(result):
-            self._publish(result, bundle, source)
+        if self._label_by_doc_id is not None or not self._is_published(result):
+            self._publish_result(result, bundle, source)
         if row["replaced"]:
-            self._enter(source, print_, result.decision.value, None)  # an earlier version came back
-        return _summary(result, source, bundle, None)
+            self._index_document(
+                source, result_fingerprint, result.decision.value, None
+            )  # an earlier version came back
+        return _summarise_result(result, source, bundle, None)
 
-    async def _decide(self, source: Source, readers: Executor, supplied: Any, print_: str) -> DocumentSummary:
-        started = now()
-        seconds: dict[str, float] = {}
-        bundle = await beside(self._files, self._left, source)
+    async def _decide_document(
+        self, source: SourceDocument, executor: Executor, supplied_classification: Any, result_fingerprint: str
+    ) -> DocumentSummary:
+        started_at = current_timestamp()
+        seconds_by_step: dict[str, float] = {}
+        bundle = await run_storage_io(self._output_folder, self._load_earlier_bundle, source)
         if bundle is None:
-            made = await read_document(self._files, source, readers, started)
-            bundle, seconds = made.bundle, dict(made.seconds)
-        began = time.monotonic()
-        outcome = await readers.evaluate(self._orchestrator, bundle, supplied)
+            read_outcome = await read_and_save_document(self._output_folder, source, executor, started_at)
+            bundle, seconds_by_step = read_outcome.bundle, dict(read_outcome.seconds_by_step)
+        monotonic_start = time.monotonic()
+        outcome = await executor.evaluate(self._orchestrator, bundle, supplied_classification)
         # The calls of one document overlap: what counts is how long it waited for any of them.
-        seconds["asking"] = round(self._asking.seconds_on(bundle.sha256), 3)
-        seconds["deciding"] = round(max(time.monotonic() - began - seconds["asking"], 0.0), 3)
-        told = {"attempts": len(outcome.attempts), "decision": outcome.verdict.decision.value}
-        tell(log, logging.INFO, "decided", document=bundle.sha256, **told, **seconds)
-        times = Times(run_started_at=self._started, started_at=started, finished_at=now(), seconds=seconds)
-        result = _result(bundle, outcome, self._settings, print_, times)
-        await beside(self._files, self._keep, result, bundle, source)
-        spent = self._asking.ledger.spent_on(bundle.sha256)
-        return _summary(result, source, bundle, spent if self._asking.is_remote else Usage(result.usage.calls))
+        seconds_by_step["asking"] = round(self._model_session.get_seconds_waited(bundle.sha256), 3)
+        seconds_by_step["deciding"] = round(max(time.monotonic() - monotonic_start - seconds_by_step["asking"], 0.0), 3)
+        log_fields = {"attempts": len(outcome.attempts), "decision": outcome.verdict.decision.value}
+        log_event(log, logging.INFO, "decided", document_sha256=bundle.sha256, **log_fields, **seconds_by_step)
+        times = Times(
+            run_started_at=self._started_at,
+            started_at=started_at,
+            finished_at=current_timestamp(),
+            seconds=seconds_by_step,
+        )
+        result = _create_result(bundle, outcome, self._settings, result_fingerprint, times)
+        await run_storage_io(self._output_folder, self._save_result, result, bundle, source)
+        usage = self._model_session.ledger.spent_on(bundle.sha256)
+        return _summarise_result(
+            result, source, bundle, usage if self._model_session.has_language_models else Usage(result.usage.calls)
+        )
 
-    def _left(self, source: Source) -> DocumentBundle | None:
+    def _load_earlier_bundle(self, source: SourceDocument) -> DocumentBundle | None:
         """The bundle that an earlier run has left for this one. StoreError where a newer evalkit has decided."""
-        _current(read_result, self._files, source.doc_id)
-        return None if self._fresh else stored_bundle(self._files, source, self._how.reader)
+        _load_if_intact(read_result, self._output_folder, source.doc_id)
+        return None if self._fresh else load_current_bundle(self._output_folder, source, self._reader_config.reader)
 
-    def _keep(self, result: DocumentResult, bundle: DocumentBundle, source: Source) -> None:
+    def _save_result(self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument) -> None:
         """Write down what was decided, and what follows from it; the row of the index last."""
-        self._files.write(result_name(source.doc_id), result.model_dump(mode="json"))
-        self._publish(result, bundle, source)
-        self._enter(source, result.fingerprint, result.decision.value, None)
+        self._output_folder.write_json(result_file_name(source.doc_id), result.model_dump(mode="json"))
+        self._publish_result(result, bundle, source)
+        self._index_document(source, result.fingerprint, result.decision.value, None)
 
     def _is_published(self, result: DocumentResult) -> bool:
-        """Whether the last thing that ``_publish`` writes is there: a run may have ended, or lost its database, before.
+        """Whether the last thing that ``_publish_result`` writes is there: a run may have ended, or lost its database, before.
 
         The index alone does not tell: made again from the files it knows the result.
         """
-        silver = silver_probability(self._files, result.doc_id)
+        inclusion_probability = read_silver_probability(self._output_folder, result.doc_id)
         if result.decision is Decision.AUTO_ACCEPT:
-            return silver is not None or newest_revision(self._files, result.doc_id) > 0
-        return silver is None and self._files.exists(packet_name(result.doc_id))
+            return inclusion_probability is not None or find_newest_revision(self._output_folder, result.doc_id) > 0
+        return inclusion_probability is None and self._output_folder.has_file(packet_file_name(result.doc_id))
 
-    def _publish(self, result: DocumentResult, bundle: DocumentBundle, source: Source) -> None:
+    def _publish_result(self, result: DocumentResult, bundle: DocumentBundle, source: SourceDocument) -> None:
         """Ground truth and packet, or their withdrawal, as the decision asks."""
-        label = self._labels.get(source.doc_id) if self._labels else None
-        packet = partial(
+        label = self._label_by_doc_id.get(source.doc_id) if self._label_by_doc_id else None
+        create_packet = partial(
             SMEPacketGenerator().packet, result, bundle, production=label, created_at=result.times["finished_at"]
         )
         if result.decision is Decision.AUTO_ACCEPT:
             # The probability is that of the moment of drawing: a document that was accepted before keeps it.
-            before = silver_probability(self._files, result.doc_id)
-            share = self._audit.share(self._audits_done) if before is None else before
-            if self._audit.draws(result.sha256, share):
-                publish(self._files, self._index, packet(review_reason="audit", inclusion_probability=share))
-            elif probability := self._sampled.get(result.doc_id):
-                publish(self._files, self._index, packet(review_reason="sample", inclusion_probability=probability))
+            earlier_probability = read_silver_probability(self._output_folder, result.doc_id)
+            audit_probability = (
+                self._audit_plan.get_inclusion_probability(self._completed_audits)
+                if earlier_probability is None
+                else earlier_probability
+            )
+            if self._audit_plan.is_drawn(result.sha256, audit_probability):
+                publish_packet(
+                    self._output_folder,
+                    self._index,
+                    create_packet(review_reason="audit", inclusion_probability=audit_probability),
+                )
+            elif sample_probability := self._sampled_probabilities.get(result.doc_id):
+                publish_packet(
+                    self._output_folder,
+                    self._index,
+                    create_packet(review_reason="sample", inclusion_probability=sample_probability),
+                )
             else:
-                withdraw(self._files, self._index, result.doc_id)
-            accept_silver(self._files, result, accepted_at=result.times["finished_at"], inclusion_probability=share)
+                withdraw_packet(self._output_folder, self._index, result.doc_id)
+            write_silver_ground_truth(
+                self._output_folder,
+                result,
+                accepted_at=result.times["finished_at"],
+                inclusion_probability=audit_probability,
+            )
         else:
-            withdraw_silver(self._files, result.doc_id)
-            publish(self._files, self._index, packet(review_reason="escalated", inclusion_probability=1.0))
-        with writing(self._files, result.doc_id):
-            withdraw_unbacked(self._files, result.doc_id)
+            withdraw_silver_ground_truth(self._output_folder, result.doc_id)
+            publish_packet(
+                self._output_folder, self._index, create_packet(review_reason="escalated", inclusion_probability=1.0)
+            )
+        with hold_write_lock(self._output_folder, result.doc_id):
+            withdraw_unconfirmed_fields(self._output_folder, result.doc_id)
 
-    def _failed(self, source: Source, error: DocumentError, began: float) -> DocumentSummary:
-        """A document that cannot be read leaves a result that says so, and how long that took since ``began``.
+    def _record_failure(self, source: SourceDocument, error: DocumentError, monotonic_start: float) -> DocumentSummary:
+        """A document that cannot be read leaves a result that says so, and how long that took since ``monotonic_start``.
 
         What may pass (a crash, a time limit, missing rights) is tried again by the next run and takes nothing away.
         """
-        seconds = {FAILING: round(time.monotonic() - began, 3)}
-        tell(log, logging.INFO, "failed", document=source.sha256 or "", code=error.code, **seconds)
-        may_pass = source.sha256 is None or error.code in _MAY_PASS
-        supplied = self._supplied.get(source.doc_id)
-        print_ = None if may_pass else fingerprint(source.sha256 or "", self._settings, self._how.reader, supplied)
+        seconds_by_step = {FAILED_STEP: round(time.monotonic() - monotonic_start, 3)}
+        log_event(log, logging.INFO, "failed", document_sha256=source.sha256 or "", code=error.code, **seconds_by_step)
+        is_transient = source.sha256 is None or error.code in _TRANSIENT_ERROR_CODES
+        supplied_classification = self._supplied_by_doc_id.get(source.doc_id)
+        result_fingerprint = (
+            None
+            if is_transient
+            else compute_fingerprint(
+                source.sha256 or "", self._settings, self._reader_config.reader, supplied_classification
+            )
+        )
         failure = DocumentFailure(
             doc_id=source.doc_id,
             error=Failure(code=error.code, message=error.message, remedy=error.remedy),
             sha256=source.sha256,
-            fingerprint=print_,
-            times=Times(run_started_at=self._started, finished_at=now(), seconds=seconds),
+            fingerprint=result_fingerprint,
+            times=Times(run_started_at=self._started_at, finished_at=current_timestamp(), seconds=seconds_by_step),
         )
         try:
-            if may_pass and self._files.exists(result_name(source.doc_id)):
-                return _failure_summary(source, error)
-            self._files.write(result_name(source.doc_id), failure.model_dump(mode="json"))
-            cases = (source.doc_id, source.doc_id + EXTRACTION)
-            if not any(is_frozen(self._files, self._index, case_id, now()) for case_id in cases):
-                self._files.remove(bundle_name(source.doc_id))
-            for case_id in cases:
-                withdraw_silver(self._files, case_id)
-                withdraw(self._files, self._index, case_id)
-            self._enter(source, print_, None, error.code)
+            if is_transient and self._output_folder.has_file(result_file_name(source.doc_id)):
+                return _summarise_failure(source, error)
+            self._output_folder.write_json(result_file_name(source.doc_id), failure.model_dump(mode="json"))
+            case_ids = (source.doc_id, source.doc_id + EXTRACTION_SUFFIX)
+            if not any(
+                is_packet_frozen(self._output_folder, self._index, case_id, current_timestamp()) for case_id in case_ids
+            ):
+                self._output_folder.remove_file(bundle_file_name(source.doc_id))
+            for case_id in case_ids:
+                withdraw_silver_ground_truth(self._output_folder, case_id)
+                withdraw_packet(self._output_folder, self._index, case_id)
+            self._index_document(source, result_fingerprint, None, error.code)
         except StoreError as store_error:
-            return _failure_summary(source, store_error)
-        return _failure_summary(source, error)
+            return _summarise_failure(source, store_error)
+        return _summarise_failure(source, error)
 
-    def _enter(self, source: Source, print_: str | None, decision: str | None, error_code: str | None) -> None:
-        self._index.put_document(
+    def _index_document(
+        self, source: SourceDocument, result_fingerprint: str | None, decision: str | None, error_code: str | None
+    ) -> None:
+        self._index.upsert_document(
             {
                 "doc_id": source.doc_id,
                 "sha256": source.sha256,
-                "file_path": as_text(source.path),
-                "processed_at": now(),
-                "fingerprint": print_,
+                "file_path": encode_path_as_text(source.path),
+                "processed_at": current_timestamp(),
+                "fingerprint": result_fingerprint,
                 "decision": decision,
                 "error_code": error_code,
                 "replaced": False,
@@ -683,12 +817,12 @@ class _Batch:
         )
 
 
-def unexpected(source: Source, error: Exception) -> DocumentError:
+def create_unexpected_error(source: SourceDocument, error: Exception) -> DocumentError:
     """A defect that one document met, logged without a word of it."""
-    where = traceback.extract_tb(error.__traceback__)[-1]
-    log.error("document %s: %s in %s", _short(source), type(error).__name__, where.name)
+    last_frame = traceback.extract_tb(error.__traceback__)[-1]
+    log.error("document %s: %s in %s", _get_log_id(source), type(error).__name__, last_frame.name)
     return DocumentError(
-        f"{source.path.name} failed unexpectedly ({type(error).__name__} in {where.name})",
+        f"{source.path.name} failed unexpectedly ({type(error).__name__} in {last_frame.name})",
         code="UNEXPECTED",
         remedy="Run it again; if it happens again, report it with this line.",
     )
@@ -697,24 +831,26 @@ def unexpected(source: Source, error: Exception) -> DocumentError:
 def _is_unanswered(result: DocumentResult, *, is_supplied: bool) -> bool:
     """Whether a model could not answer then, and may now; what was answered is in the journal."""
     codes = {issue.code for issue in result.open_issues}
-    is_open = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
-    return is_open or (not is_supplied and "V1-UNPARSEABLE" in codes)
+    has_failed_agent = bool(result.unanswered) or any(code.endswith("-AGENT-FAILED") for code in codes)
+    return has_failed_agent or (not is_supplied and "V1-UNPARSEABLE" in codes)
 
 
-def as_text(path: Path | str) -> str:
+def encode_path_as_text(path: Path | str) -> str:
     """A path as text that can be written; a name need not be text at all."""
     return str(path).encode(errors="replace").decode()
 
 
-def _short(source: Source) -> str:
+def _get_log_id(source: SourceDocument) -> str:
     """What a log may call the document: names may be patients'."""
     return source.sha256[:12] if source.sha256 else "without bytes"
 
 
-def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, spent: Usage | None) -> DocumentSummary:
-    """``spent`` on it by this run; None where an earlier one finished it."""
-    paid = spent or Usage()
-    counts = count(result.issues)
+def _summarise_result(
+    result: DocumentResult, source: SourceDocument, bundle: DocumentBundle, usage: Usage | None
+) -> DocumentSummary:
+    """``usage`` on it by this run; None where an earlier one finished it."""
+    usage_of_run = usage or Usage()
+    counts = count_open_issues(result.issues)
     answer = result.classification
     return DocumentSummary(
         doc_id=result.doc_id,
@@ -726,20 +862,24 @@ def _summary(result: DocumentResult, source: Source, bundle: DocumentBundle, spe
         blocker=counts.blocker,
         major=counts.major,
         minor=counts.minor,
-        raised_by=tuple(sorted({one.agent for one in result.open_issues if one.severity is not IssueSeverity.MINOR})),
+        raised_by=tuple(
+            sorted({issue.agent for issue in result.open_issues if issue.severity is not IssueSeverity.MINOR})
+        ),
         attempts=len(result.attempts),
         evidence_quality_score=result.evidence_quality_score,
-        calls=paid.calls,
-        resumed=spent is None,
-        tokens=paid.input_tokens + paid.output_tokens,
-        cost_usd=paid.cost_usd,
+        calls=usage_of_run.calls,
+        resumed=usage is None,
+        tokens=usage_of_run.input_tokens + usage_of_run.output_tokens,
+        cost_usd=usage_of_run.cost_usd,
     )
 
 
-def _failure_summary(source: Source, error: EvalkitError | Failure, *, resumed: bool = False) -> DocumentSummary:
+def _summarise_failure(
+    source: SourceDocument, error: EvalkitError | Failure, *, resumed: bool = False
+) -> DocumentSummary:
     return DocumentSummary(
         doc_id=source.doc_id,
-        pdf_filename=as_text(source.path.name),
+        pdf_filename=encode_path_as_text(source.path.name),
         pages=None,
         decision=None,
         decision_rule=None,
@@ -756,30 +896,30 @@ def _failure_summary(source: Source, error: EvalkitError | Failure, *, resumed: 
     )
 
 
-def in_a_thread(work: Coroutine[Any, Any, T]) -> T:
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine on an event loop of its own, in a thread of its own: Jupyter's loop is running already."""
     loop = asyncio.new_event_loop()
-    task = loop.create_task(work)
-    ended = threading.Event()
-    threading.Thread(target=_run_to_end, args=(loop, task, ended), name="evalkit", daemon=True).start()
-    interrupted: KeyboardInterrupt | None = None
-    while not ended.is_set():
+    task = loop.create_task(coroutine)
+    finished_event = threading.Event()
+    threading.Thread(target=_run_event_loop, args=(loop, task, finished_event), name="evalkit", daemon=True).start()
+    interruption: KeyboardInterrupt | None = None
+    while not finished_event.is_set():
         try:
             # In slices: an interrupt reaches the main thread only between them. Not Thread.join, which after an
             # interrupt takes the thread for ended (Python 3.11).
-            ended.wait(0.2)
+            finished_event.wait(0.2)
         except KeyboardInterrupt as error:
             # The first starts nothing new and lets calls that are paid for end; the next one drops those too.
-            if interrupted is None:
+            if interruption is None:
                 log.warning("interrupted: waiting for what is under way; Ctrl-C again drops it")
-            interrupted = error
+            interruption = error
             loop.call_soon_threadsafe(task.cancel)
-    if interrupted:
-        raise interrupted
+    if interruption:
+        raise interruption
     return task.result()
 
 
-def _run_to_end(loop: asyncio.AbstractEventLoop, task: Awaitable[Any], ended: threading.Event) -> None:
+def _run_event_loop(loop: asyncio.AbstractEventLoop, task: Awaitable[Any], finished_event: threading.Event) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_until_complete(asyncio.wait([task]))  # type: ignore[type-var]
@@ -787,4 +927,4 @@ def _run_to_end(loop: asyncio.AbstractEventLoop, task: Awaitable[Any], ended: th
         loop.run_until_complete(loop.shutdown_default_executor())
         loop.close()
     finally:
-        ended.set()
+        finished_event.set()

@@ -15,58 +15,60 @@ from evalkit.grounding.cut import cut
 from evalkit.llm.wire import lean_schema
 
 
-class _Evidence(Evidence):
+class _LocatedEvidence(Evidence):
     snippet: str = ""
     paragraph: int | None = None
     first_words: str = ""
     last_words: str = ""
 
 
-class _Presence(TypePresence):
-    top_evidence: tuple[_Evidence, ...] = ()
+class _LocatedPresence(TypePresence):
+    top_evidence: tuple[_LocatedEvidence, ...] = ()
 
 
-class _Segment(Segment):
-    segment_composition: tuple[_Presence, ...]
+class _LocatedSegment(Segment):
+    segment_composition: tuple[_LocatedPresence, ...]
 
 
-class _Answer(ClassificationOutput):
-    segments: tuple[_Segment, ...]
+class _LocatedAnswer(ClassificationOutput):
+    segments: tuple[_LocatedSegment, ...]
 
 
-class _Asked(_Answer):
+class _RequestedAnswer(_LocatedAnswer):
     self_evaluation: str | None = None  # a schema for models has no free objects
 
 
-def answer_schema() -> Mapping[str, Any]:
+def build_answer_schema() -> Mapping[str, Any]:
     """The JSON Schema that a language model is sent."""
-    return lean_schema(_Asked)
+    return lean_schema(_RequestedAnswer)
 
 
-def read_answer(text: str, bundle: DocumentBundle) -> ClassificationOutput:
+def parse_classifier_answer(text: str, bundle: DocumentBundle) -> ClassificationOutput:
     """The classification in a model's answer. pydantic.ValidationError where it has not that shape."""
-    answer = _Answer.model_validate_json(text)
-    plain = answer.to_json()
-    for segment, given in zip(plain["segments"], answer.segments, strict=True):
-        for row, presence in zip(segment["segment_composition"], given.segment_composition, strict=True):
-            row["top_evidence"] = [
+    answer = _LocatedAnswer.model_validate_json(text)
+    answer_json = answer.to_json()
+    for segment, located_segment in zip(answer_json["segments"], answer.segments, strict=True):
+        for presence_json, presence in zip(
+            segment["segment_composition"], located_segment.segment_composition, strict=True
+        ):
+            presence_json["top_evidence"] = [
                 {
-                    "snippet": _snippet(evidence, bundle),
+                    "snippet": _resolve_snippet(evidence, bundle),
                     "page": evidence.page,
                     "anchors_found": list(evidence.anchors_found),
                 }
                 for evidence in presence.top_evidence
             ]
-    return ClassificationOutput.model_validate(plain)
+    return ClassificationOutput.model_validate(answer_json)
 
 
-def _snippet(evidence: _Evidence, bundle: DocumentBundle) -> str:
+def _resolve_snippet(evidence: _LocatedEvidence, bundle: DocumentBundle) -> str:
     if evidence.snippet or not 1 <= evidence.page <= bundle.total_pages:
-        return evidence.snippet or _told(evidence)
+        return evidence.snippet or _join_location_words(evidence)
     page = bundle.page(evidence.page)
-    return cut(page, evidence.paragraph, evidence.first_words, evidence.last_words) or _told(evidence)
+    return cut(page, evidence.paragraph, evidence.first_words, evidence.last_words) or _join_location_words(evidence)
 
 
-def _told(evidence: _Evidence) -> str:
+def _join_location_words(evidence: _LocatedEvidence) -> str:
     """What the model said of a passage that is not there: V4 says that it is nowhere."""
     return " … ".join(filter(None, (evidence.first_words, evidence.last_words)))

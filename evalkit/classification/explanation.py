@@ -12,15 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalkit.classification.judging import Heard, Judgement, hear, heed, judge
-from evalkit.classification.learned import Learned
-from evalkit.classification.lexicon import lexicon
+from evalkit.classification.judging import ClassificationScores, ScoredPage, combine_pages, compute_damping, score_page
+from evalkit.classification.learned import ModelWeights
+from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.schema import ClassificationOutput, DocumentType
-from evalkit.classification.sequence import Course, course
+from evalkit.classification.sequence import Segmentation, segment_pages
 from evalkit.documents.bundle import DocumentBundle
 
-_SHOWN = 5
-_MOST = 0.999
+_MAX_REASONS = 5
+_MAX_PROBABILITY = 0.999
 """Nothing is said to be certain."""
 
 
@@ -45,7 +45,7 @@ class TypeReasons:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class SegmentExplanation:
     """Why a run of pages is of a type."""
 
     start_page: int
@@ -55,7 +55,7 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class Beginning:
+class BoundaryExplanation:
     """Whether a document begins on a page."""
 
     page: int
@@ -64,11 +64,11 @@ class Beginning:
 
 
 @dataclass(frozen=True)
-class Why:
+class DocumentExplanation:
     """The reasons for a whole document."""
 
-    segments: tuple[Explanation, ...]
-    beginnings: tuple[Beginning, ...]
+    segments: tuple[SegmentExplanation, ...]
+    beginnings: tuple[BoundaryExplanation, ...]
     turns: tuple[int, ...]
     """Pages on which a document begins because text that the model can read and text that it cannot take turns."""
 
@@ -77,110 +77,138 @@ class Why:
         return asdict(self)
 
 
-def why(bundle: DocumentBundle, answer: ClassificationOutput, known: Learned | None = None) -> Why:
+def explain_classification(
+    bundle: DocumentBundle, answer: ClassificationOutput, model_weights: ModelWeights | None = None
+) -> DocumentExplanation:
     """What spoke in the segments of this answer, those that have pages."""
-    heard = [hear(page, known=known) for page in bundle.pages]
-    spans = [(max(one.start_page, 1), min(one.end_page, len(heard))) for one in answer.segments]
-    found = course(heard)
-    return Why(
-        tuple(_explained(heard[first - 1 : last]) for first, last in spans if first <= last),
-        tuple(_beginnings(found, heard)),
-        found.turns,
+    scored_pages = [score_page(page, model_weights=model_weights) for page in bundle.pages]
+    spans = [(max(segment.start_page, 1), min(segment.end_page, len(scored_pages))) for segment in answer.segments]
+    segmentation = segment_pages(scored_pages)
+    return DocumentExplanation(
+        tuple(
+            _explain_segment(scored_pages[first_page - 1 : last_page])
+            for first_page, last_page in spans
+            if first_page <= last_page
+        ),
+        tuple(_explain_boundaries(segmentation, scored_pages)),
+        segmentation.readability_changes,
     )
 
 
-def _explained(pages: Sequence[Heard]) -> Explanation:
-    judgement = judge(pages)
-    numbers = [page.reading.page.page_num for page in pages]
-    where = _places(pages)
+def _explain_segment(pages: Sequence[ScoredPage]) -> SegmentExplanation:
+    type_scores = combine_pages(pages)
+    page_numbers = [page.lexicon_reading.page.page_num for page in pages]
+    pages_by_term = _index_pages_by_term(pages)
     types = tuple(
-        TypeReasons(kind, round(judgement.probabilities[kind], 4), tuple(_reasons(judgement, kind, where)))
-        for kind in judgement.ranking
+        TypeReasons(
+            kind, round(type_scores.probabilities[kind], 4), tuple(_rank_reasons(type_scores, kind, pages_by_term))
+        )
+        for kind in type_scores.types_by_probability
     )
-    return Explanation(numbers[0], numbers[-1], types)
+    return SegmentExplanation(page_numbers[0], page_numbers[-1], types)
 
 
-def _places(pages: Sequence[Heard]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, dict[int, None]] = defaultdict(dict)
+def _index_pages_by_term(pages: Sequence[ScoredPage]) -> dict[str, tuple[int, ...]]:
+    numbers_by_term: dict[str, dict[int, None]] = defaultdict(dict)
     for page in pages:
         for term in page.terms:
-            found[term].setdefault(page.reading.page.page_num)
-    return {term: tuple(numbers) for term, numbers in found.items()}
+            numbers_by_term[term].setdefault(page.lexicon_reading.page.page_num)
+    return {term: tuple(page_numbers) for term, page_numbers in numbers_by_term.items()}
 
 
-def _reasons(judgement: Judgement, kind: DocumentType, where: dict[str, tuple[int, ...]]) -> Iterator[Reason]:
-    at = list(DocumentType).index(kind)
-    scale = heed(math.fsum(judgement.scores.values())) / judgement.known.temperature
-    pulls = (
+def _rank_reasons(
+    type_scores: ClassificationScores, kind: DocumentType, pages_by_term: dict[str, tuple[int, ...]]
+) -> Iterator[Reason]:
+    type_index = list(DocumentType).index(kind)
+    scale = compute_damping(math.fsum(type_scores.lexicon_scores.values())) / type_scores.model_weights.temperature
+    reasons = (
         Reason(
-            part.name if part.is_term else f"lexicon, {part.name}",
-            round((part.weights[at] - sum(part.weights) / len(part.weights)) * scale, 3),
-            where[part.name] if part.is_term else (),
+            contribution.name if contribution.is_term else f"lexicon, {contribution.name}",
+            round(
+                (contribution.weights[type_index] - sum(contribution.weights) / len(contribution.weights)) * scale, 3
+            ),
+            pages_by_term[contribution.name] if contribution.is_term else (),
         )
-        for part in judgement.parts
+        for contribution in type_scores.contributions
     )
-    yield from sorted((one for one in pulls if one.weight), key=lambda one: (-abs(one.weight), one.what))
+    yield from sorted(
+        (reason for reason in reasons if reason.weight), key=lambda reason: (-abs(reason.weight), reason.what)
+    )
 
 
-def _beginnings(found: Course, heard: Sequence[Heard]) -> Iterator[Beginning]:
-    for join in found.joins:
-        weights = heard[0].known.joins
-        signs = [Reason(name, weights.get(name, 0.0), (join.page_num,)) for name in join.signs if weights.get(name)]
-        yield Beginning(
+def _explain_boundaries(
+    segmentation: Segmentation, scored_pages: Sequence[ScoredPage]
+) -> Iterator[BoundaryExplanation]:
+    for join in segmentation.joins:
+        join_weights = scored_pages[0].model_weights.join_weights
+        signs = [
+            Reason(name, join_weights.get(name, 0.0), (join.page_num,)) for name in join.signs if join_weights.get(name)
+        ]
+        yield BoundaryExplanation(
             join.page_num,
             round(join.probability, 4),
-            tuple(sorted(signs, key=lambda one: (-abs(one.weight), one.what))),
+            tuple(sorted(signs, key=lambda sign: (-abs(sign.weight), sign.what))),
         )
 
 
-def cues(bundle: DocumentBundle, first: int, last: int, kind: DocumentType) -> list[Reason]:
+def collect_lexicon_reasons(
+    bundle: DocumentBundle, first_page: int, last_page: int, kind: DocumentType
+) -> list[Reason]:
     """The lexicon's words for a type on these pages, heaviest first."""
-    groups = lexicon().group_by_id
-    found: dict[tuple[float, str], dict[int, None]] = defaultdict(dict)
-    for page in bundle.between(first, last):
-        for cue in hear(page).reading.cues:
+    groups_by_id = load_lexicon().groups_by_id
+    pages_by_cue: dict[tuple[float, str], dict[int, None]] = defaultdict(dict)
+    for page in bundle.iter_pages(first_page, last_page):
+        for cue in score_page(page).lexicon_reading.cues:
             if cue.document_type is kind:
-                named = f"{cue.term!r} ({cue.zone})" if cue.term in groups[cue.entry].phrases else cue.entry
-                found[cue.weight, named].setdefault(page.page_num)
-    return [Reason(named, weight, tuple(pages)) for (weight, named), pages in sorted(found.items(), key=_heaviest)]
+                label = f"{cue.term!r} ({cue.zone})" if cue.term in groups_by_id[cue.group_id].phrases else cue.group_id
+                pages_by_cue[cue.weight, label].setdefault(page.page_num)
+    return [
+        Reason(label, weight, tuple(pages))
+        for (weight, label), pages in sorted(pages_by_cue.items(), key=_get_weight_sort_key)
+    ]
 
 
-def _heaviest(row: tuple[tuple[float, str], object]) -> tuple[float, str]:
-    (weight, named), _ = row
-    return -weight, named
+def _get_weight_sort_key(labelled_cue: tuple[tuple[float, str], object]) -> tuple[float, str]:
+    (weight, label), _ = labelled_cue
+    return -weight, label
 
 
-def lines(bundle: DocumentBundle, answer: ClassificationOutput) -> Iterator[str]:
+def format_explanation(bundle: DocumentBundle, answer: ClassificationOutput) -> Iterator[str]:
     """The reasons as lines for a terminal: of each segment the two most probable types, of each doubt its signs."""
-    told = why(bundle, answer)
-    for segment in told.segments:
-        pages = _pages(range(segment.start_page, segment.end_page + 1))
-        chances = ", ".join(f"{one.document_type.value} {min(one.probability, _MOST):.1%}" for one in segment.types)
-        yield f"{pages}: {chances}"
-        for one in segment.types[:2]:
-            named = cues(bundle, segment.start_page, segment.end_page, one.document_type)[:_SHOWN]
-            for heading, some in (
-                ("lexicon", named),
-                ("for", [reason for reason in one.reasons if reason.weight > 0][:_SHOWN]),
-                ("against", [reason for reason in one.reasons if reason.weight < 0][:_SHOWN]),
+    explanation = explain_classification(bundle, answer)
+    for segment in explanation.segments:
+        pages = _format_pages(range(segment.start_page, segment.end_page + 1))
+        probabilities = ", ".join(
+            f"{type_reasons.document_type.value} {min(type_reasons.probability, _MAX_PROBABILITY):.1%}"
+            for type_reasons in segment.types
+        )
+        yield f"{pages}: {probabilities}"
+        for type_reasons in segment.types[:2]:
+            lexicon_reasons = collect_lexicon_reasons(
+                bundle, segment.start_page, segment.end_page, type_reasons.document_type
+            )[:_MAX_REASONS]
+            for heading, reasons in (
+                ("lexicon", lexicon_reasons),
+                ("for", [reason for reason in type_reasons.reasons if reason.weight > 0][:_MAX_REASONS]),
+                ("against", [reason for reason in type_reasons.reasons if reason.weight < 0][:_MAX_REASONS]),
             ):
-                if some:
-                    yield f"  {one.document_type.value}, {heading}: " + "; ".join(map(_said, some))
-    for beginning in told.beginnings:
+                if reasons:
+                    yield f"  {type_reasons.document_type.value}, {heading}: " + "; ".join(map(_format_reason, reasons))
+    for beginning in explanation.beginnings:
         signs = ", ".join(f"{sign.what} {sign.weight:+.2f}" for sign in beginning.signs)
-        yield f"page {beginning.page} begins a document: {min(beginning.probability, _MOST):.1%} ({signs}, and its type)"
-    for page in told.turns:
+        yield f"page {beginning.page} begins a document: {min(beginning.probability, _MAX_PROBABILITY):.1%} ({signs}, and its type)"
+    for page in explanation.turns:
         yield f"page {page} begins a document: text that the model can read and text that it cannot meet there"
 
 
-def _said(reason: Reason) -> str:
-    return f"{reason.what} {reason.weight:+.2f}" + (f" ({_pages(reason.pages)})" if reason.pages else "")
+def _format_reason(reason: Reason) -> str:
+    return f"{reason.what} {reason.weight:+.2f}" + (f" ({_format_pages(reason.pages)})" if reason.pages else "")
 
 
-def _pages(numbers: Iterable[int]) -> str:
-    some = list(numbers)
-    if len(some) == 1:
-        return f"page {some[0]}"
-    if some == list(range(some[0], some[-1] + 1)):
-        return f"pages {some[0]}–{some[-1]}"
-    return "pages " + ", ".join(map(str, some))
+def _format_pages(page_numbers: Iterable[int]) -> str:
+    number_list = list(page_numbers)
+    if len(number_list) == 1:
+        return f"page {number_list[0]}"
+    if number_list == list(range(number_list[0], number_list[-1] + 1)):
+        return f"pages {number_list[0]}–{number_list[-1]}"
+    return "pages " + ", ".join(map(str, number_list))

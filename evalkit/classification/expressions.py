@@ -13,41 +13,41 @@ import regex
 
 from evalkit.errors import UsageError
 
-SECONDS = 2.0
+TIMEOUT_SECONDS = 2.0
 """For one expression on one text. Shipped ones take less than a thousandth of it on a page."""
-_TRIED = 2000
+_TRIAL_TEXT_LENGTH = 2000
 """Letters of each text of a trial: enough for what grows with the third power of them."""
 
 
 @lru_cache(maxsize=1024)
-def compiled(pattern: str) -> regex.Pattern[str]:
+def compile_pattern(pattern: str) -> regex.Pattern[str]:
     """The expression, case ignored, with ``^`` and ``$`` at every line. regex.error where it is none."""
     return regex.compile(pattern, regex.IGNORECASE | regex.MULTILINE)
 
 
-def search(pattern: str, text: str, seconds: float = SECONDS) -> str | None:
+def search_with_timeout(pattern: str, text: str, timeout_seconds: float = TIMEOUT_SECONDS) -> str | None:
     """The first place in the text, as it is written there. UsageError: TRAP-SLOW where that takes longer."""
     try:
-        found = compiled(pattern).search(text, timeout=seconds)
+        match = compile_pattern(pattern).search(text, timeout=timeout_seconds)
     except TimeoutError:
         raise UsageError(
-            f"{pattern!r} takes more than {seconds:g} s on a page",
+            f"{pattern!r} takes more than {timeout_seconds:g} s on a page",
             code="TRAP-SLOW",
             remedy="Bound its repeats, as in [^.\\n]{0,40} instead of .*",
         ) from None
-    return found.group() if found else None
+    return match.group() if match else None
 
 
-def try_out(pattern: str, examples: Iterable[str] = (), seconds: float = SECONDS) -> None:
-    """UsageError: TRAP-SLOW, as of ``search``, on one of the ``long_texts``."""
-    for text in long_texts(pattern, examples):
-        search(pattern, text, seconds)
+def check_pattern_speed(pattern: str, examples: Iterable[str] = (), timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    """UsageError: TRAP-SLOW, as of ``search_with_timeout``, on one of the ``build_stress_texts``."""
+    for text in build_stress_texts(pattern, examples):
+        search_with_timeout(pattern, text, timeout_seconds)
 
 
-def long_texts(pattern: str, examples: Iterable[str] = ()) -> list[str]:
+def build_stress_texts(pattern: str, examples: Iterable[str] = ()) -> list[str]:
     """Texts of some thousand letters that ask much of the expression: each of its letters and those of its classes again and
     again, and the examples, all ending in what no expression expects.
     """
-    letters = dict.fromkeys([*"aA1 \n.-,", *(one for one in pattern if one.isalnum())])
-    runs = [*letters, *(one for one in examples if one), "a ", "a1", "1 a, "]
-    return [(run * (_TRIED // len(run) + 1))[:_TRIED] + "\x00" for run in runs]
+    letters = dict.fromkeys([*"aA1 \n.-,", *(piece for piece in pattern if piece.isalnum())])
+    runs = [*letters, *(piece for piece in examples if piece), "a ", "a1", "1 a, "]
+    return [(run * (_TRIAL_TEXT_LENGTH // len(run) + 1))[:_TRIAL_TEXT_LENGTH] + "\x00" for run in runs]

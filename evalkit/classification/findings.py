@@ -19,22 +19,22 @@ from evalkit.classification.schema import (
     DocumentType,
     PresenceLevel,
     Segment,
-    type_definitions,
+    load_type_definitions,
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import UsageError
-from evalkit.issue import Agent, Issue, IssueSeverity, numbered
+from evalkit.issue import Agent, Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, DocumentQuestion, Question
 from evalkit.llm.prompts import as_json, fenced, fenced_claims, render
 
 log = logging.getLogger(__name__)
 
 VerifierName = Literal["V2", "V3", "V4"]
-Pages = tuple[int, int]
+PageRange = tuple[int, int]
 """First and last page, both in."""
 
 #: The code of what each verifier finds in the text, computed or said by a model.
-MODEL_CODE: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
+TEXT_FINDING_CODES: dict[VerifierName, str] = {"V2": "V2-SEMANTIC", "V3": "V3-CONTEXT", "V4": "V4-EVIDENCE-WEAK"}
 
 
 class Finding(BaseModel):
@@ -67,12 +67,12 @@ class Verifier(Protocol):
     """The parts of a verifier that look at the text: its own features, and what a model says."""
 
     def questions(
-        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
         """What it wants to know, of the whole document or of these pages."""
         ...
 
-    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+    def apply_text_rules(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
         """What its own features answer, as issues, whichever model is asked."""
         ...
 
@@ -89,49 +89,49 @@ class VerifierQuestion(DocumentQuestion[Findings]):
     prompt_name: str
     classification: ClassificationOutput
     bundle: DocumentBundle
-    computed: Callable[[ClassificationOutput, DocumentBundle], Iterable[Finding]]
+    find_by_rules: Callable[[ClassificationOutput, DocumentBundle], Iterable[Finding]]
     """The embedded model's way to answer it."""
-    pages: Pages | None = None
+    pages: PageRange | None = None
     """First and last of those that it is about; None: all."""
     answer_type: type[Findings] = Findings
 
-    def worded(self) -> str:
+    def render_prompt(self) -> str:
         """Document first and equal for all verifiers, then the claims, instructions last."""
-        return verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
+        return render_verifier_prompt(self.prompt_name, self.classification, self.bundle, self.pages)
 
     def offline(self) -> Findings:
         """What the verifier's own features say; computed once."""
-        return self._found
+        return self._rule_findings
 
     @cached_property
-    def _found(self) -> Findings:
-        found = self.computed(self.classification, self.bundle)
-        return Findings(findings=tuple(finding for finding in found if _is_among(finding, self.pages)))
+    def _rule_findings(self) -> Findings:
+        findings = self.find_by_rules(self.classification, self.bundle)
+        return Findings(findings=tuple(finding for finding in findings if _is_about_pages(finding, self.pages)))
 
 
-def verifier_prompt(
-    name: str, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+def render_verifier_prompt(
+    prompt_name: str, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
 ) -> str:
     """The prompt of that name about a classification, or about these of its pages."""
     return render(
-        name,
-        document=fenced(bundle, bundle.between(*pages) if pages else None),
-        types=_definitions(),
-        classification=fenced_claims(bundle, claims(classification, pages)),
+        prompt_name,
+        document=fenced(bundle, bundle.iter_pages(*pages) if pages else None),
+        types=_render_type_definitions(),
+        classification=fenced_claims(bundle, extract_claims(classification, pages)),
     )
 
 
 @cache
-def _definitions() -> str:
-    return as_json(type_definitions())
+def _render_type_definitions() -> str:
+    return as_json(load_type_definitions())
 
 
-def _is_among(finding: Finding, pages: Pages | None) -> bool:
+def _is_about_pages(finding: Finding, pages: PageRange | None) -> bool:
     """Whether it is about these pages; what is about no page, or the page before the first, was said before."""
     return pages is None or pages[0] - (pages[0] == 1) < (finding.page or 1) <= pages[1]
 
 
-def claims(answer: ClassificationOutput, pages: Pages | None = None) -> dict[str, Any]:
+def extract_claims(answer: ClassificationOutput, pages: PageRange | None = None) -> dict[str, Any]:
     """What a verifier is asked about: everything but what a repair may change (shares, counts, added types).
 
     A repair therefore leaves the question as it was, and its answer is used again instead of asking twice. Of a
@@ -172,7 +172,7 @@ def claims(answer: ClassificationOutput, pages: Pages | None = None) -> dict[str
     }
 
 
-def primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
+def find_primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, DocumentType]]:
     """Each segment with each type that it claims as PRIMARY (V2 escalates a dominant type that is not)."""
     for segment in answer.segments:
         for presence in segment.segment_composition:
@@ -180,14 +180,14 @@ def primary_types(answer: ClassificationOutput) -> Iterator[tuple[Segment, Docum
                 yield segment, presence.document_type
 
 
-def read_findings(agent: VerifierName, answers: Sequence[Answer[Findings]]) -> list[Issue]:
+def build_issues_from_answers(agent: VerifierName, answers: Sequence[Answer[Findings]]) -> list[Issue]:
     """The answers as issues, numbered from ``AGENT-0001``; a missing answer is a BLOCKER."""
-    return numbered(agent, (issue for answer in answers for issue in _issues(agent, answer)))
+    return number_issues(agent, (issue for answer in answers for issue in _convert_answer(agent, answer)))
 
 
-def agent_failed(agent: Agent, failure: str | None) -> Issue:
+def build_agent_failure(agent: Agent, failure: str | None) -> Issue:
     """The issue that says that an agent could not answer."""
-    return Issue.of(
+    return Issue.create(
         agent,
         f"{agent.upper()}-AGENT-FAILED",
         IssueSeverity.BLOCKER,
@@ -197,68 +197,78 @@ def agent_failed(agent: Agent, failure: str | None) -> Issue:
     )
 
 
-def is_failure(issue: Issue) -> bool:
+def is_agent_failure(issue: Issue) -> bool:
     """Whether it says that an agent could not answer."""
     return issue.code.endswith("-AGENT-FAILED")
 
 
-def observations(agent: VerifierName, questions: Iterable[Question[Findings]]) -> list[Issue]:
+def compute_rule_issues(agent: VerifierName, questions: Iterable[Question[Findings]]) -> list[Issue]:
     """What can be computed of these questions, as issues numbered from ``AGENT-0001``.
 
     What cannot be computed, because a site's expression takes too long or through a defect of ours, is a BLOCKER.
     """
     try:
-        found = [finding for question in questions for finding in question.offline().findings]
+        findings = [finding for question in questions for finding in question.offline().findings]
     except UsageError as error:
-        return [agent_failed(agent, error.message)]
+        return [build_agent_failure(agent, error.message)]
     except Exception as error:  # noqa: BLE001 - it must escalate the case, not end the run
         # Without the traceback: its message could quote the document.
         log.error("what %s computes failed with %s", agent, type(error).__name__)  # noqa: TRY400
-        return [agent_failed(agent, f"computing failed ({type(error).__name__})")]
-    return numbered(agent, issues_of(agent, found, origin="rule"))
+        return [build_agent_failure(agent, f"computing failed ({type(error).__name__})")]
+    return number_issues(agent, build_issues(agent, findings, origin="rule"))
 
 
-def added(observed: Sequence[Issue], said: Iterable[Issue]) -> list[Issue]:
+def deduplicate_model_findings(rule_issues: Sequence[Issue], model_issues: Iterable[Issue]) -> list[Issue]:
     """What a model said, without what was observed at the same place by the same code and is at least as severe.
 
     A more severe one stays beside the observed one, which no model's words replace.
     """
-    known: dict[tuple[object, ...], IssueSeverity] = {}
-    for issue in observed:
-        at = _place(issue)
-        known[at] = min(known.get(at, issue.severity), issue.severity, key=lambda one: one.rank)
-    return [issue for issue in said if _place(issue) not in known or issue.severity.rank < known[_place(issue)].rank]
+    severity_by_key: dict[tuple[object, ...], IssueSeverity] = {}
+    for issue in rule_issues:
+        key = _get_issue_key(issue)
+        severity_by_key[key] = min(
+            severity_by_key.get(key, issue.severity), issue.severity, key=lambda severity: severity.rank
+        )
+    return [
+        issue
+        for issue in model_issues
+        if _get_issue_key(issue) not in severity_by_key
+        or issue.severity.rank < severity_by_key[_get_issue_key(issue)].rank
+    ]
 
 
-def _place(issue: Issue) -> tuple[object, ...]:
+def _get_issue_key(issue: Issue) -> tuple[object, ...]:
     return issue.code, issue.segment_index, issue.document_type, issue.page
 
 
-def _issues(agent: VerifierName, answer: Answer[Findings]) -> Iterator[Issue]:
+def _convert_answer(agent: VerifierName, answer: Answer[Findings]) -> Iterator[Issue]:
     if answer.value is None:
-        yield agent_failed(agent, answer.failure)
+        yield build_agent_failure(agent, answer.failure)
     else:
-        yield from issues_of(agent, answer.value.findings)
+        yield from build_issues(agent, answer.value.findings)
 
 
-def issues_of(
+def build_issues(
     agent: VerifierName, findings: Iterable[Finding], origin: Literal["rule", "model"] = "model"
 ) -> Iterator[Issue]:
     """What was found in the text, as issues."""
-    known = {kind.value for kind in DocumentType}
+    type_names = {kind.value for kind in DocumentType}
     for finding in findings:
-        kind = finding.document_type if finding.document_type in known else None
-        segment = finding.segment_index
-        places = [f"segment {segment}" if segment is not None else "document", *([kind] if kind else [])]
-        yield Issue.of(
+        kind = finding.document_type if finding.document_type in type_names else None
+        segment_index = finding.segment_index
+        location_parts = [
+            f"segment {segment_index}" if segment_index is not None else "document",
+            *([kind] if kind else []),
+        ]
+        yield Issue.create(
             agent,
-            MODEL_CODE[agent],
+            TEXT_FINDING_CODES[agent],
             finding.severity,
             finding.message,
             origin=origin,
-            location=" → ".join(places),
+            location=" → ".join(location_parts),
             suggested_fix=finding.suggested_fix,
-            segment_index=segment,
+            segment_index=segment_index,
             document_type=kind,
             page=finding.page,
             quote=finding.quote,

@@ -20,20 +20,20 @@ from typing import Any
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import UsageError
 
-FILE = "weights.json"
+WEIGHTS_FILE = "weights.json"
 
 #: How the lexicon is heard: all that it found, whose share that is, and the shares of a document's beginning and end.
 #: A note that quotes a report begins and ends as a note.
-LEXICON_KINDS = ("evidence", "share", "opening", "closing")
+LEXICON_FEATURE_NAMES = ("evidence", "share", "opening", "closing")
 
 #: What speaks at the join of two pages for or against a new document, and how much the pages' types count in it.
-JOINS = "joins"
+JOINS_KEY = "joins"
 
-HOTTEST = 100.0
+MAX_TEMPERATURE = 100.0
 """Of temperatures: at it nothing is believed."""
 
-_TERM = re.compile(r"[a-z]+(?: [a-z]+)?")
-_KEYS = {
+_TERM_PATTERN = re.compile(r"[a-z]+(?: [a-z]+)?")
+_REQUIRED_KEYS = {
     "schema_version",
     "version",
     "learned_from",
@@ -45,116 +45,120 @@ _KEYS = {
     "types",
     "terms",
 }
-Row = tuple[float, ...]
+TypeWeights = tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Learned:
+class ModelWeights:
     """``weights.json``, checked. Rows have one number a type, in the order of ``DocumentType``."""
 
     version: str
     """Of the numbers: the beginning of their hash."""
-    learned_from: Mapping[str, int]
+    training_group_counts: Mapping[str, int]
     """How many groups of records of each type."""
-    bias: Row
-    lexicon: Row
-    """One number for each of ``LEXICON_KINDS``."""
-    terms: Mapping[str, Row]
+    bias: TypeWeights
+    lexicon_weights: TypeWeights
+    """One number for each of ``LEXICON_FEATURE_NAMES``."""
+    weights_by_term: Mapping[str, TypeWeights]
     temperature: float
     """The sums are divided by it: above 1 makes the model less sure than it learned to be."""
-    least: float
+    min_probability: float
     """Below this probability the answer is "cannot tell"."""
-    joins: Mapping[str, float]
+    join_weights: Mapping[str, float]
     """What each sign at a join of two pages says for a new document, above 0, or against it."""
-    page_types: float
+    page_type_strength: float
     """How much a page's types count in where documents begin, 0 to 1."""
 
     @cached_property
-    def pairs(self) -> dict[str, frozenset[str]]:
+    def second_words(self) -> dict[str, frozenset[str]]:
         """First word → the second words of the terms that are pairs."""
-        found: dict[str, set[str]] = defaultdict(set)
-        for term in self.terms:
+        seconds_by_first: dict[str, set[str]] = defaultdict(set)
+        for term in self.weights_by_term:
             first, space, second = term.partition(" ")
             if space:
-                found[first].add(second)
-        return {first: frozenset(seconds) for first, seconds in found.items()}
+                seconds_by_first[first].add(second)
+        return {first: frozenset(seconds) for first, seconds in seconds_by_first.items()}
 
 
 @cache
-def learned() -> Learned:
+def load_model_weights() -> ModelWeights:
     """The shipped numbers, loaded once."""
     try:
-        data = json.loads((files("evalkit.classification") / FILE).read_text("utf-8"))
+        data = json.loads((files("evalkit.classification") / WEIGHTS_FILE).read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise _wrong("the file", "cannot be read as JSON") from error
-    return parse_learned(data)
+        raise _build_weights_error("the file", "cannot be read as JSON") from error
+    return parse_model_weights(data)
 
 
-def parse_learned(data: Mapping[str, Any]) -> Learned:
+def parse_model_weights(data: Mapping[str, Any]) -> ModelWeights:
     """The numbers that the JSON object holds. UsageError naming what is wrong with it."""
     if not isinstance(data, Mapping):
-        raise _wrong("the file", "is no JSON object")
-    if missing := sorted(_KEYS - data.keys()):
-        raise _wrong("the file", f"lacks {', '.join(missing)}")
-    if unknown := sorted(data.keys() - _KEYS):
-        raise _wrong("the file", f"has the unknown key {', '.join(unknown)}")
+        raise _build_weights_error("the file", "is no JSON object")
+    if missing := sorted(_REQUIRED_KEYS - data.keys()):
+        raise _build_weights_error("the file", f"lacks {', '.join(missing)}")
+    if unknown := sorted(data.keys() - _REQUIRED_KEYS):
+        raise _build_weights_error("the file", f"has the unknown key {', '.join(unknown)}")
     if data["schema_version"] != 1:
-        raise _wrong("schema_version", f"is {data['schema_version']!r}, and only 1 can be read")
+        raise _build_weights_error("schema_version", f"is {data['schema_version']!r}, and only 1 can be read")
     if data["types"] != [kind.value for kind in DocumentType]:
-        raise _wrong("types", "are not the five of types.toml in their order")
+        raise _build_weights_error("types", "are not the five of types.toml in their order")
     if not isinstance(data["version"], str) or not data["version"]:
-        raise _wrong("version", "is no text")
-    terms = _mapping("terms", data["terms"])
+        raise _build_weights_error("version", "is no text")
+    terms = _require_mapping("terms", data["terms"])
     for term in terms:
-        if not _TERM.fullmatch(term):
-            raise _wrong(f"term {term!r}", "is not one or two words of small letters")
-    return Learned(
+        if not _TERM_PATTERN.fullmatch(term):
+            raise _build_weights_error(f"term {term!r}", "is not one or two words of small letters")
+    return ModelWeights(
         version=data["version"],
-        learned_from={
-            kind: int(_number(f"learned_from {kind!r}", n))
-            for kind, n in _mapping("learned_from", data["learned_from"]).items()
+        training_group_counts={
+            kind: int(_require_number(f"learned_from {kind!r}", group_count))
+            for kind, group_count in _require_mapping("learned_from", data["learned_from"]).items()
         },
-        bias=_row("bias", data["bias"], len(DocumentType)),
-        lexicon=_row("lexicon", data["lexicon"], len(LEXICON_KINDS)),
-        terms={term: _row(f"term {term!r}", row, len(DocumentType)) for term, row in terms.items()},
-        temperature=_within("temperature", data["temperature"], 0.01, HOTTEST),
-        least=_within("least", data["least"], 0, 1),
-        joins={
-            name: _number(f"join {name!r}", value)
-            for name, value in _mapping(JOINS, data[JOINS]).items()
+        bias=_require_weights("bias", data["bias"], len(DocumentType)),
+        lexicon_weights=_require_weights("lexicon", data["lexicon"], len(LEXICON_FEATURE_NAMES)),
+        weights_by_term={
+            term: _require_weights(f"term {term!r}", weights, len(DocumentType)) for term, weights in terms.items()
+        },
+        temperature=_require_in_range("temperature", data["temperature"], 0.01, MAX_TEMPERATURE),
+        min_probability=_require_in_range("least", data["least"], 0, 1),
+        join_weights={
+            name: _require_number(f"join {name!r}", value)
+            for name, value in _require_mapping(JOINS_KEY, data[JOINS_KEY]).items()
             if name != "types"
         },
-        page_types=_within("join 'types'", _mapping(JOINS, data[JOINS]).get("types"), 0, 1),
+        page_type_strength=_require_in_range(
+            "join 'types'", _require_mapping(JOINS_KEY, data[JOINS_KEY]).get("types"), 0, 1
+        ),
     )
 
 
-def _wrong(where: str, what: str) -> UsageError:
+def _build_weights_error(location: str, problem: str) -> UsageError:
     return UsageError(
-        f"{FILE}: {where} {what}",
+        f"{WEIGHTS_FILE}: {location} {problem}",
         code="WEIGHTS-ENTRY",
         remedy="Restore the file that came with evalkit, then learn it again (README: the built-in model).",
     )
 
 
-def _mapping(where: str, value: Any) -> Mapping[str, Any]:
+def _require_mapping(location: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise _wrong(where, "is no JSON object")
+        raise _build_weights_error(location, "is no JSON object")
     return value
 
 
-def _number(where: str, value: Any) -> float:
+def _require_number(location: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _wrong(where, f"is {value!r}, which is no number")
+        raise _build_weights_error(location, f"is {value!r}, which is no number")
     return float(value)
 
 
-def _within(where: str, value: Any, low: float, high: float) -> float:
-    if not low <= (number := _number(where, value)) <= high:
-        raise _wrong(where, f"is {number:g}, which is not from {low:g} to {high:g}")
+def _require_in_range(location: str, value: Any, low: float, high: float) -> float:
+    if not low <= (number := _require_number(location, value)) <= high:
+        raise _build_weights_error(location, f"is {number:g}, which is not from {low:g} to {high:g}")
     return number
 
 
-def _row(where: str, value: Any, length: int) -> Row:
+def _require_weights(location: str, value: Any, length: int) -> TypeWeights:
     if not isinstance(value, list) or len(value) != length:
-        raise _wrong(where, f"has not {length} numbers")
-    return tuple(_number(where, one) for one in value)
+        raise _build_weights_error(location, f"has not {length} numbers")
+    return tuple(_require_number(location, number) for number in value)

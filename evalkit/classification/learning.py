@@ -31,36 +31,41 @@ import numpy.typing as npt
 from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_matrix
 
-from evalkit.classification.judging import heed, lexicon_features, term_value, terms
-from evalkit.classification.learned import HOTTEST, LEXICON_KINDS, learned, parse_learned
-from evalkit.classification.lexicon import read_page
+from evalkit.classification.judging import compute_damping, compute_lexicon_features, compute_term_weight, extract_terms
+from evalkit.classification.learned import (
+    LEXICON_FEATURE_NAMES,
+    MAX_TEMPERATURE,
+    load_model_weights,
+    parse_model_weights,
+)
+from evalkit.classification.lexicon import apply_lexicon
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.sequence import SIGNS
+from evalkit.classification.sequence import JOIN_SIGNS
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
 from evalkit.errors import UsageError
 
-Numbers = npt.NDArray[np.float64]
-KINDS = tuple(DocumentType)
+FloatArray = npt.NDArray[np.float64]
+DOCUMENT_TYPES = tuple(DocumentType)
 
 FOLDS = 5
-LEAST_GROUPS = 4
+MIN_TERM_GROUPS = 4
 """So many groups must share a term."""
-LEAST_OF_TYPE = 3
+MIN_TYPE_GROUPS = 3
 """So many groups of a type must have a term that speaks for it: one source's habits are no evidence."""
-THRESHOLDS = tuple(round(0.7 + 0.05 * step, 2) for step in range(6))
-MOST_WRONG = 0.01
-MOST_OF_TYPES = 1.0
+CANDIDATE_THRESHOLDS = tuple(round(0.7 + 0.05 * step, 2) for step in range(6))
+MAX_ERROR_RATE = 0.01
+MAX_PAGE_TYPE_STRENGTH = 1.0
 """How much the types of pages may count in where documents begin: on unlike records they are wrong more often."""
 PAGE_LENGTH = 3000
 """Characters after which a text without pages gets a new page."""
 
 _RIDGE_TERMS, _RIDGE_BIAS, _RIDGE_LEXICON, _RIDGE_JOINS = 0.1, 10.0, 0.05, 2.0
-_LONG = 1200
+_LONG_TEXT_LENGTH = 1200
 _SEED = 5
 #: A word that stands with a capital letter so often where a sentence goes on is a name of something.
-_NAME = 0.5
-_IN_SENTENCE = re.compile(r"(?<=[\w,;] )([A-Za-z][a-z]+)\b")
-_NO_TERMS = frozenset(
+_MIN_NAME_CAPITAL_SHARE = 0.5
+_WORD_IN_SENTENCE_PATTERN = re.compile(r"(?<=[\w,;] )([A-Za-z][a-z]+)\b")
+_EXCLUDED_TERMS = frozenset(
     [
         "january",
         "february",
@@ -114,7 +119,7 @@ _NO_TERMS = frozenset(
     ]
 )
 #: A term of nothing else says how somebody writes, not what it is.
-_SMALL_WORDS = frozenset(
+_STOP_WORDS = frozenset(
     [
         "a",
         "about",
@@ -191,57 +196,63 @@ _SMALL_WORDS = frozenset(
         "without",
     ]
 )
-_LABEL = re.compile(r"(?m)^[ \t]*[-•*]?[ \t]*[^\n:]{2,70}:[ \t]*|[A-Z][A-Z /&-]{3,40}:")
-_MISREAD = dict(
+_LABEL_PATTERN = re.compile(r"(?m)^[ \t]*[-•*]?[ \t]*[^\n:]{2,70}:[ \t]*|[A-Z][A-Z /&-]{3,40}:")
+_OCR_CONFUSIONS = dict(
     zip("lieahtcugsoBSIO", ("1", "l", "c", "o", "b", "f", "e", "v", "q", "5", "0", "8", "5", "l", "0"), strict=True)
 )
 
 
 @dataclass(frozen=True)
-class Example:
+class LabelledText:
     """A labelled text."""
 
     id: str
-    kind: DocumentType
+    document_type: DocumentType
     text: str
     group: str
     """Of records that resemble each other: the same patient, source or report."""
     source: str = ""
 
 
-class Variant(NamedTuple):
+class TextVariant(NamedTuple):
     """A text as it was, or as it might have been: a part of it, without labels, misread, with a report quoted in it."""
 
     name: str
-    example: Example
+    original: LabelledText
     text: str
-    quoted: Example | None = None
+    quoted_report: LabelledText | None = None
     """Whose text stands in it as well."""
 
 
 # -------------------------------------------------------------------------------------------------------------- reading
 
 
-def read_examples(paths: Iterable[Path]) -> list[Example]:
+def read_labelled_texts(paths: Iterable[Path]) -> list[LabelledText]:
     """All labelled texts under these paths. UsageError naming the file and row where there is something else."""
-    found = [example for path in paths for example in _examples(path)]
-    missing = [kind.value for kind in KINDS if not any(one.kind is kind for one in found)]
-    if missing:
-        raise _wrong("the examples", f"have none of type {', '.join(missing)}")
-    if len({one.group for one in found}) < 2:
-        raise _wrong("the examples", "are all of one group, and none is judged by what was learned from its own")
-    return found
+    labelled_texts = [example for path in paths for example in _read_labelled_path(path)]
+    missing_types = [
+        kind.value
+        for kind in DOCUMENT_TYPES
+        if not any(labelled_text.document_type is kind for labelled_text in labelled_texts)
+    ]
+    if missing_types:
+        raise _build_training_input_error("the examples", f"have none of type {', '.join(missing_types)}")
+    if len({labelled_text.group for labelled_text in labelled_texts}) < 2:
+        raise _build_training_input_error(
+            "the examples", "are all of one group, and none is judged by what was learned from its own"
+        )
+    return labelled_texts
 
 
-def _examples(path: Path) -> Iterator[Example]:
+def _read_labelled_path(path: Path) -> Iterator[LabelledText]:
     if path.is_dir():
         for file in sorted(path.glob("*/*.txt")):
-            where = str(file.relative_to(path))
+            location = str(file.relative_to(path))
             try:
                 text = file.read_text("utf-8")
             except (OSError, ValueError) as error:
-                raise _wrong(where, "cannot be read as text in UTF-8") from error
-            yield _example(where, {"id": file.stem, "type": file.parent.name, "text": text})
+                raise _build_training_input_error(location, "cannot be read as text in UTF-8") from error
+            yield _parse_labelled_row(location, {"id": file.stem, "type": file.parent.name, "text": text})
         return
     try:
         text = path.read_text("utf-8")
@@ -250,29 +261,29 @@ def _examples(path: Path) -> Iterator[Example]:
         else:
             rows = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, ValueError) as error:
-        raise _wrong(path.name, "cannot be read as JSON Lines or TOML") from error
+        raise _build_training_input_error(path.name, "cannot be read as JSON Lines or TOML") from error
     if not isinstance(rows, list):
-        raise _wrong(path.name, "has no rows [[document]]")
+        raise _build_training_input_error(path.name, "has no rows [[document]]")
     for number, row in enumerate(rows, 1):
-        yield _example(f"{path.name}, row {number}", row)
+        yield _parse_labelled_row(f"{path.name}, row {number}", row)
 
 
-def _example(where: str, row: Any) -> Example:
+def _parse_labelled_row(location: str, row: Any) -> LabelledText:
     if not isinstance(row, Mapping) or not all(isinstance(row.get(key), str) for key in ("type", "text")):
-        raise _wrong(where, "has no type or no text")
-    if row["type"] not in [kind.value for kind in KINDS]:
-        raise _wrong(where, "has none of the five types")
+        raise _build_training_input_error(location, "has no type or no text")
+    if row["type"] not in [kind.value for kind in DOCUMENT_TYPES]:
+        raise _build_training_input_error(location, "has none of the five types")
     name = str(row.get("id") or row.get("doc_id") or hashlib.sha256(row["text"].encode()).hexdigest()[:12])
-    return Example(
+    return LabelledText(
         name, DocumentType(row["type"]), row["text"], str(row.get("group") or name), str(row.get("source") or "")
     )
 
 
-def _wrong(where: str, what: str) -> UsageError:
-    return UsageError(f"{where} {what}", code="LEARNING-INPUT", remedy="Give rows with type, text and group.")
+def _build_training_input_error(location: str, problem: str) -> UsageError:
+    return UsageError(f"{location} {problem}", code="LEARNING-INPUT", remedy="Give rows with type, text and group.")
 
 
-def pages_of(text: str) -> tuple[Page, ...]:
+def split_into_pages(text: str) -> tuple[Page, ...]:
     """The text as pages of lines, as a reader would make them of a file without any layout."""
     pages: list[list[str]] = [[]]
     for line in text.split("\n"):
@@ -281,10 +292,10 @@ def pages_of(text: str) -> tuple[Page, ...]:
         if pages[-1] and sum(map(len, pages[-1])) + len(line) > PAGE_LENGTH:
             pages.append([])
         pages[-1].append(line)
-    return tuple(_page(number, lines) for number, lines in enumerate(pages, 1))
+    return tuple(_build_page(number, lines) for number, lines in enumerate(pages, 1))
 
 
-def _page(number: int, lines: Sequence[str]) -> Page:
+def _build_page(number: int, lines: Sequence[str]) -> Page:
     return Page(
         page_num=number,
         status=PageStatus.TEXT if lines else PageStatus.BLANK,
@@ -298,131 +309,155 @@ def _page(number: int, lines: Sequence[str]) -> Page:
 # ------------------------------------------------------------------------------------------------------------- variants
 
 
-def variants(examples: Sequence[Example], folds: Mapping[str, int]) -> list[Variant]:
+def create_variants(examples: Sequence[LabelledText], fold_by_group: Mapping[str, int]) -> list[TextVariant]:
     """Every text as it was and as it might have been. What is quoted in a note is of the note's own fold."""
-    made: list[Variant] = []
-    reports: dict[tuple[int, DocumentType], list[Example]] = defaultdict(list)
-    for one in examples:
-        reports[folds[one.group], one.kind].append(one)
-    for one in examples:
-        chance = random.Random(f"{_SEED} {one.id}")  # noqa: S311 - the same variants each time
-        made += [Variant(name, one, text) for name, text in _versions(one, chance)]
-        made += _quoting(one, reports, folds[one.group], chance)
-    return made
+    text_variants: list[TextVariant] = []
+    texts_by_fold_and_type: dict[tuple[int, DocumentType], list[LabelledText]] = defaultdict(list)
+    for labelled_text in examples:
+        texts_by_fold_and_type[fold_by_group[labelled_text.group], labelled_text.document_type].append(labelled_text)
+    for labelled_text in examples:
+        random_source = random.Random(f"{_SEED} {labelled_text.id}")  # noqa: S311 - the same variants each time
+        text_variants += [
+            TextVariant(name, labelled_text, text) for name, text in _vary_text(labelled_text, random_source)
+        ]
+        text_variants += _insert_quoted_reports(
+            labelled_text, texts_by_fold_and_type, fold_by_group[labelled_text.group], random_source
+        )
+    return text_variants
 
 
-def _versions(one: Example, chance: random.Random) -> Iterator[tuple[str, str]]:
-    text = one.text
+def _vary_text(labelled_text: LabelledText, random_source: random.Random) -> Iterator[tuple[str, str]]:
+    text = labelled_text.text
     yield "whole", text
-    if len(text) > _LONG / 2:
+    if len(text) > _LONG_TEXT_LENGTH / 2:
         yield "beginning", text[:500]
-    if len(text) > _LONG:
+    if len(text) > _LONG_TEXT_LENGTH:
         yield "middle", text[len(text) // 3 : len(text) // 3 + 900]
         yield "end", text[-700:]
-    if len(unlabelled := _LABEL.sub("", text)) > 100:
+    if len(unlabelled := _LABEL_PATTERN.sub("", text)) > 100:
         yield "no labels", unlabelled
     yield "one line", " ".join(text.split())
-    yield "misread", misread(text, 0.08, chance)
+    yield "misread", simulate_misreading(text, 0.08, random_source)
 
 
-def _quoting(
-    one: Example, reports: Mapping[tuple[int, DocumentType], Sequence[Example]], fold: int, chance: random.Random
-) -> Iterator[Variant]:
-    text = one.text
-    if one.kind is not DocumentType.CLINICAL_NOTE or len(text) <= 300:
+def _insert_quoted_reports(
+    labelled_text: LabelledText,
+    reports: Mapping[tuple[int, DocumentType], Sequence[LabelledText]],
+    fold: int,
+    random_source: random.Random,
+) -> Iterator[TextVariant]:
+    text = labelled_text.text
+    if labelled_text.document_type is not DocumentType.CLINICAL_NOTE or len(text) <= 300:
         return
     for kind in (DocumentType.RADIOLOGY_REPORT, DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT):
-        if some := reports.get((fold, kind)):
-            quoted = chance.choice(some)
-            said = quoted.text[: int(len(text) * chance.choice((0.3, 0.5)))]
-            cut = text.find("\n", len(text) // 2)
-            cut = len(text) // 2 if cut < 0 else cut
-            yield Variant(f"quotes {kind.value}", one, f"{text[:cut]}\nRESULTS:\n{said}\n{text[cut:]}", quoted)
+        if candidates := reports.get((fold, kind)):
+            quoted_report = random_source.choice(candidates)
+            excerpt = quoted_report.text[: int(len(text) * random_source.choice((0.3, 0.5)))]
+            insert_position = text.find("\n", len(text) // 2)
+            insert_position = len(text) // 2 if insert_position < 0 else insert_position
+            yield TextVariant(
+                f"quotes {kind.value}",
+                labelled_text,
+                f"{text[:insert_position]}\nRESULTS:\n{excerpt}\n{text[insert_position:]}",
+                quoted_report,
+            )
 
 
-def misread(text: str, rate: float, chance: random.Random) -> str:
+def simulate_misreading(text: str, error_rate: float, random_source: random.Random) -> str:
     """The text as a poor scan is read: characters mistaken, dropped and split."""
-    made: list[str] = []
+    characters: list[str] = []
     for character in text:
-        if not character.isalnum() or chance.random() >= rate:
-            made.append(character)
+        if not character.isalnum() or random_source.random() >= error_rate:
+            characters.append(character)
             continue
-        how = chance.random()
-        if how < 0.6:
-            made.append(_MISREAD.get(character, character))
-        elif how < 0.8:
-            made.append(character + " ")
-    return "".join(made)
+        draw = random_source.random()
+        if draw < 0.6:
+            characters.append(_OCR_CONFUSIONS.get(character, character))
+        elif draw < 0.8:
+            characters.append(character + " ")
+    return "".join(characters)
 
 
 # ------------------------------------------------------------------------------------------------------- what was found
 
 
 @dataclass(frozen=True)
-class Material:
+class TrainingSet:
     """Variants with all that is learned from."""
 
-    variants: Sequence[Variant]
-    lexicon: Numbers
+    variants: Sequence[TextVariant]
+    lexicon_features: FloatArray
     """One row a variant, one column a type, one layer each of ``LEXICON_KINDS``."""
-    words: Sequence[frozenset[str]]
-    truth: npt.NDArray[np.intp]
+    term_sets: Sequence[frozenset[str]]
+    true_types: npt.NDArray[np.intp]
 
 
-def fold_of(examples: Iterable[Example], folds: int = FOLDS) -> dict[str, int]:
+def assign_folds(examples: Iterable[LabelledText], fold_count: int = FOLDS) -> dict[str, int]:
     """Group → fold: types spread evenly, the same for the same groups."""
-    kinds = {one.group: one.kind.value for one in examples}
-    ordered = sorted(kinds, key=lambda group: (kinds[group], hashlib.sha256(group.encode()).hexdigest()))
-    return {group: number % folds for number, group in enumerate(ordered)}
+    type_by_group = {example.group: example.document_type.value for example in examples}
+    ordered_groups = sorted(
+        type_by_group, key=lambda group: (type_by_group[group], hashlib.sha256(group.encode()).hexdigest())
+    )
+    return {group: number % fold_count for number, group in enumerate(ordered_groups)}
 
 
-def material(made: Sequence[Variant]) -> Material:
+def build_training_set(text_variants: Sequence[TextVariant]) -> TrainingSet:
     """Everything the variants say, read once."""
-    rows, words = [], []
-    for variant in made:
-        pages = pages_of(variant.text)
-        _, kinds = lexicon_features([read_page(page) for page in pages])
-        rows.append([kinds[kind] for kind in LEXICON_KINDS])
-        words.append(frozenset(term.text for page in pages for term in terms(page.text)))
-    return Material(
-        made,
-        np.array(rows).transpose(0, 2, 1),
-        words,
-        np.array([KINDS.index(one.example.kind) for one in made]),
+    feature_rows, term_sets = [], []
+    for variant in text_variants:
+        pages = split_into_pages(variant.text)
+        _, features = compute_lexicon_features([apply_lexicon(page) for page in pages])
+        feature_rows.append([features[kind] for kind in LEXICON_FEATURE_NAMES])
+        term_sets.append(frozenset(term.text for page in pages for term in extract_terms(page.text)))
+    return TrainingSet(
+        text_variants,
+        np.array(feature_rows).transpose(0, 2, 1),
+        term_sets,
+        np.array([DOCUMENT_TYPES.index(text_variant.original.document_type) for text_variant in text_variants]),
     )
 
 
-def names(texts: Iterable[str]) -> set[str]:
+def find_proper_names(texts: Iterable[str]) -> set[str]:
     """Words that mostly have a capital letter in the middle of a sentence."""
-    capital: Counter[str] = Counter()
-    small: Counter[str] = Counter()
+    capital_counts: Counter[str] = Counter()
+    lowercase_counts: Counter[str] = Counter()
     for text in texts:
-        for match in _IN_SENTENCE.finditer(text):
-            (capital if match[1][0].isupper() else small)[match[1].lower()] += 1
-    return {word for word, times in capital.items() if times >= _NAME * (times + small[word])}
+        for match in _WORD_IN_SENTENCE_PATTERN.finditer(text):
+            (capital_counts if match[1][0].isupper() else lowercase_counts)[match[1].lower()] += 1
+    return {
+        word
+        for word, count in capital_counts.items()
+        if count >= _MIN_NAME_CAPITAL_SHARE * (count + lowercase_counts[word])
+    }
 
 
 @cache
-def given_names() -> frozenset[str]:
-    """Common ones, of ``given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
+def load_given_names() -> frozenset[str]:
+    """Common ones, of ``load_given_names.toml``: a patient's may stand at the head of every page, in small letters too."""
     data = tomllib.loads((files("evalkit.classification") / "given_names.toml").read_text("utf-8"))
     return frozenset(data["names"].split())
 
 
-def vocabulary(some: Material, rows: npt.NDArray[np.intp], least_groups: int = LEAST_GROUPS) -> list[str]:
+def select_vocabulary(
+    training_set: TrainingSet, rows: npt.NDArray[np.intp], min_groups: int = MIN_TERM_GROUPS
+) -> list[str]:
     """The terms that enough groups share and that are no names, sorted."""
-    groups: dict[str, set[str]] = defaultdict(set)
-    whole = [row for row in rows if some.variants[row].name == "whole"]
-    for row in whole:
-        for term in some.words[row]:
-            groups[term].add(some.variants[row].example.group)
-    barred = names(some.variants[row].text for row in whole) | given_names() | _NO_TERMS
+    groups_by_term: dict[str, set[str]] = defaultdict(set)
+    whole_text_rows = [row for row in rows if training_set.variants[row].name == "whole"]
+    for row in whole_text_rows:
+        for term in training_set.term_sets[row]:
+            groups_by_term[term].add(training_set.variants[row].original.group)
+    excluded_words = (
+        find_proper_names(training_set.variants[row].text for row in whole_text_rows)
+        | load_given_names()
+        | _EXCLUDED_TERMS
+    )
     return sorted(
         term
-        for term, those in groups.items()
-        if len(those) >= least_groups
-        and barred.isdisjoint(words := term.split(" "))
-        and not _SMALL_WORDS.issuperset(words)
+        for term, term_groups in groups_by_term.items()
+        if len(term_groups) >= min_groups
+        and excluded_words.isdisjoint(words := term.split(" "))
+        and not _STOP_WORDS.issuperset(words)
         and not any(map(_is_placeholder, words))
     )
 
@@ -432,266 +467,350 @@ def _is_placeholder(word: str) -> bool:
     return len(word) > 2 and all(ord(after) - ord(before) == 1 for before, after in pairwise(word))
 
 
-def _unsupported(some: Material, rows: npt.NDArray[np.intp], known: Sequence[str]) -> npt.NDArray[np.bool_]:
+def _find_unsupported_terms(
+    training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]
+) -> npt.NDArray[np.bool_]:
     """Which terms too few groups of a type have to speak for it: one row a term, one column a type."""
-    places = {term: place for place, term in enumerate(known)}
-    seen: dict[tuple[int, int], set[str]] = defaultdict(set)
+    index_by_term = {term: term_index for term_index, term in enumerate(vocabulary)}
+    groups_by_cell: dict[tuple[int, int], set[str]] = defaultdict(set)
     for row in rows:
-        if some.variants[row].name == "whole":
-            for term in some.words[row] & places.keys():
-                seen[places[term], int(some.truth[row])].add(some.variants[row].example.group)
-    few = np.ones((len(known), len(KINDS)), dtype=bool)
-    for (place, kind), those in seen.items():
-        few[place, kind] = len(those) < LEAST_OF_TYPE
-    return few
+        if training_set.variants[row].name == "whole":
+            for term in training_set.term_sets[row] & index_by_term.keys():
+                groups_by_cell[index_by_term[term], int(training_set.true_types[row])].add(
+                    training_set.variants[row].original.group
+                )
+    is_unsupported = np.ones((len(vocabulary), len(DOCUMENT_TYPES)), dtype=bool)
+    for (term_index, type_index), groups in groups_by_cell.items():
+        is_unsupported[term_index, type_index] = len(groups) < MIN_TYPE_GROUPS
+    return is_unsupported
 
 
 # ------------------------------------------------------------------------------------------------------------- learning
 
 
-class Fit(NamedTuple):
+class FittedWeights(NamedTuple):
     """What was learned of the types."""
 
-    lexicon: Numbers
-    bias: Numbers
+    lexicon_weights: FloatArray
+    bias: FloatArray
     terms: list[str]
-    rows: Numbers
+    term_weights: FloatArray
     """One row a term, one column a type."""
 
-    def sums(self, some: Material, rows: npt.NDArray[np.intp]) -> Numbers:
+    def compute_type_sums(self, training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
         """What speaks for each type of these variants, added up and heeded."""
-        spoke = some.lexicon[rows] @ self.lexicon + _matrix(some, rows, self.terms) @ self.rows + self.bias
-        said = np.expm1(some.lexicon[rows, :, LEXICON_KINDS.index("evidence")]).sum(axis=1)
-        return np.asarray(spoke * np.array([[heed(one)] for one in said.tolist()]))
+        raw_sums = (
+            training_set.lexicon_features[rows] @ self.lexicon_weights
+            + _build_term_matrix(training_set, rows, self.terms) @ self.term_weights
+            + self.bias
+        )
+        evidence = np.expm1(training_set.lexicon_features[rows, :, LEXICON_FEATURE_NAMES.index("evidence")]).sum(axis=1)
+        return np.asarray(raw_sums * np.array([[compute_damping(total)] for total in evidence.tolist()]))
 
 
-def fit(some: Material, rows: npt.NDArray[np.intp], least_groups: int = LEAST_GROUPS) -> Fit:
+def fit_weights(
+    training_set: TrainingSet, rows: npt.NDArray[np.intp], min_groups: int = MIN_TERM_GROUPS
+) -> FittedWeights:
     """Multinomial logistic regression in which the lexicon's weights are the same for all types.
 
     Groups weigh the same within their type, whatever they have of variants; types by the root of their groups.
     """
-    known = vocabulary(some, rows, least_groups)
-    words = _matrix(some, rows, known)
-    transposed = words.T.tocsr()
-    lexicon, truth = some.lexicon[rows], some.truth[rows]
-    layers, count = lexicon.shape[2], len(KINDS)
-    target, weight = np.eye(count)[truth], _weights(some, rows)
+    vocabulary = select_vocabulary(training_set, rows, min_groups)
+    term_matrix = _build_term_matrix(training_set, rows, vocabulary)
+    transposed = term_matrix.T.tocsr()
+    lexicon_features, true_types = training_set.lexicon_features[rows], training_set.true_types[rows]
+    feature_count, type_count = lexicon_features.shape[2], len(DOCUMENT_TYPES)
+    target, row_weights = np.eye(type_count)[true_types], _compute_row_weights(training_set, rows)
 
-    def loss(numbers: Numbers) -> tuple[float, Numbers]:
-        a, b, w = numbers[:layers], numbers[layers : layers + count], numbers[layers + count :].reshape(-1, count)
-        sums = lexicon @ a + words @ w + b
-        sums -= sums.max(axis=1, keepdims=True)
-        whole = np.exp(sums).sum(axis=1, keepdims=True)
-        wrong = (np.exp(sums) / whole - target) * weight[:, None]
-        value = -(weight * ((sums * target).sum(axis=1) - np.log(whole[:, 0]))).sum()
-        value += (_RIDGE_LEXICON * (a @ a) + _RIDGE_BIAS * (b @ b) + _RIDGE_TERMS * (w * w).sum()) / 2
-        slopes = (
-            np.einsum("ij,ijk->k", wrong, lexicon) + _RIDGE_LEXICON * a,
-            wrong.sum(axis=0) + _RIDGE_BIAS * b,
-            (transposed @ wrong + _RIDGE_TERMS * w).ravel(),
+    def compute_loss(loss_parameters: FloatArray) -> tuple[float, FloatArray]:
+        lexicon_part, bias_part, term_part = (
+            loss_parameters[:feature_count],
+            loss_parameters[feature_count : feature_count + type_count],
+            loss_parameters[feature_count + type_count :].reshape(-1, type_count),
         )
-        return float(value), np.concatenate(slopes)
+        type_sums = lexicon_features @ lexicon_part + term_matrix @ term_part + bias_part
+        type_sums -= type_sums.max(axis=1, keepdims=True)
+        exponential_sums = np.exp(type_sums).sum(axis=1, keepdims=True)
+        errors = (np.exp(type_sums) / exponential_sums - target) * row_weights[:, None]
+        loss_sum = -(row_weights * ((type_sums * target).sum(axis=1) - np.log(exponential_sums[:, 0]))).sum()
+        loss_sum += (
+            _RIDGE_LEXICON * (lexicon_part @ lexicon_part)
+            + _RIDGE_BIAS * (bias_part @ bias_part)
+            + _RIDGE_TERMS * (term_part * term_part).sum()
+        ) / 2
+        gradients = (
+            np.einsum("ij,ijk->k", errors, lexicon_features) + _RIDGE_LEXICON * lexicon_part,
+            errors.sum(axis=0) + _RIDGE_BIAS * bias_part,
+            (transposed @ errors + _RIDGE_TERMS * term_part).ravel(),
+        )
+        return float(loss_sum), np.concatenate(gradients)
 
-    most = np.full(layers + count + len(known) * count, np.inf)
-    most[layers + count :] = np.where(_unsupported(some, rows, known), 0.0, np.inf).ravel()
-    found = minimize(
-        loss,
-        np.zeros(len(most)),
+    upper_bounds = np.full(feature_count + type_count + len(vocabulary) * type_count, np.inf)
+    upper_bounds[feature_count + type_count :] = np.where(
+        _find_unsupported_terms(training_set, rows, vocabulary), 0.0, np.inf
+    ).ravel()
+    solution = minimize(
+        compute_loss,
+        np.zeros(len(upper_bounds)),
         jac=True,
         method="L-BFGS-B",
-        bounds=Bounds(-np.inf, most),
+        bounds=Bounds(-np.inf, upper_bounds),
         options={"maxiter": 200},
     )
-    numbers = found.x
-    return Fit(numbers[:layers], numbers[layers : layers + count], known, numbers[layers + count :].reshape(-1, count))
-
-
-def _matrix(some: Material, rows: npt.NDArray[np.intp], known: Sequence[str]) -> csr_matrix:
-    places = {term: place for place, term in enumerate(known)}
-    found = [sorted(places[term] for term in some.words[row] if term in places) for row in rows]
-    starts = np.cumsum([0, *map(len, found)])
-    values = [term_value(len(one)) for one in found for _ in one]
-    return csr_matrix((values, [place for one in found for place in one], starts), shape=(len(found), len(known)))
-
-
-def _weights(some: Material, rows: npt.NDArray[np.intp]) -> Numbers:
-    groups = [some.variants[row].example.group for row in rows]
-    sizes = Counter(groups)
-    # One patient has records of several types: the group counts for each of them.
-    kinds = Counter(kind for _, kind in set(zip(groups, some.truth[rows].tolist(), strict=True)))
-    weights = np.array(
-        [1 / sizes[group] / math.sqrt(kinds[kind]) for group, kind in zip(groups, some.truth[rows], strict=True)]
+    parameters = solution.x
+    return FittedWeights(
+        parameters[:feature_count],
+        parameters[feature_count : feature_count + type_count],
+        vocabulary,
+        parameters[feature_count + type_count :].reshape(-1, type_count),
     )
-    return np.asarray(weights / weights.mean())
 
 
-Parts = frozenset[Hashable]
+def _build_term_matrix(training_set: TrainingSet, rows: npt.NDArray[np.intp], vocabulary: Sequence[str]) -> csr_matrix:
+    index_by_term = {term: term_index for term_index, term in enumerate(vocabulary)}
+    indices_by_row = [
+        sorted(index_by_term[term] for term in training_set.term_sets[row] if term in index_by_term) for row in rows
+    ]
+    starts = np.cumsum([0, *map(len, indices_by_row)])
+    weights = [compute_term_weight(len(term_indices)) for term_indices in indices_by_row for _ in term_indices]
+    return csr_matrix(
+        (weights, [term_index for term_indices in indices_by_row for term_index in term_indices], starts),
+        shape=(len(indices_by_row), len(vocabulary)),
+    )
 
 
-def parts_of(some: Material, part: Callable[[Example], Hashable]) -> list[Parts]:
+def _compute_row_weights(training_set: TrainingSet, rows: npt.NDArray[np.intp]) -> FloatArray:
+    groups = [training_set.variants[row].original.group for row in rows]
+    group_sizes = Counter(groups)
+    # One patient has records of several types: the group counts for each of them.
+    type_counts = Counter(kind for _, kind in set(zip(groups, training_set.true_types[rows].tolist(), strict=True)))
+    row_weights = np.array(
+        [
+            1 / group_sizes[group] / math.sqrt(type_counts[kind])
+            for group, kind in zip(groups, training_set.true_types[rows], strict=True)
+        ]
+    )
+    return np.asarray(row_weights / row_weights.mean())
+
+
+SourceParts = frozenset[Hashable]
+
+
+def find_source_parts(training_set: TrainingSet, get_part: Callable[[LabelledText], Hashable]) -> list[SourceParts]:
     """Of each variant, the parts of the collection that its words are from: its own, and that of what it quotes."""
-    return [frozenset(part(one) for one in (each.example, each.quoted) if one) for each in some.variants]
+    return [
+        frozenset(
+            get_part(labelled_text) for labelled_text in (variant.original, variant.quoted_report) if labelled_text
+        )
+        for variant in training_set.variants
+    ]
 
 
-def out_of_fold(
-    some: Material, parts: Sequence[Parts], learn_from: npt.NDArray[np.bool_] | None = None
-) -> tuple[Numbers, dict[Parts, Fit]]:
+def predict_out_of_fold(
+    training_set: TrainingSet,
+    parts_by_variant: Sequence[SourceParts],
+    trainable_rows: npt.NDArray[np.bool_] | None = None,
+) -> tuple[FloatArray, dict[SourceParts, FittedWeights]]:
     """For every variant the sums of a model that learned from nothing of its parts, quoted or not; and those models.
 
-    ``learn_from``: which variants may be learned from; None: all.
+    ``trainable_rows``: which variants may be learned from; None: all.
     """
-    allowed = np.ones(len(parts), dtype=bool) if learn_from is None else learn_from
-    sums = np.zeros((len(parts), len(KINDS)))
-    fits: dict[Parts, Fit] = {}
-    for held_out in dict.fromkeys(parts):
-        fits[held_out] = fit(some, np.flatnonzero(free_of(parts, held_out) & allowed))
-        those = np.array([place for place, one in enumerate(parts) if one == held_out])
-        sums[those] = fits[held_out].sums(some, those)
-    return sums, fits
+    allowed_rows = np.ones(len(parts_by_variant), dtype=bool) if trainable_rows is None else trainable_rows
+    type_sums = np.zeros((len(parts_by_variant), len(DOCUMENT_TYPES)))
+    weights_by_parts: dict[SourceParts, FittedWeights] = {}
+    for held_out_parts in dict.fromkeys(parts_by_variant):
+        weights_by_parts[held_out_parts] = fit_weights(
+            training_set, np.flatnonzero(find_independent_rows(parts_by_variant, held_out_parts) & allowed_rows)
+        )
+        held_out_rows = np.array(
+            [row for row, variant_parts in enumerate(parts_by_variant) if variant_parts == held_out_parts]
+        )
+        type_sums[held_out_rows] = weights_by_parts[held_out_parts].compute_type_sums(training_set, held_out_rows)
+    return type_sums, weights_by_parts
 
 
-def free_of(parts: Sequence[Parts], held_out: Parts) -> npt.NDArray[np.bool_]:
+def find_independent_rows(
+    parts_by_variant: Sequence[SourceParts], held_out_parts: SourceParts
+) -> npt.NDArray[np.bool_]:
     """Which variants have nothing of the parts that are held out."""
-    return np.array([held_out.isdisjoint(one) for one in parts])
+    return np.array([held_out_parts.isdisjoint(variant_parts) for variant_parts in parts_by_variant])
 
 
-class Calibration(NamedTuple):
+class ProbabilityCalibration(NamedTuple):
     """How the sums are to be believed."""
 
     temperature: float
-    least: float
+    min_probability: float
 
 
-def calibration(sums: Numbers, some: Material, rows: npt.NDArray[np.bool_] | None = None) -> Calibration:
-    """From sums of a model that did not learn from what it judges; ``rows``: of these alone, None: of all.
+def calibrate_probabilities(
+    type_sums: FloatArray, training_set: TrainingSet, rows: npt.NDArray[np.bool_] | None = None
+) -> ProbabilityCalibration:
+    """From sums of a model that did not learn from what it judges; ``term_weights``: of these alone, None: of all.
 
     The temperature makes the probabilities of all variants likeliest to have been right; it never makes them surer. Below
-    ``least`` the answer is "cannot tell": the lowest of ``THRESHOLDS`` above which at most ``MOST_WRONG`` of the answers
+    ``min_probability`` the answer is "cannot tell": the lowest of ``CANDIDATE_THRESHOLDS`` above which at most ``MAX_ERROR_RATE`` of the answers
     about whole texts are wrong.
     """
-    chosen = np.ones(len(sums), dtype=bool) if rows is None else rows
-    truth, sums = some.truth[chosen], sums[chosen]
+    selected_rows = np.ones(len(type_sums), dtype=bool) if rows is None else rows
+    true_types, type_sums = training_set.true_types[selected_rows], type_sums[selected_rows]
 
-    def loss(logarithm: Numbers) -> float:
-        return -float(np.log(probabilities(sums, math.exp(logarithm[0]))[np.arange(len(truth)), truth] + 1e-300).sum())
+    def compute_loss(log_temperature: FloatArray) -> float:
+        return -float(
+            np.log(
+                compute_probabilities(type_sums, math.exp(log_temperature[0]))[np.arange(len(true_types)), true_types]
+                + 1e-300
+            ).sum()
+        )
 
-    temperature = min(HOTTEST, max(1.0, math.exp(minimize(loss, np.zeros(1), method="Nelder-Mead").x[0])))
-    said = probabilities(sums, temperature)
-    whole = np.array([one.name == "whole" for one in some.variants])[chosen]
-    sure, wrong = said.max(axis=1)[whole], (said.argmax(axis=1) != truth)[whole]
-    fine = (one for one in THRESHOLDS if (wrong & (sure >= one)).sum() <= MOST_WRONG * (sure >= one).sum())
-    return Calibration(temperature, next(fine, THRESHOLDS[-1]))
+    temperature = min(
+        MAX_TEMPERATURE, max(1.0, math.exp(minimize(compute_loss, np.zeros(1), method="Nelder-Mead").x[0]))
+    )
+    probability_rows = compute_probabilities(type_sums, temperature)
+    is_whole_text = np.array([candidate.name == "whole" for candidate in training_set.variants])[selected_rows]
+    confidences, is_wrong = (
+        probability_rows.max(axis=1)[is_whole_text],
+        (probability_rows.argmax(axis=1) != true_types)[is_whole_text],
+    )
+    acceptable_thresholds = (
+        candidate
+        for candidate in CANDIDATE_THRESHOLDS
+        if (is_wrong & (confidences >= candidate)).sum() <= MAX_ERROR_RATE * (confidences >= candidate).sum()
+    )
+    return ProbabilityCalibration(temperature, next(acceptable_thresholds, CANDIDATE_THRESHOLDS[-1]))
 
 
-def probabilities(sums: Numbers, temperature: float) -> Numbers:
+def compute_probabilities(type_sums: FloatArray, temperature: float) -> FloatArray:
     """Of each type, one row a text."""
-    scaled = (sums - sums.max(axis=1, keepdims=True)) / temperature
-    return np.asarray(np.exp(scaled) / np.exp(scaled).sum(axis=1, keepdims=True))
+    scaled_sums = (type_sums - type_sums.max(axis=1, keepdims=True)) / temperature
+    return np.asarray(np.exp(scaled_sums) / np.exp(scaled_sums).sum(axis=1, keepdims=True))
 
 
 # ---------------------------------------------------------------------------------------------------------------- joins
 
 
-class Chain(NamedTuple):
+class PageChain(NamedTuple):
     """A packet whose documents are known, for learning where they begin."""
 
-    opinions: Numbers
+    type_opinions: FloatArray
     """One row a page, one column a type: logarithms."""
-    signs: Numbers
+    join_signs: FloatArray
     """One row a join, one column each of ``SIGNS``."""
-    begins: npt.NDArray[np.bool_]
-    kinds: npt.NDArray[np.intp]
+    is_beginning: npt.NDArray[np.bool_]
+    page_types: npt.NDArray[np.intp]
     """The type of each page."""
 
 
-def fit_joins(chains: Sequence[Chain]) -> dict[str, float]:
+def fit_join_weights(chains: Sequence[PageChain]) -> dict[str, float]:
     """Weights of ``SIGNS`` and of the pages' types that make the true documents likeliest: a chain's conditional likelihood.
 
     Few packets move them little from what they were without any.
 
     Source: Lafferty, McCallum and Pereira, Conditional Random Fields (ICML 2001).
     """
-    count = len(KINDS)
-    unlearned = np.array(list(SIGNS.values()))
+    type_count = len(DOCUMENT_TYPES)
+    prior_weights = np.array(list(JOIN_SIGNS.values()))
 
-    def one(chain: Chain, w: Numbers, strength: float) -> tuple[float, Numbers, float]:
-        n = len(chain.opinions)
-        fits = np.exp(strength * chain.opinions)
-        odds = np.exp(np.clip(chain.signs @ w, -30, 30))
-        forward, scales = [fits[0] / fits[0].sum()], [fits[0].sum()]
-        for place in range(1, n):
-            now = (forward[-1] + odds[place - 1] / count) * fits[place]
-            scales.append(now.sum())
-            forward.append(now / scales[-1])
-        behind = np.ones(count)
-        pages, joins = np.zeros((n, count)), np.zeros(max(n - 1, 0))
-        pages[-1] = forward[-1]
-        for place in range(n - 2, -1, -1):
-            seen = fits[place + 1] * behind
-            joins[place] = odds[place] * seen.sum() / count / (odds[place] * seen.sum() / count + forward[place] @ seen)
-            behind = seen + odds[place] * seen.sum() / count
-            behind /= behind.sum()
-            belief = forward[place] * behind
-            pages[place] = belief / belief.sum()
-        true_fit = chain.opinions[np.arange(n), chain.kinds].sum()
-        true_joins = (chain.signs @ w - math.log(count))[chain.begins].sum()
-        value = np.log(scales).sum() - strength * true_fit - true_joins
-        slope_w = chain.signs.T @ (joins - chain.begins)
-        slope = float((pages * chain.opinions).sum() - true_fit)
-        return float(value), slope_w, slope
+    def compute_chain_loss(
+        chain: PageChain, join_weights: FloatArray, strength: float
+    ) -> tuple[float, FloatArray, float]:
+        page_count = len(chain.type_opinions)
+        type_fits = np.exp(strength * chain.type_opinions)
+        odds_by_join = np.exp(np.clip(chain.join_signs @ join_weights, -30, 30))
+        forward, scales = [type_fits[0] / type_fits[0].sum()], [type_fits[0].sum()]
+        for index in range(1, page_count):
+            forward_step = (forward[-1] + odds_by_join[index - 1] / type_count) * type_fits[index]
+            scales.append(forward_step.sum())
+            forward.append(forward_step / scales[-1])
+        backward = np.ones(type_count)
+        page_beliefs, join_beliefs = np.zeros((page_count, type_count)), np.zeros(max(page_count - 1, 0))
+        page_beliefs[-1] = forward[-1]
+        for index in range(page_count - 2, -1, -1):
+            backward_fits = type_fits[index + 1] * backward
+            join_beliefs[index] = (
+                odds_by_join[index]
+                * backward_fits.sum()
+                / type_count
+                / (odds_by_join[index] * backward_fits.sum() / type_count + forward[index] @ backward_fits)
+            )
+            backward = backward_fits + odds_by_join[index] * backward_fits.sum() / type_count
+            backward /= backward.sum()
+            belief = forward[index] * backward
+            page_beliefs[index] = belief / belief.sum()
+        true_fit = chain.type_opinions[np.arange(page_count), chain.page_types].sum()
+        true_joins = (chain.join_signs @ join_weights - math.log(type_count))[chain.is_beginning].sum()
+        chain_loss = np.log(scales).sum() - strength * true_fit - true_joins
+        weight_gradient = chain.join_signs.T @ (join_beliefs - chain.is_beginning)
+        strength_gradient = float((page_beliefs * chain.type_opinions).sum() - true_fit)
+        return float(chain_loss), weight_gradient, strength_gradient
 
-    def loss(numbers: Numbers) -> tuple[float, Numbers]:
-        w, strength = numbers[:-1], numbers[-1]
-        moved = w - unlearned
-        value = _RIDGE_JOINS * float(moved @ moved) / 2
-        slope = np.concatenate([_RIDGE_JOINS * moved, [0.0]])
+    def compute_loss(parameters: FloatArray) -> tuple[float, FloatArray]:
+        join_weights, strength = parameters[:-1], parameters[-1]
+        deviation = join_weights - prior_weights
+        loss_sum = _RIDGE_JOINS * float(deviation @ deviation) / 2
+        gradient = np.concatenate([_RIDGE_JOINS * deviation, [0.0]])
         for chain in chains:
-            more, slope_w, slope_s = one(chain, w, strength)
-            value += more
-            slope[:-1] += slope_w
-            slope[-1] += slope_s
-        return value, slope
+            chain_loss, weight_gradient, strength_gradient = compute_chain_loss(chain, join_weights, strength)
+            loss_sum += chain_loss
+            gradient[:-1] += weight_gradient
+            gradient[-1] += strength_gradient
+        return loss_sum, gradient
 
-    begin = np.array([*unlearned, MOST_OF_TYPES])
-    bounds = [(None, None)] * len(SIGNS) + [(0.0, MOST_OF_TYPES)]
-    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 120}).x
-    return dict(zip((*SIGNS, "types"), found.tolist(), strict=True))
+    start_parameters = np.array([*prior_weights, MAX_PAGE_TYPE_STRENGTH])
+    bounds = [(None, None)] * len(JOIN_SIGNS) + [(0.0, MAX_PAGE_TYPE_STRENGTH)]
+    solution = minimize(
+        compute_loss, start_parameters, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 120}
+    ).x
+    return dict(zip((*JOIN_SIGNS, "types"), solution.tolist(), strict=True))
 
 
 # ------------------------------------------------------------------------------------------------------------- the file
 
 
-def learn(examples: Sequence[Example], joins: Mapping[str, float]) -> tuple[dict[str, Any], Numbers, Material]:
+def train_model(
+    examples: Sequence[LabelledText], join_weights: Mapping[str, float]
+) -> tuple[dict[str, Any], FloatArray, TrainingSet]:
     """The contents of ``weights.json``; for every variant the sums of a model that had not seen its group; the variants."""
-    folds = fold_of(examples)
-    some = material(variants(examples, folds))
-    sums, _ = out_of_fold(some, parts_of(some, lambda one: folds[one.group]))
-    everything = fit(some, np.arange(len(some.variants)))
-    return written(everything, calibration(sums, some), joins, examples), sums, some
+    fold_by_group = assign_folds(examples)
+    training_set = build_training_set(create_variants(examples, fold_by_group))
+    type_sums, _ = predict_out_of_fold(
+        training_set, find_source_parts(training_set, lambda example: fold_by_group[example.group])
+    )
+    fitted_weights = fit_weights(training_set, np.arange(len(training_set.variants)))
+    return (
+        build_weights_json(fitted_weights, calibrate_probabilities(type_sums, training_set), join_weights, examples),
+        type_sums,
+        training_set,
+    )
 
 
-def written(
-    what: Fit, believed: Calibration, joins: Mapping[str, float], examples: Iterable[Example] = ()
+def build_weights_json(
+    fitted_weights: FittedWeights,
+    calibration: ProbabilityCalibration,
+    join_weights: Mapping[str, float],
+    examples: Iterable[LabelledText] = (),
 ) -> dict[str, Any]:
     """The contents of ``weights.json``. Its version is the beginning of its numbers' hash."""
-    groups = Counter(kind for _, kind in {(one.group, one.kind.value) for one in examples})
-    numbers: dict[str, Any] = {
-        "learned_from": dict(sorted(groups.items())),
-        "types": [kind.value for kind in KINDS],
-        "temperature": round(believed.temperature, 3),
-        "least": round(believed.least, 3),
-        "bias": _rounded(what.bias),
-        "lexicon": _rounded(what.lexicon),
-        "joins": {name: round(value, 3) for name, value in joins.items()},
+    group_counts = Counter(kind for _, kind in {(example.group, example.document_type.value) for example in examples})
+    weights_json: dict[str, Any] = {
+        "learned_from": dict(sorted(group_counts.items())),
+        "types": [kind.value for kind in DOCUMENT_TYPES],
+        "temperature": round(calibration.temperature, 3),
+        "least": round(calibration.min_probability, 3),
+        "bias": _round_numbers(fitted_weights.bias),
+        "lexicon": _round_numbers(fitted_weights.lexicon_weights),
+        "joins": {name: round(value, 3) for name, value in join_weights.items()},
         "terms": {
-            term: _rounded(row) for term, row in zip(what.terms, what.rows, strict=True) if np.abs(row).max() >= 0.005
+            term: _round_numbers(type_weights)
+            for term, type_weights in zip(fitted_weights.terms, fitted_weights.term_weights, strict=True)
+            if np.abs(type_weights).max() >= 0.005
         },
     }
-    version = hashlib.sha256(json.dumps(numbers, sort_keys=True).encode()).hexdigest()[:12]
-    return {"schema_version": 1, "version": version} | numbers
+    version = hashlib.sha256(json.dumps(weights_json, sort_keys=True).encode()).hexdigest()[:12]
+    return {"schema_version": 1, "version": version} | weights_json
 
 
-def _rounded(values: Numbers) -> list[float]:
+def _round_numbers(values: FloatArray) -> list[float]:
     return [round(float(value), 3) + 0.0 for value in values]
 
 
@@ -700,26 +819,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m evalkit.classification.learning", description=main.__doc__)
     parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="JSON Lines, TOML, or a folder by types")
     parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="such as weights.json")
-    chosen = parser.parse_args()
-    shipped = learned()
+    arguments = parser.parse_args()
+    shipped_weights = load_model_weights()
     try:
-        examples = read_examples(chosen.paths)
+        examples = read_labelled_texts(arguments.paths)
     except UsageError as error:
         parser.error(str(error))
-    data, sums, some = learn(examples, {**shipped.joins, "types": shipped.page_types})
-    parse_learned(data)
-    chosen.to.write_text(as_json(data), "utf-8")
-    whole = np.array([one.name == "whole" for one in some.variants])
-    said = probabilities(sums, data["temperature"])[whole]
-    right = said.argmax(axis=1) == some.truth[whole]
-    told = said.max(axis=1) >= data["least"]
+    data, type_sums, training_set = train_model(
+        examples, {**shipped_weights.join_weights, "types": shipped_weights.page_type_strength}
+    )
+    parse_model_weights(data)
+    arguments.to.write_text(format_weights_json(data), "utf-8")
+    is_whole_text = np.array([variant.name == "whole" for variant in training_set.variants])
+    probability_rows = compute_probabilities(type_sums, data["temperature"])[is_whole_text]
+    is_right = probability_rows.argmax(axis=1) == training_set.true_types[is_whole_text]
+    is_decided = probability_rows.max(axis=1) >= data["least"]
     print(  # noqa: T201 - what the command is asked for
-        f"{chosen.to}: {len(data['terms'])} terms, version {data['version']}. Of {len(right)} texts, judged without their "
-        f"groups: {int((right & told).sum())} right, {int((~right & told).sum())} wrong, {int((~told).sum())} cannot tell"
+        f"{arguments.to}: {len(data['terms'])} terms, version {data['version']}. Of {len(is_right)} texts, judged without their "
+        f"groups: {int((is_right & is_decided).sum())} right, {int((~is_right & is_decided).sum())} wrong, {int((~is_decided).sum())} cannot tell"
     )
 
 
-def as_json(data: Mapping[str, Any]) -> str:
+def format_weights_json(data: Mapping[str, Any]) -> str:
     """One line a term, so that two versions can be compared."""
     head = json.dumps({key: value for key, value in data.items() if key != "terms"}, indent=1)
     rows = ",\n".join(f"  {json.dumps(term)}: {json.dumps(row)}" for term, row in data["terms"].items())

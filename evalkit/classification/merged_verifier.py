@@ -10,19 +10,19 @@ from pydantic import BaseModel, ConfigDict
 from evalkit.classification.findings import (
     Finding,
     Findings,
-    Pages,
+    PageRange,
     Verifier,
     VerifierName,
-    agent_failed,
-    issues_of,
-    verifier_prompt,
+    build_agent_failure,
+    build_issues,
+    render_verifier_prompt,
 )
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.issue import Issue, numbered
+from evalkit.issue import Issue, number_issues
 from evalkit.llm.model import Answer, DocumentQuestion, Question
 
-_CHECKS: tuple[VerifierName, ...] = ("V2", "V3", "V4")
+_MERGED_VERIFIERS: tuple[VerifierName, ...] = ("V2", "V3", "V4")
 
 
 class MergedFinding(Finding):
@@ -43,24 +43,24 @@ class MergedFindings(BaseModel):
 class MergedQuestion(DocumentQuestion[MergedFindings]):
     """What V2, V3 and V4 want to know about the same pages."""
 
-    parts: tuple[Question[Findings], ...]
+    questions: tuple[Question[Findings], ...]
     classification: ClassificationOutput
     bundle: DocumentBundle
-    pages: Pages | None = None
+    pages: PageRange | None = None
     role: str = "verifier"
     answer_type: type[MergedFindings] = MergedFindings
 
-    def worded(self) -> str:
+    def render_prompt(self) -> str:
         """Document first, then the claims, the three tasks last."""
-        return verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
+        return render_verifier_prompt("Merged_Verifier", self.classification, self.bundle, self.pages)
 
     def offline(self) -> MergedFindings:
         """What each of them says."""
         return MergedFindings(
             findings=tuple(
-                MergedFinding.model_validate(vars(finding) | {"check": part.role})
-                for part in self.parts
-                for finding in part.offline().findings
+                MergedFinding.model_validate(vars(finding) | {"check": question.role})
+                for question in self.questions
+                for finding in question.offline().findings
             )
         )
 
@@ -71,21 +71,25 @@ class MergedVerifier:
     def __init__(self, verifiers: Sequence[Verifier]) -> None:
         self._verifiers = verifiers
 
-    def question(
-        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+    def build_question(
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> MergedQuestion:
         """The one question, of the whole document or of these pages."""
-        parts = (part for verifier in self._verifiers for part in verifier.questions(classification, bundle, pages))
-        return MergedQuestion(tuple(parts), classification, bundle, pages)
+        questions = (
+            question for verifier in self._verifiers for question in verifier.questions(classification, bundle, pages)
+        )
+        return MergedQuestion(tuple(questions), classification, bundle, pages)
 
     def read(self, answers: Sequence[Answer[MergedFindings]]) -> list[Issue]:
         """The answers as issues of V2, V3 and V4; a missing answer is a BLOCKER of each: none of them was done."""
-        return [issue for check in _CHECKS for issue in numbered(check, _issues(check, answers))]
+        return [
+            issue for check in _MERGED_VERIFIERS for issue in number_issues(check, _convert_answers(check, answers))
+        ]
 
 
-def _issues(check: VerifierName, answers: Sequence[Answer[MergedFindings]]) -> Iterator[Issue]:
+def _convert_answers(check: VerifierName, answers: Sequence[Answer[MergedFindings]]) -> Iterator[Issue]:
     for answer in answers:
         if answer.value is None:
-            yield agent_failed(check, answer.failure)
+            yield build_agent_failure(check, answer.failure)
         else:
-            yield from issues_of(check, [finding for finding in answer.value.findings if finding.check == check])
+            yield from build_issues(check, [finding for finding in answer.value.findings if finding.check == check])

@@ -16,7 +16,13 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
-from evalkit.classification.findings import Findings, Verifier, added, agent_failed, is_failure
+from evalkit.classification.findings import (
+    Findings,
+    Verifier,
+    build_agent_failure,
+    deduplicate_model_findings,
+    is_agent_failure,
+)
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.primary_classifier import PrimaryClassifier
 from evalkit.classification.result import Attempt, UsageReport, UsageTotal
@@ -24,24 +30,24 @@ from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
-from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, quality_score
+from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, compute_quality_score
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker, Verdict
-from evalkit.classification.windows import faults, joined, windows
+from evalkit.classification.windows import find_window_faults, join_answers, split_into_windows
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.issue import Issue, IssueSeverity, numbered
+from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import A, Answer, Model, Question, Usage
-from evalkit.store import canonical
+from evalkit.store import encode_canonical_json
 
 MAX_RETRIES = 2
 """Rounds after the first."""
 
-ON_RETRIES = "the repairs did not settle it in three attempts"
-ON_CYCLE = "a repair changed nothing"
+RETRIES_EXHAUSTED_REASON = "the repairs did not settle it in three attempts"
+REPAIR_CYCLE_REASON = "a repair changed nothing"
 
 
 @dataclass(frozen=True)
-class Unparseable:
+class UnparseableClassification:
     """A supplied classification that is not even JSON."""
 
     reason: str
@@ -49,7 +55,7 @@ class Unparseable:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ClassificationOutcome:
     """All that came of one document."""
 
     verdict: Verdict
@@ -74,21 +80,21 @@ class RetryOrchestrator:
         lossless_repair: bool = False,
         on_agent_failure: Literal["escalate", "ignore"] = "escalate",
         profile: Literal["full", "lean"] = "full",
-        window: int | None = None,
+        window_characters: int | None = None,
         autofix: AutoFixEngine | None = None,
         v3: V3TrapDetector | None = None,
-        observing: bool = True,
+        include_rule_findings: bool = True,
     ) -> None:
         """``profile``: V2, V3 and V4 ask for themselves, or all in one question.
 
-        ``window``: so many characters of a document are asked about at once; None: all of it. ``observing``: what the
+        ``window_characters``: so many characters of a document are asked about at once; None: all of it. ``include_rule_findings``: what the
         verifiers compute from the text is raised beside what the model says; without it a challenge shows what the
         model sees by itself.
         """
         self._model = model or EmbeddedModel()
         self._profile = profile
-        self._window = window
-        self._observing = observing
+        self._window_characters = window_characters
+        self._include_rule_findings = include_rule_findings
         self._lossless_repair = lossless_repair
         self._on_agent_failure = on_agent_failure
         self._classifier = PrimaryClassifier()
@@ -97,247 +103,281 @@ class RetryOrchestrator:
         self._v3 = v3 or V3TrapDetector()
         self._v4 = V4EvidenceQualityAssessor()
         self._verifiers: tuple[Verifier, ...] = (self._v2, self._v3, self._v4)
-        self._merged = MergedVerifier(self._verifiers)
+        self._merged_verifier = MergedVerifier(self._verifiers)
         self._v5 = V5DecisionMaker()
         self._autofix = autofix or AutoFixEngine()
 
-    async def evaluate(self, bundle: DocumentBundle, supplied: Any = None) -> Outcome:
+    async def evaluate(self, bundle: DocumentBundle, supplied: Any = None) -> ClassificationOutcome:
         """Classify and verify a document.
 
-        ``supplied`` is the JSON value of a classification that another system made, or :class:`Unparseable`; without
+        ``supplied`` is the JSON value of a classification that another system made, or :class:`UnparseableClassification`; without
         it the model is asked.
         """
-        asked = _Asked(self._model)
-        issues = _Register()
-        read = issues.enter(numbered("reader", reader_issues(bundle)))
+        question_cache = _QuestionCache(self._model)
+        issue_numbering = _IssueNumbering()
+        prior_issues = issue_numbering.assign_ids(number_issues("reader", collect_reader_issues(bundle)))
         if not bundle.has_text:
-            return self._ended(None, read, (), asked)
-        answer, found = await self._propose(bundle, supplied, asked)
-        read += issues.enter(found)
+            return self._build_outcome(None, prior_issues, (), question_cache)
+        answer, answer_issues = await self._propose(bundle, supplied, question_cache)
+        prior_issues += issue_numbering.assign_ids(answer_issues)
         if answer is None:
-            return self._ended(None, read, (), asked)
-        return await self._rounds(bundle, answer, read, issues, asked)
+            return self._build_outcome(None, prior_issues, (), question_cache)
+        return await self._run_rounds(bundle, answer, prior_issues, issue_numbering, question_cache)
 
     async def _propose(
-        self, bundle: DocumentBundle, supplied: Any, asked: _Asked
+        self, bundle: DocumentBundle, supplied: Any, question_cache: _QuestionCache
     ) -> tuple[ClassificationOutput | None, list[Issue]]:
         """The classification, if there is one, and what is wrong with the way in which it came."""
-        if isinstance(supplied, Unparseable):
-            return None, [unparseable(supplied.reason)]
+        if isinstance(supplied, UnparseableClassification):
+            return None, [build_unparseable_issue(supplied.reason)]
         if supplied is not None:
             try:
                 return ClassificationOutput.model_validate(supplied), []
             except ValidationError as error:
-                return None, [unparseable(_first_fault(error))]
-        parts = windows(bundle, self._window)
-        given = await asked.ask_all(self._classifier.question(bundle, pages) for pages in parts)
-        answers = [answer.value for answer in given if answer.value is not None]
-        if len(answers) == len(given):
-            told = list(zip(parts, answers, strict=True))
-            return joined(told), faults(bundle, told)
-        failed = next(answer for answer in given if answer.value is None)
-        if failed.unparseable:
-            return None, [unparseable(failed.failure or "it is not JSON")]
-        return None, numbered("classifier", [agent_failed("classifier", failed.failure)])
+                return None, [build_unparseable_issue(_describe_first_error(error))]
+        page_ranges = split_into_windows(bundle, self._window_characters)
+        model_answers = await question_cache.ask_all(
+            self._classifier.build_question(bundle, pages) for pages in page_ranges
+        )
+        classifications = [answer.value for answer in model_answers if answer.value is not None]
+        if len(classifications) == len(model_answers):
+            window_answers = list(zip(page_ranges, classifications, strict=True))
+            return join_answers(window_answers), find_window_faults(bundle, window_answers)
+        failed_answer = next(answer for answer in model_answers if answer.value is None)
+        if failed_answer.unparseable:
+            return None, [build_unparseable_issue(failed_answer.failure or "it is not JSON")]
+        return None, number_issues("classifier", [build_agent_failure("classifier", failed_answer.failure)])
 
-    async def _rounds(
+    async def _run_rounds(
         self,
         bundle: DocumentBundle,
         answer: ClassificationOutput,
-        read: list[Issue],
-        register: _Register,
-        asked: _Asked,
-    ) -> Outcome:
+        prior_issues: list[Issue],
+        issue_numbering: _IssueNumbering,
+        question_cache: _QuestionCache,
+    ) -> ClassificationOutcome:
         attempts: list[Attempt] = []
-        repaired: list[Issue] = []
+        repaired_issues: list[Issue] = []
         while True:
             repairs: list[Repair] = []
             if self._lossless_repair:
-                answer, mended, repairs = self._repair_blockers(bundle, answer, register)
-                repaired += mended
-            v4, ratio = self._v4.grounded(answer, bundle)
-            found = [*read, *register.enter(await self._verify(bundle, answer, v4.issues, asked))]
-            verdict = self._v5.decide(found)
-            attempts.append(_attempt(len(attempts), verdict, answer, found, repairs))
+                answer, repaired_blockers, repairs = self._repair_blockers(bundle, answer, issue_numbering)
+                repaired_issues += repaired_blockers
+            v4_assessment, grounded_ratio = self._v4.assess_grounding(answer, bundle)
+            raised_issues = [
+                *prior_issues,
+                *issue_numbering.assign_ids(await self._verify(bundle, answer, v4_assessment.issues, question_cache)),
+            ]
+            verdict = self._v5.decide(raised_issues)
+            attempts.append(_build_attempt(len(attempts), verdict, answer, raised_issues, repairs))
             if verdict.decision is not Decision.AUTO_RETRY:
                 break
             if len(attempts) > MAX_RETRIES:
-                verdict = replace(verdict, decision=Decision.ESCALATE_TO_SME, rule="retries", reason=ON_RETRIES)
+                verdict = replace(
+                    verdict, decision=Decision.ESCALATE_TO_SME, rule="retries", reason=RETRIES_EXHAUSTED_REASON
+                )
                 break
-            changed, done = self._autofix.apply(answer, found)
-            if fingerprint(changed) in {attempt.fingerprint for attempt in attempts}:
-                verdict = replace(verdict, decision=Decision.ESCALATE_TO_SME, rule="cycle", reason=ON_CYCLE)
+            repaired_answer, applied_repairs = self._autofix.apply(answer, raised_issues)
+            if fingerprint_classification(repaired_answer) in {attempt.fingerprint for attempt in attempts}:
+                verdict = replace(verdict, decision=Decision.ESCALATE_TO_SME, rule="cycle", reason=REPAIR_CYCLE_REASON)
                 break
-            attempts[-1] = attempts[-1].model_copy(update={"repairs": (*attempts[-1].repairs, *done)})
-            mended_ids = {repair.issue_id for repair in done}
-            repaired += [
-                issue.model_copy(update={"status": "repaired"}) for issue in found if issue.issue_id in mended_ids
+            attempts[-1] = attempts[-1].model_copy(update={"repairs": (*attempts[-1].repairs, *applied_repairs)})
+            repaired_ids = {repair.issue_id for repair in applied_repairs}
+            repaired_issues += [
+                issue.model_copy(update={"status": "repaired"})
+                for issue in raised_issues
+                if issue.issue_id in repaired_ids
             ]
-            answer = changed
-        still_open = {issue.issue_id for issue in found}
-        kept = [*found, *(issue for issue in repaired if issue.issue_id not in still_open)]
-        return self._ended(answer, kept, tuple(attempts), asked, verdict, ratio)
+            answer = repaired_answer
+        open_ids = {issue.issue_id for issue in raised_issues}
+        final_issues = [*raised_issues, *(issue for issue in repaired_issues if issue.issue_id not in open_ids)]
+        return self._build_outcome(answer, final_issues, tuple(attempts), question_cache, verdict, grounded_ratio)
 
     def _repair_blockers(
-        self, bundle: DocumentBundle, answer: ClassificationOutput, register: _Register
+        self, bundle: DocumentBundle, answer: ClassificationOutput, issue_numbering: _IssueNumbering
     ) -> tuple[ClassificationOutput, list[Issue], list[Repair]]:
         """Mend what can be mended without loss, so that the arbiter does not count it."""
         blockers = [
             issue
-            for issue in register.enter(self._v1.validate(answer, bundle))
+            for issue in issue_numbering.assign_ids(self._v1.validate(answer, bundle))
             if issue.severity is IssueSeverity.BLOCKER and issue.auto_fixable
         ]
-        changed, done = self._autofix.apply(answer, blockers)
-        return changed, [issue.model_copy(update={"status": "repaired"}) for issue in blockers], done
+        repaired_answer, repairs = self._autofix.apply(answer, blockers)
+        return repaired_answer, [issue.model_copy(update={"status": "repaired"}) for issue in blockers], repairs
 
     async def _verify(
-        self, bundle: DocumentBundle, answer: ClassificationOutput, v4: list[Issue], asked: _Asked
-    ) -> list[Issue]:
-        """All issues of one round; whatever is computed is raised always, that of V4 was before."""
-        asked.unanswered = frozenset()
-        v1 = self._v1.validate(answer, bundle)
-        v2 = self._v2.validate(answer, bundle)
-        v3 = self._v3.validate(answer, bundle)
-        whole = [verifier.questions(answer, bundle, (1, bundle.total_pages)) for verifier in self._verifiers]
-        observed = [
-            issue
-            for verifier, questions in zip(self._verifiers, whole, strict=True)
-            for issue in (verifier.observed(questions) if self._observing else ())
-        ]
-        said = [] if _has_blocker(v1) else await self._said(bundle, answer, whole, asked, is_sound=not _has_blocker(v2))
-        computed = [*v1, *v2, *v3, *v4, *observed]
-        asked.unanswered |= {issue.agent for issue in computed if is_failure(issue)}
-        return [*computed, *added(computed, said)]
-
-    async def _said(
         self,
         bundle: DocumentBundle,
         answer: ClassificationOutput,
-        whole: Sequence[list[Question[Findings]]],
-        asked: _Asked,
+        v4_issues: list[Issue],
+        question_cache: _QuestionCache,
+    ) -> list[Issue]:
+        """All issues of one round; whatever is computed is raised always, that of V4 was before."""
+        question_cache.unanswered_agents = frozenset()
+        v1_issues = self._v1.validate(answer, bundle)
+        v2_issues = self._v2.validate(answer, bundle)
+        v3_issues = self._v3.validate(answer, bundle)
+        questions_by_verifier = [
+            verifier.questions(answer, bundle, (1, bundle.total_pages)) for verifier in self._verifiers
+        ]
+        rule_issues = [
+            issue
+            for verifier, questions in zip(self._verifiers, questions_by_verifier, strict=True)
+            for issue in (verifier.apply_text_rules(questions) if self._include_rule_findings else ())
+        ]
+        model_issues = (
+            []
+            if _has_blocker(v1_issues)
+            else await self._ask_verifiers(
+                bundle, answer, questions_by_verifier, question_cache, is_consistent=not _has_blocker(v2_issues)
+            )
+        )
+        computed_issues = [*v1_issues, *v2_issues, *v3_issues, *v4_issues, *rule_issues]
+        question_cache.unanswered_agents |= {issue.agent for issue in computed_issues if is_agent_failure(issue)}
+        return [*computed_issues, *deduplicate_model_findings(computed_issues, model_issues)]
+
+    async def _ask_verifiers(
+        self,
+        bundle: DocumentBundle,
+        answer: ClassificationOutput,
+        questions_by_verifier: Sequence[list[Question[Findings]]],
+        question_cache: _QuestionCache,
         *,
-        is_sound: bool,
+        is_consistent: bool,
     ) -> list[Issue]:
         """What the verifiers' models say; V2's is not asked about an answer that is not sound, nor the merged one.
 
-        ``whole``: each verifier's questions about all pages.
+        ``questions_by_verifier``: each verifier's questions about all pages.
         """
-        parts = windows(bundle, self._window)
+        page_ranges = split_into_windows(bundle, self._window_characters)
         if self._profile == "lean":
-            if not is_sound:
+            if not is_consistent:
                 return []
-            merged = await asked.ask_all(self._merged.question(answer, bundle, pages) for pages in parts)
-            return self._heeded(self._merged.read(merged), asked)
+            merged_answers = await question_cache.ask_all(
+                self._merged_verifier.build_question(answer, bundle, pages) for pages in page_ranges
+            )
+            return self._filter_failures(self._merged_verifier.read(merged_answers), question_cache)
 
-        def questions(verifier: Verifier, about_all: list[Question[Findings]]) -> list[Question[Findings]]:
-            if len(parts) == 1:
-                return about_all
-            return [one for pages in parts for one in verifier.questions(answer, bundle, pages)]
+        def select_questions(verifier: Verifier, whole_questions: list[Question[Findings]]) -> list[Question[Findings]]:
+            if len(page_ranges) == 1:
+                return whole_questions
+            return [question for pages in page_ranges for question in verifier.questions(answer, bundle, pages)]
 
-        rows = list(zip(self._verifiers, whole, strict=True))[0 if is_sound else 1 :]
-        answers = await asyncio.gather(*(asked.ask_all(questions(*row)) for row in rows))
-        opinions = [verifier.read(given) for (verifier, _), given in zip(rows, answers, strict=True)]
-        return self._heeded([issue for opinion in opinions for issue in opinion], asked)
+        asked_verifiers = list(zip(self._verifiers, questions_by_verifier, strict=True))[0 if is_consistent else 1 :]
+        answers_by_verifier = await asyncio.gather(
+            *(question_cache.ask_all(select_questions(*asked_verifier)) for asked_verifier in asked_verifiers)
+        )
+        issues_by_verifier = [
+            verifier.read(verifier_answers)
+            for (verifier, _), verifier_answers in zip(asked_verifiers, answers_by_verifier, strict=True)
+        ]
+        return self._filter_failures(
+            [issue for verifier_issues in issues_by_verifier for issue in verifier_issues], question_cache
+        )
 
-    def _heeded(self, opinions: Sequence[Issue], asked: _Asked) -> list[Issue]:
+    def _filter_failures(self, model_issues: Sequence[Issue], question_cache: _QuestionCache) -> list[Issue]:
         """The opinions that count: with ``on_agent_failure = "ignore"`` a verifier's failure does not, but is kept in mind."""
-        asked.unanswered |= {issue.agent for issue in opinions if is_failure(issue)}
-        ignore = self._on_agent_failure == "ignore"
-        return [issue for issue in opinions if not (ignore and is_failure(issue))]
+        question_cache.unanswered_agents |= {issue.agent for issue in model_issues if is_agent_failure(issue)}
+        ignores_failures = self._on_agent_failure == "ignore"
+        return [issue for issue in model_issues if not (ignores_failures and is_agent_failure(issue))]
 
-    def _ended(
+    def _build_outcome(
         self,
         answer: ClassificationOutput | None,
         issues: Sequence[Issue],
         attempts: tuple[Attempt, ...],
-        asked: _Asked,
+        question_cache: _QuestionCache,
         verdict: Verdict | None = None,
         grounded_ratio: float | None = None,
-    ) -> Outcome:
-        v4 = [issue for issue in issues if issue.agent == "V4" and issue.status == "open"]
-        unknown = answer is None or any(issue.code == "V4-AGENT-FAILED" for issue in v4)
-        return Outcome(
+    ) -> ClassificationOutcome:
+        open_v4_issues = [issue for issue in issues if issue.agent == "V4" and issue.status == "open"]
+        is_unscored = answer is None or any(issue.code == "V4-AGENT-FAILED" for issue in open_v4_issues)
+        return ClassificationOutcome(
             verdict=verdict or self._v5.decide(issues),
             classification=answer,
             issues=tuple(issues),
             attempts=attempts,
-            evidence_quality_score=None if unknown else quality_score(v4),
+            evidence_quality_score=None if is_unscored else compute_quality_score(open_v4_issues),
             grounded_ratio=grounded_ratio,
-            usage=asked.usage(),
-            unanswered=tuple(sorted(asked.unanswered)),
+            usage=question_cache.report_usage(),
+            unanswered=tuple(sorted(question_cache.unanswered_agents)),
         )
 
 
-class _Asked:
+class _QuestionCache:
     """The questions of one document: equal ones are asked once, every call is counted."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._answers: dict[tuple[str, str], Answer[Any]] = {}
-        self._usage: dict[str, dict[str, Usage]] = defaultdict(dict)
-        self.unanswered: frozenset[str] = frozenset()
+        self._answers_by_key: dict[tuple[str, str], Answer[Any]] = {}
+        self._usage_by_role: dict[str, dict[str, Usage]] = defaultdict(dict)
+        self.unanswered_agents: frozenset[str] = frozenset()
         """The verifiers that could not answer in the last round."""
 
     async def ask(self, question: Question[A]) -> Answer[A]:
         key = question.role, question.prompt()
-        if key not in self._answers:
+        if key not in self._answers_by_key:
             answer = await self._model.ask(question)
-            self._usage[question.role][key[1]] = answer.usage
+            self._usage_by_role[question.role][key[1]] = answer.usage
             if answer.value is None:  # a failure is never used again
                 return answer
-            self._answers[key] = answer
-        return self._answers[key]
+            self._answers_by_key[key] = answer
+        return self._answers_by_key[key]
 
     async def ask_all(self, questions: Iterable[Question[A]]) -> list[Answer[A]]:
         return list(await asyncio.gather(*(self.ask(question) for question in questions)))
 
-    def usage(self) -> UsageReport:
-        by_agent = {role: UsageTotal.of(usages.values()) for role, usages in sorted(self._usage.items())}
-        whole = UsageTotal.of(usage for usages in self._usage.values() for usage in usages.values())
-        return UsageReport(**whole.model_dump(), by_agent=by_agent)
+    def report_usage(self) -> UsageReport:
+        by_agent = {
+            role: UsageTotal.sum_usages(usages.values()) for role, usages in sorted(self._usage_by_role.items())
+        }
+        total = UsageTotal.sum_usages(usage for usages in self._usage_by_role.values() for usage in usages.values())
+        return UsageReport(**total.model_dump(), by_agent=by_agent)
 
 
-class _Register:
+class _IssueNumbering:
     """Gives each issue of a document one id: the same issue in two rounds keeps it, numbering runs on."""
 
     def __init__(self) -> None:
-        self._ids: dict[str, str] = {}
-        self._last: dict[str, int] = defaultdict(int)
+        self._ids_by_key: dict[str, str] = {}
+        self._last_numbers: dict[str, int] = defaultdict(int)
 
-    def enter(self, issues: Iterable[Issue]) -> list[Issue]:
-        seen: dict[str, int] = defaultdict(int)
-        entered = []
+    def assign_ids(self, issues: Iterable[Issue]) -> list[Issue]:
+        repeat_counts: dict[str, int] = defaultdict(int)
+        numbered_issues = []
         for issue in issues:
             content = issue.model_dump_json(exclude={"issue_id"})
-            seen[content] += 1  # two equal issues in one round are two
-            key = f"{seen[content]}:{content}"
-            if key not in self._ids:
-                self._last[issue.agent] += 1
-                self._ids[key] = f"{issue.agent.upper()}-{self._last[issue.agent]:04d}"
-            entered.append(issue.model_copy(update={"issue_id": self._ids[key]}))
-        return entered
+            repeat_counts[content] += 1  # two equal issues in one round are two
+            key = f"{repeat_counts[content]}:{content}"
+            if key not in self._ids_by_key:
+                self._last_numbers[issue.agent] += 1
+                self._ids_by_key[key] = f"{issue.agent.upper()}-{self._last_numbers[issue.agent]:04d}"
+            numbered_issues.append(issue.model_copy(update={"issue_id": self._ids_by_key[key]}))
+        return numbered_issues
 
 
-def reader_issues(bundle: DocumentBundle) -> list[Issue]:
+def collect_reader_issues(bundle: DocumentBundle) -> list[Issue]:
     """What reading alone says against trusting anything about this document."""
     issues = []
-    if unreadable := bundle.unreadable_pages:
-        problems = dict.fromkeys(problem for number in unreadable for problem in bundle.page(number).problems)
+    if unreadable_pages := bundle.unreadable_pages:
+        problems = dict.fromkeys(
+            problem for page_number in unreadable_pages for problem in bundle.page(page_number).problems
+        )
         issues.append(
-            Issue.of(
+            Issue.create(
                 "reader",
                 "READER-NO-TEXT",
                 IssueSeverity.BLOCKER,
-                f"{len(unreadable)} of {bundle.total_pages} pages could not be read as text (page {_listed(unreadable)})"
+                f"{len(unreadable_pages)} of {bundle.total_pages} pages could not be read as text (page {_format_page_numbers(unreadable_pages)})"
                 + (f". Too poor to read: {'; '.join(list(problems)[:3])}" if problems else ""),
                 location="document",
                 suggested_fix="Look at these pages, or send a better scan or a file with a text layer",
-                page=unreadable[0],
+                page=unreadable_pages[0],
             )
         )
     elif not bundle.has_text:
         issues.append(
-            Issue.of(
+            Issue.create(
                 "reader",
                 "READER-NO-TEXT",
                 IssueSeverity.BLOCKER,
@@ -347,23 +387,23 @@ def reader_issues(bundle: DocumentBundle) -> list[Issue]:
                 page=1,
             )
         )
-    for why in dict.fromkeys(page.unread for page in bundle.pages if page.unread):
-        unread = [page.page_num for page in bundle.pages if page.unread == why]
+    for reason in dict.fromkeys(page.unread for page in bundle.pages if page.unread):
+        picture_pages = [page.page_num for page in bundle.pages if page.unread == reason]
         issues.append(
-            Issue.of(
+            Issue.create(
                 "reader",
                 "READER-PICTURE",
                 IssueSeverity.MAJOR,
-                f"Pictures on {len(unread)} of {bundle.total_pages} pages may say more than was read "
-                f"(page {_listed(unread)}): {why}",
+                f"Pictures on {len(picture_pages)} of {bundle.total_pages} pages may say more than was read "
+                f"(page {_format_page_numbers(picture_pages)}): {reason}",
                 location="document",
                 suggested_fix="Look at the pictures on these pages, or send a better scan",
-                page=unread[0],
+                page=picture_pages[0],
             )
         )
     if bundle.is_repaired:
         issues.append(
-            Issue.of(
+            Issue.create(
                 "reader",
                 "READER-REPAIRED",
                 IssueSeverity.MAJOR,
@@ -375,13 +415,13 @@ def reader_issues(bundle: DocumentBundle) -> list[Issue]:
     return issues
 
 
-def _listed(pages: Sequence[int]) -> str:
-    return ", ".join(str(number) for number in pages[:20]) + (" …" if len(pages) > 20 else "")
+def _format_page_numbers(page_numbers: Sequence[int]) -> str:
+    return ", ".join(str(number) for number in page_numbers[:20]) + (" …" if len(page_numbers) > 20 else "")
 
 
-def unparseable(fault: str) -> Issue:
+def build_unparseable_issue(fault: str) -> Issue:
     """The issue that an answer has not the shape of a classification."""
-    issue = Issue.of(
+    issue = Issue.create(
         "V1",
         "V1-UNPARSEABLE",
         IssueSeverity.BLOCKER,
@@ -389,12 +429,12 @@ def unparseable(fault: str) -> Issue:
         location="classification",
         suggested_fix="Have the document classified again",
     )
-    return numbered("V1", [issue])[0]
+    return number_issues("V1", [issue])[0]
 
 
-def fingerprint(answer: ClassificationOutput) -> str:
+def fingerprint_classification(answer: ClassificationOutput) -> str:
     """MD5 of everything that a repair may change, and of the boundaries and types it belongs to (ruling 7)."""
-    value = {
+    repairable_parts = {
         "number_of_segments": answer.number_of_segments,
         "dominant_type_overall": answer.dominant_type_overall,
         "segments": [
@@ -410,18 +450,18 @@ def fingerprint(answer: ClassificationOutput) -> str:
         ],
         "mixture": [[entry.document_type, entry.overall_share] for entry in answer.document_mixture],
     }
-    return hashlib.md5(canonical(value), usedforsecurity=False).hexdigest()
+    return hashlib.md5(encode_canonical_json(repairable_parts), usedforsecurity=False).hexdigest()
 
 
-def _attempt(
-    number: int, verdict: Verdict, answer: ClassificationOutput, found: Sequence[Issue], repairs: Sequence[Repair]
+def _build_attempt(
+    number: int, verdict: Verdict, answer: ClassificationOutput, issues: Sequence[Issue], repairs: Sequence[Repair]
 ) -> Attempt:
     return Attempt(
         attempt=number,
         decision=verdict.decision,
         decision_rule=verdict.rule,
-        fingerprint=fingerprint(answer),
-        issues=tuple(issue.issue_id for issue in found),
+        fingerprint=fingerprint_classification(answer),
+        issues=tuple(issue.issue_id for issue in issues),
         repairs=tuple(repairs),
     )
 
@@ -430,7 +470,7 @@ def _has_blocker(issues: Iterable[Issue]) -> bool:
     return any(issue.severity is IssueSeverity.BLOCKER for issue in issues)
 
 
-def _first_fault(error: ValidationError) -> str:
-    first = error.errors(include_input=False, include_url=False)[0]
-    place = " → ".join(str(part) for part in first["loc"]) or "the whole"
-    return f"{place}: {first['msg']}"
+def _describe_first_error(error: ValidationError) -> str:
+    first_error = error.errors(include_input=False, include_url=False)[0]
+    location = " → ".join(str(part) for part in first_error["loc"]) or "the whole"
+    return f"{location}: {first_error['msg']}"

@@ -16,10 +16,10 @@ from functools import cache
 from itertools import islice, pairwise
 from typing import Any
 
-from evalkit.classification.answer import answer_schema, read_answer
-from evalkit.classification.judging import Heard, Judgement, hear, judge, learned_cues
-from evalkit.classification.learned import Learned
-from evalkit.classification.lexicon import Cue, PageReading, Span, lexicon
+from evalkit.classification.answer import build_answer_schema, parse_classifier_answer
+from evalkit.classification.judging import ClassificationScores, ScoredPage, combine_pages, score_page, select_term_cues
+from evalkit.classification.learned import ModelWeights
+from evalkit.classification.lexicon import Cue, LexiconReading, Span, load_lexicon
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -28,46 +28,50 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
     TypePresence,
-    normalised,
-    type_definitions,
+    load_type_definitions,
+    normalise_shares,
 )
-from evalkit.classification.sequence import BEGINS, Join, course
-from evalkit.classification.v2_consistency import DOUBTS, SUMMARY, nearly_largest, tie_winner
+from evalkit.classification.sequence import BEGINNING_PROBABILITY, PageJoin, segment_pages
+from evalkit.classification.v2_consistency import DOUBTS_KEY, SUMMARY_KEY, choose_tie_winner, find_largest_types
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.grounding.locate import whole_words
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import fenced, render
 
-Scores = Mapping[DocumentType, float]
+ScoreByType = Mapping[DocumentType, float]
 
 # Presence of the types that a segment is not. A form names every kind of record, so it must say more to mention one.
-MENTION_EVIDENCE = 2.0
-MENTION_GAIN = 1.0
-MENTION_EVIDENCE_IN_OTHER = 6.0
-EMBEDDED_HEADINGS = 3
-HEADING_WEIGHT = 3.0
-LEAST_SHARE = 0.01
-MENTION_SHARE = 0.05
-EMBEDDED_SHARE = 0.15
+MIN_MENTION_SCORE = 2.0
+MIN_MENTION_GAIN = 1.0
+MIN_MENTION_SCORE_IN_OTHER = 6.0
+MIN_EMBEDDED_HEADINGS = 3
+MIN_HEADING_WEIGHT = 3.0
+MIN_SECONDARY_SHARE = 0.01
+MAX_MENTION_SHARE = 0.05
+MAX_EMBEDDED_SHARE = 0.15
 
 
-LEAST_WORDS, MOST_WORDS, WINDOW_WORDS = 3, 60, 40
-SNIPPETS = {PresenceLevel.PRIMARY: 3, PresenceLevel.EMBEDDED_RAW: 2, PresenceLevel.MENTION_ONLY: 1}
-ANCHORS = 5
+MIN_QUOTE_WORDS, MAX_QUOTE_WORDS, QUOTE_WINDOW_WORDS = 3, 60, 40
+MAX_SNIPPETS_BY_LEVEL = {PresenceLevel.PRIMARY: 3, PresenceLevel.EMBEDDED_RAW: 2, PresenceLevel.MENTION_ONLY: 1}
+MAX_ANCHORS = 5
 #: A document of fewer words is a tab or a stamp: it may name a report, and holds none.
-FEWEST_WORDS = 8
+MIN_DOCUMENT_WORDS = 8
 
 #: What V3 calls header and footer: it identifies a page, it says nothing about a document's type.
-_PAGE_FURNITURE = re.compile(
+_PAGE_FURNITURE_PATTERN = re.compile(
     r"(?i)\bpage\s*\d+\s*(?:of|/)\s*\d+|\bfax(?:\s*(?:no|number|#))?\.?\s*[:#(\d]|\bMRN\b|\bmedical record (?:no|num|#)"
     r"|\bdate of birth\b|\bbirth ?date\b|\bD\.?O\.?B\b"
 )
 # A ruled or dotted line ends a passage: what stands on both sides of a blank belongs to two fields. A sentence that is
 # wrapped is one passage: quoted from its second line on, "no / invasion" would be an invasion.
-_TITLE = "".join(rf"(?<!\b{title}\.)" for title in ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs"))
-_PASSAGE_END = re.compile(rf"(?<=[.!?]){_TITLE}\s+(?=[A-Z0-9\"(\[])|(?:\t|\n(?![ ]*[a-z])|(?<![a-z,])\n)+|[_.]{{4,}}")
-_WORD = re.compile(r"\S+")
-_TELLING = re.compile(r"(?=\S*[^\W_])\S")
+_NOT_AFTER_ABBREVIATION = "".join(
+    rf"(?<!\b{abbreviation}\.)" for abbreviation in ("Mr", "Mrs", "Ms", "Dr", "Prof", "St", "No", "vs")
+)
+_PASSAGE_END_PATTERN = re.compile(
+    rf"(?<=[.!?]){_NOT_AFTER_ABBREVIATION}\s+(?=[A-Z0-9\"(\[])|(?:\t|\n(?![ ]*[a-z])|(?<![a-z,])\n)+|[_.]{{4,}}"
+)
+_WORD_PATTERN = re.compile(r"\S+")
+_FIRST_WORD_PATTERN = re.compile(r"(?=\S*[^\W_])\S")
 """Where the first word begins that has a letter or a digit."""
 _LEVEL_ORDER = tuple(PresenceLevel)
 
@@ -80,43 +84,43 @@ class ClassifierQuestion(DocumentQuestion[ClassificationOutput]):
 
     def __init__(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> None:
         self.bundle = bundle
-        self._first, self._last = pages or (1, bundle.total_pages)
+        self._first_page, self._last_page = pages or (1, bundle.total_pages)
 
-    def worded(self) -> str:
+    def render_prompt(self) -> str:
         """The document, the types and the rules of the answer."""
         return render(
             "primary_classifier_agent_prompt",
-            document=fenced(self.bundle, self.bundle.between(self._first, self._last)),
-            first_page=str(self._first),
-            last_page=str(self._last),
-            types=types_text(),
+            document=fenced(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page)),
+            first_page=str(self._first_page),
+            last_page=str(self._last_page),
+            types=render_types(),
         )
 
     def offline(self) -> ClassificationOutput:
         """The lexicon's answer."""
-        return classify(self.bundle, self.bundle.between(self._first, self._last))
+        return classify(self.bundle, self.bundle.iter_pages(self._first_page, self._last_page))
 
     def schema(self) -> Mapping[str, Any]:
         """A classification's, with quotes by their place."""
-        return answer_schema()
+        return build_answer_schema()
 
-    def read(self, text: str) -> ClassificationOutput:
+    def parse_answer(self, text: str) -> ClassificationOutput:
         """The classification, its quotes cut out of the document."""
-        return read_answer(text, self.bundle)
+        return parse_classifier_answer(text, self.bundle)
 
 
 class PrimaryClassifier:
     """Asks what a document is."""
 
-    def question(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> ClassifierQuestion:
+    def build_question(self, bundle: DocumentBundle, pages: tuple[int, int] | None = None) -> ClassifierQuestion:
         """The question about this document, or about these of its pages (first and last)."""
         return ClassifierQuestion(bundle, pages)
 
 
 @cache
-def types_text() -> str:
+def render_types() -> str:
     """``types.toml`` as text for a prompt."""
-    definitions = type_definitions()
+    definitions = load_type_definitions()
     return "\n\n".join(
         "\n".join(
             [
@@ -130,28 +134,32 @@ def types_text() -> str:
 
 
 def classify(
-    bundle: DocumentBundle, pages: Iterable[Page] | None = None, known: Learned | None = None
+    bundle: DocumentBundle, pages: Iterable[Page] | None = None, model_weights: ModelWeights | None = None
 ) -> ClassificationOutput:
     """The embedded model's classification, of all pages or of these: deterministic, without any language model.
 
-    ``known``: other learned numbers than the shipped ones.
+    ``model_weights``: other learned numbers than the shipped ones.
     """
-    heard = [hear(page, known=known) for page in (bundle.pages if pages is None else pages)]
-    found = course(heard)
-    documents = [_verdict(heard[start:end], found.joins) for start, end in found.runs]
-    segments = tuple(_segment(index, document) for index, document in enumerate(documents, start=1))
-    mixture = mixture_of(segments)
+    scored_pages = [
+        score_page(page, model_weights=model_weights) for page in (bundle.pages if pages is None else pages)
+    ]
+    segmentation = segment_pages(scored_pages)
+    documents = [
+        _score_document(scored_pages[start:end], segmentation.joins) for start, end in segmentation.document_ranges
+    ]
+    segments = tuple(_build_segment(index, document) for index, document in enumerate(documents, start=1))
+    mixture = compute_mixture(segments)
     return ClassificationOutput(
-        dominant_type_overall=dominant_overall(segments, mixture),
+        dominant_type_overall=choose_overall_type(segments, mixture),
         number_of_segments=len(segments),
         segments=segments,
         document_mixture=mixture,
-        vendor_signals=tuple(dict.fromkeys(name for page in heard for name in page.reading.vendors)),
+        vendor_signals=tuple(dict.fromkeys(name for page in scored_pages for name in page.lexicon_reading.vendors)),
         self_evaluation={
-            SUMMARY: _self_evaluation(documents),
-            DOUBTS: [
+            SUMMARY_KEY: _write_self_evaluation(documents),
+            DOUBTS_KEY: [
                 {"page": join.page_num, "begins": round(join.probability, 2)}
-                for join in found.joins
+                for join in segmentation.joins
                 if join.is_doubtful
             ],
         },
@@ -162,365 +170,427 @@ def classify(
 
 
 @dataclass(frozen=True)
-class _Source:
+class _EvidencePage:
     """A page that evidence is taken from."""
 
-    page: Heard
+    scored_page: ScoredPage
     passages: tuple[Span, ...]
 
     @property
-    def reading(self) -> PageReading:
-        return self.page.reading
+    def lexicon_reading(self) -> LexiconReading:
+        return self.scored_page.lexicon_reading
 
 
 @dataclass(frozen=True)
-class _Verdict:
+class _ScoredDocument:
     """What one document's pages say together."""
 
-    pages: tuple[Heard, ...]
-    judgement: Judgement
+    pages: tuple[ScoredPage, ...]
+    type_scores: ClassificationScores
     dominant_type: DocumentType | None
-    presence: tuple[TypePresence, ...]
-    joins: tuple[Join, ...]
+    composition: tuple[TypePresence, ...]
+    joins: tuple[PageJoin, ...]
     """Those on its pages, its first included."""
 
     @property
-    def scores(self) -> Scores:
-        return self.judgement.scores
+    def lexicon_scores(self) -> ScoreByType:
+        return self.type_scores.lexicon_scores
 
     @property
-    def ranking(self) -> list[DocumentType]:
-        return self.judgement.ranking
+    def types_by_probability(self) -> list[DocumentType]:
+        return self.type_scores.types_by_probability
 
 
-def _verdict(pages: Sequence[Heard], joins: Iterable[Join]) -> _Verdict:
-    judgement = pages[0].judgement if len(pages) == 1 else judge(pages)
-    sources = [_Source(page, tuple(_passages(page.reading.page.text, page.reading.furniture))) for page in pages]
-    numbers = {page.reading.page.page_num for page in pages}
-    own = tuple(join for join in joins if join.page_num in numbers)
-    dominant = judgement.ranking[0]
-    if judgement.probabilities[dominant] >= pages[0].known.least and _has_words(pages):
-        evidence = _chosen(sources, dominant, SNIPPETS[PresenceLevel.PRIMARY])
-        if evidence:
-            return _Verdict(
-                tuple(pages), judgement, dominant, _composition(sources, judgement, dominant, evidence), own
-            )
-    return _Verdict(tuple(pages), judgement, None, _undecided(sources, judgement), own)
-
-
-def _has_words(pages: Sequence[Heard]) -> bool:
-    parts = (
-        page.reading.page.text[start:end]
+def _score_document(pages: Sequence[ScoredPage], joins: Iterable[PageJoin]) -> _ScoredDocument:
+    type_scores = pages[0].type_scores if len(pages) == 1 else combine_pages(pages)
+    evidence_pages = [
+        _EvidencePage(page, tuple(_split_passages(page.lexicon_reading.page.text, page.lexicon_reading.furniture)))
         for page in pages
-        for start, end in _between(page.reading.furniture, len(page.reading.page.text))
+    ]
+    page_numbers = {page.lexicon_reading.page.page_num for page in pages}
+    own_joins = tuple(join for join in joins if join.page_num in page_numbers)
+    dominant_type = type_scores.types_by_probability[0]
+    if type_scores.probabilities[dominant_type] >= pages[0].model_weights.min_probability and _has_enough_words(pages):
+        evidence = _choose_evidence(evidence_pages, dominant_type, MAX_SNIPPETS_BY_LEVEL[PresenceLevel.PRIMARY])
+        if evidence:
+            return _ScoredDocument(
+                tuple(pages),
+                type_scores,
+                dominant_type,
+                _compose_presences(evidence_pages, type_scores, dominant_type, evidence),
+                own_joins,
+            )
+    return _ScoredDocument(
+        tuple(pages), type_scores, None, _build_undecided_presences(evidence_pages, type_scores), own_joins
     )
-    return sum(len(part.split()) for part in parts) >= FEWEST_WORDS
 
 
-def _composition(
-    sources: Sequence[_Source], judgement: Judgement, dominant: DocumentType, evidence: tuple[Evidence, ...]
+def _has_enough_words(pages: Sequence[ScoredPage]) -> bool:
+    body_texts = (
+        page.lexicon_reading.page.text[start:end]
+        for page in pages
+        for start, end in _find_body_spans(page.lexicon_reading.furniture, len(page.lexicon_reading.page.text))
+    )
+    return sum(len(body_text.split()) for body_text in body_texts) >= MIN_DOCUMENT_WORDS
+
+
+def _compose_presences(
+    evidence_pages: Sequence[_EvidencePage],
+    type_scores: ClassificationScores,
+    dominant_type: DocumentType,
+    evidence: tuple[Evidence, ...],
 ) -> tuple[TypePresence, ...]:
-    scores = judgement.scores
-    rest = {kind: _secondary(sources, scores, kind, dominant) for kind in DocumentType if kind is not dominant}
-    shares = {kind: presence.segment_share for kind, presence in rest.items()}
-    shares[dominant] = 1 - sum(shares.values())
-    exact_shares = dict(zip(DocumentType, normalised([round(shares[kind], 4) for kind in DocumentType]), strict=True))
-    rest[dominant] = TypePresence(
-        document_type=dominant,
+    lexicon_scores = type_scores.lexicon_scores
+    presences = {
+        kind: _build_secondary_presence(evidence_pages, lexicon_scores, kind, dominant_type)
+        for kind in DocumentType
+        if kind is not dominant_type
+    }
+    shares = {kind: presence.segment_share for kind, presence in presences.items()}
+    shares[dominant_type] = 1 - sum(shares.values())
+    exact_shares = dict(
+        zip(DocumentType, normalise_shares([round(shares[kind], 4) for kind in DocumentType]), strict=True)
+    )
+    presences[dominant_type] = TypePresence(
+        document_type=dominant_type,
         presence_level=PresenceLevel.PRIMARY,
-        confidence=_confidence(judgement, dominant),
-        segment_share=exact_shares[dominant],
+        confidence=_compute_confidence(type_scores, dominant_type),
+        segment_share=exact_shares[dominant_type],
         top_evidence=evidence,
     )
-    return tuple(rest[kind].model_copy(update={"segment_share": exact_shares[kind]}) for kind in DocumentType)
+    return tuple(presences[kind].model_copy(update={"segment_share": exact_shares[kind]}) for kind in DocumentType)
 
 
-def _secondary(sources: Sequence[_Source], scores: Scores, kind: DocumentType, dominant: DocumentType) -> TypePresence:
+def _build_secondary_presence(
+    evidence_pages: Sequence[_EvidencePage],
+    lexicon_scores: ScoreByType,
+    kind: DocumentType,
+    dominant_type: DocumentType,
+) -> TypePresence:
     """The presence of a type that the document is not."""
-    needed = MENTION_EVIDENCE_IN_OTHER if dominant is DocumentType.OTHER else MENTION_EVIDENCE
-    if scores[kind] < needed:
-        return _absent(kind)
+    min_score = MIN_MENTION_SCORE_IN_OTHER if dominant_type is DocumentType.OTHER else MIN_MENTION_SCORE
+    if lexicon_scores[kind] < min_score:
+        return _build_absent_presence(kind)
     headings = {
         cue.term
-        for source in sources
-        for cue in source.reading.cues
-        if cue.document_type is kind and cue.zone != "body" and cue.weight >= HEADING_WEIGHT
+        for evidence_page in evidence_pages
+        for cue in evidence_page.lexicon_reading.cues
+        if cue.document_type is kind and cue.zone != "body" and cue.weight >= MIN_HEADING_WEIGHT
     }
-    level, most = PresenceLevel.MENTION_ONLY, MENTION_SHARE
-    if len(headings) >= EMBEDDED_HEADINGS and dominant is not DocumentType.OTHER:
-        level, most = PresenceLevel.EMBEDDED_RAW, EMBEDDED_SHARE
-    evidence = _chosen(sources, kind, SNIPPETS[level], least=MENTION_GAIN)
+    level, max_share = PresenceLevel.MENTION_ONLY, MAX_MENTION_SHARE
+    if len(headings) >= MIN_EMBEDDED_HEADINGS and dominant_type is not DocumentType.OTHER:
+        level, max_share = PresenceLevel.EMBEDDED_RAW, MAX_EMBEDDED_SHARE
+    evidence = _choose_evidence(evidence_pages, kind, MAX_SNIPPETS_BY_LEVEL[level], min_gain=MIN_MENTION_GAIN)
     if not evidence:
-        return _absent(kind)
-    part = scores[kind] / (scores[kind] + scores[dominant])
+        return _build_absent_presence(kind)
+    score_share = lexicon_scores[kind] / (lexicon_scores[kind] + lexicon_scores[dominant_type])
     return TypePresence(
         document_type=kind,
         presence_level=level,
-        confidence=round(part, 2),
-        segment_share=min(most, max(LEAST_SHARE, round(part / 2, 2))),
+        confidence=round(score_share, 2),
+        segment_share=min(max_share, max(MIN_SECONDARY_SHARE, round(score_share / 2, 2))),
         top_evidence=evidence,
     )
 
 
-def _undecided(sources: Sequence[_Source], judgement: Judgement) -> tuple[TypePresence, ...]:
+def _build_undecided_presences(
+    evidence_pages: Sequence[_EvidencePage], type_scores: ClassificationScores
+) -> tuple[TypePresence, ...]:
     """Cannot tell: the most probable types, equal among each other; where nothing speaks, all five."""
-    enough = max(judgement.probabilities.values()) / 2
-    found = {kind: _chosen(sources, kind, 1) for kind in DocumentType if judgement.probabilities[kind] >= enough}
-    candidates = [kind for kind, evidence in found.items() if evidence]
-    equal = normalised([1.0 if kind in candidates or not candidates else 0.0 for kind in DocumentType])
+    min_probability = max(type_scores.probabilities.values()) / 2
+    evidence_by_type = {
+        kind: _choose_evidence(evidence_pages, kind, 1)
+        for kind in DocumentType
+        if type_scores.probabilities[kind] >= min_probability
+    }
+    candidates = [kind for kind, evidence in evidence_by_type.items() if evidence]
+    equal_shares = normalise_shares([1.0 if kind in candidates or not candidates else 0.0 for kind in DocumentType])
     return tuple(
         TypePresence(
             document_type=kind,
             presence_level=PresenceLevel.MENTION_ONLY,
-            confidence=_confidence(judgement, kind),
+            confidence=_compute_confidence(type_scores, kind),
             segment_share=share,
-            top_evidence=found[kind],
+            top_evidence=evidence_by_type[kind],
         )
         if kind in candidates
-        else _absent(kind, share)
-        for kind, share in zip(DocumentType, equal, strict=True)
+        else _build_absent_presence(kind, share)
+        for kind, share in zip(DocumentType, equal_shares, strict=True)
     )
 
 
-def _absent(kind: DocumentType, share: float = 0.0) -> TypePresence:
+def _build_absent_presence(kind: DocumentType, share: float = 0.0) -> TypePresence:
     return TypePresence(
         document_type=kind, presence_level=PresenceLevel.NO_EVIDENCE, confidence=0.0, segment_share=share
     )
 
 
-def _confidence(judgement: Judgement, kind: DocumentType) -> float:
+def _compute_confidence(type_scores: ClassificationScores, kind: DocumentType) -> float:
     """How probable the type is, calibrated; never certain."""
-    return min(0.99, round(judgement.probabilities[kind], 2))
+    return min(0.99, round(type_scores.probabilities[kind], 2))
 
 
-def _segment(index: int, verdict: _Verdict) -> Segment:
-    pages = [page.reading.page.page_num for page in verdict.pages]
+def _build_segment(segment_index: int, document: _ScoredDocument) -> Segment:
+    page_numbers = [page.lexicon_reading.page.page_num for page in document.pages]
     return Segment(
-        segment_index=index,
-        start_page=pages[0],
-        end_page=pages[-1],
-        segment_page_count=len(pages),
-        dominant_type=verdict.dominant_type,
-        reasoning=_reasoning(verdict),
-        segment_composition=verdict.presence,
+        segment_index=segment_index,
+        start_page=page_numbers[0],
+        end_page=page_numbers[-1],
+        segment_page_count=len(page_numbers),
+        dominant_type=document.dominant_type,
+        reasoning=_write_reasoning(document),
+        segment_composition=document.composition,
     )
 
 
-def _reasoning(verdict: _Verdict) -> str:
-    first, second = verdict.ranking[:2]
-    strongest = _strongest_terms(verdict, first)
-    doubts = "".join(f" {_doubt(join)}." for join in verdict.joins if join.is_doubtful)
-    if verdict.dominant_type is None:
-        named = f" ({strongest})" if strongest else ""
-        return f"Too little or too even evidence to tell: most speaks for {first.value}{named}, then {second.value}.{doubts}"
-    against = _strongest_terms(verdict, second) if verdict.scores[second] else ""
-    rest = f"; {second.value} is next ({against})" if against else "; nothing speaks for another type"
-    return f"Strongest signs of {first.value}: {strongest}{rest}.{doubts}"
+def _write_reasoning(document: _ScoredDocument) -> str:
+    first_type, second_type = document.types_by_probability[:2]
+    strongest_terms = _list_strongest_terms(document, first_type)
+    doubts = "".join(f" {_describe_doubt(join)}." for join in document.joins if join.is_doubtful)
+    if document.dominant_type is None:
+        terms_text = f" ({strongest_terms})" if strongest_terms else ""
+        return f"Too little or too even evidence to tell: most speaks for {first_type.value}{terms_text}, then {second_type.value}.{doubts}"
+    second_terms = _list_strongest_terms(document, second_type) if document.lexicon_scores[second_type] else ""
+    second_text = (
+        f"; {second_type.value} is next ({second_terms})" if second_terms else "; nothing speaks for another type"
+    )
+    return f"Strongest signs of {first_type.value}: {strongest_terms}{second_text}.{doubts}"
 
 
-def _doubt(join: Join) -> str:
-    if join.probability >= BEGINS:
+def _describe_doubt(join: PageJoin) -> str:
+    if join.probability >= BEGINNING_PROBABILITY:
         return f"Page {join.page_num} may go on from the page before ({1 - join.probability:.0%})"
     return f"Page {join.page_num} may begin another document ({join.probability:.0%})"
 
 
-def _strongest_terms(verdict: _Verdict, kind: DocumentType) -> str:
-    cues = [cue for page in verdict.pages for cue in page.reading.cues if cue.document_type is kind]
+def _list_strongest_terms(document: _ScoredDocument, kind: DocumentType) -> str:
+    cues = [cue for page in document.pages for cue in page.lexicon_reading.cues if cue.document_type is kind]
     cues.sort(key=lambda cue: -cue.weight)
     # Phrases are the lexicon's own words; what a pattern matched could be anything on the page.
-    known = lexicon().group_by_id
-    named = dict.fromkeys(
-        f"{cue.term!r} ({cue.zone})" if cue.term in known[cue.entry].phrases else cue.entry for cue in cues
+    groups_by_id = load_lexicon().groups_by_id
+    labels = dict.fromkeys(
+        f"{cue.term!r} ({cue.zone})" if cue.term in groups_by_id[cue.group_id].phrases else cue.group_id for cue in cues
     )
-    if not named:
-        spoke = sorted((cue for page in verdict.pages for cue in learned_cues(page, kind)), key=lambda cue: -cue.weight)
-        named = dict.fromkeys(f"{cue.term!r} (learned)" for cue in spoke)
-    return ", ".join(islice(named, 4))
+    if not labels:
+        term_cues = sorted(
+            (cue for page in document.pages for cue in select_term_cues(page, kind)), key=lambda cue: -cue.weight
+        )
+        labels = dict.fromkeys(f"{cue.term!r} (learned)" for cue in term_cues)
+    return ", ".join(islice(labels, 4))
 
 
-def _self_evaluation(documents: Sequence[_Verdict]) -> str:
+def _write_self_evaluation(documents: Sequence[_ScoredDocument]) -> str:
     if not documents:
         return "There is no page."
-    closest = min(range(len(documents)), key=lambda index: _sureness(documents[index]))
-    first, second = documents[closest].ranking[:2]
-    judgement = documents[closest].judgement
+    least_sure_index = min(range(len(documents)), key=lambda index: _get_top_probability(documents[index]))
+    first_type, second_type = documents[least_sure_index].types_by_probability[:2]
+    type_scores = documents[least_sure_index].type_scores
     return (
-        f"Computed from lexicon {lexicon().version} and weights {documents[0].pages[0].known.version} without a language model; least sure "
-        f"of segment {closest + 1}: {first.value} {_confidence(judgement, first):.0%}, {second.value} {_confidence(judgement, second):.0%}."
+        f"Computed from lexicon {load_lexicon().version} and weights {documents[0].pages[0].model_weights.version} without a language model; least sure "
+        f"of segment {least_sure_index + 1}: {first_type.value} {_compute_confidence(type_scores, first_type):.0%}, {second_type.value} {_compute_confidence(type_scores, second_type):.0%}."
     )
 
 
-def _sureness(verdict: _Verdict) -> float:
-    return verdict.judgement.probabilities[verdict.ranking[0]]
+def _get_top_probability(document: _ScoredDocument) -> float:
+    return document.type_scores.probabilities[document.types_by_probability[0]]
 
 
 # ------------------------------------------------------------------------------------------------- evidence
 
 
 @dataclass(frozen=True)
-class _Quote:
+class _QuoteCandidate:
     page: Page
     start: int
     end: int
     cues: tuple[Cue, ...]
 
-    def gain(self, known: set[str]) -> float:
+    def compute_gain(self, quoted_terms: set[str]) -> float:
         """What it adds to what was already quoted; a title or label alone is a weaker quote than a finding."""
-        terms = {cue.term: cue.weight if cue.zone == "body" else cue.weight / 2 for cue in self.cues}
-        return sum((weight for term, weight in terms.items() if term not in known), start=0.0)
+        weight_by_term = {cue.term: cue.weight if cue.zone == "body" else cue.weight / 2 for cue in self.cues}
+        return sum((weight for term, weight in weight_by_term.items() if term not in quoted_terms), start=0.0)
 
 
-def _chosen(sources: Sequence[_Source], kind: DocumentType, most: int, least: float = 0.0) -> tuple[Evidence, ...]:
-    """The passages that say most for the type, each adding more than ``least`` in words not quoted before.
+def _choose_evidence(
+    evidence_pages: Sequence[_EvidencePage], kind: DocumentType, max_quotes: int, min_gain: float = 0.0
+) -> tuple[Evidence, ...]:
+    """The passages that say most for the type, each adding more than ``min_gain`` in words not quoted before.
 
     Where the lexicon has nothing to quote, what the learned terms stand in.
     """
-    quotes = [quote for source in sources for quote in _quotes(source, kind, source.reading.cues)]
+    quotes = [
+        quote
+        for evidence_page in evidence_pages
+        for quote in _find_quotes(evidence_page, kind, evidence_page.lexicon_reading.cues)
+    ]
     if not quotes:
-        quotes = [quote for source in sources for quote in _quotes(source, kind, learned_cues(source.page, kind))]
-    chosen: list[_Quote] = []
-    known: set[str] = set()
-    while len(chosen) < most:
-        best = max(quotes, key=lambda quote: quote.gain(known), default=None)
-        if best is None or best.gain(known) <= least:
+        quotes = [
+            quote
+            for evidence_page in evidence_pages
+            for quote in _find_quotes(evidence_page, kind, select_term_cues(evidence_page.scored_page, kind))
+        ]
+    chosen_quotes: list[_QuoteCandidate] = []
+    quoted_terms: set[str] = set()
+    while len(chosen_quotes) < max_quotes:
+        best_quote = max(quotes, key=lambda quote: quote.compute_gain(quoted_terms), default=None)
+        if best_quote is None or best_quote.compute_gain(quoted_terms) <= min_gain:
             break
-        chosen.append(best)
-        known |= {cue.term for cue in best.cues}
-    return tuple(_evidence(quote) for quote in chosen)
+        chosen_quotes.append(best_quote)
+        quoted_terms |= {cue.term for cue in best_quote.cues}
+    return tuple(_build_evidence(quote) for quote in chosen_quotes)
 
 
-def _evidence(quote: _Quote) -> Evidence:
+def _build_evidence(quote: _QuoteCandidate) -> Evidence:
     text = quote.page.text
-    by_weight = sorted(quote.cues, key=lambda cue: -cue.weight)
-    anchors = dict.fromkeys(text[slice(*whole_words(text, cue.start, cue.end))] for cue in by_weight)
+    sorted_cues = sorted(quote.cues, key=lambda cue: -cue.weight)
+    anchors = dict.fromkeys(text[slice(*whole_words(text, cue.start, cue.end))] for cue in sorted_cues)
     return Evidence(
         snippet=text[slice(*whole_words(text, quote.start, quote.end))],
         page=quote.page.page_num,
-        anchors_found=tuple(islice(anchors, ANCHORS)),
+        anchors_found=tuple(islice(anchors, MAX_ANCHORS)),
     )
 
 
-def _quotes(source: _Source, kind: DocumentType, spoke: Iterable[Cue]) -> Iterator[_Quote]:
-    reading, text = source.reading, source.reading.page.text
+def _find_quotes(
+    evidence_page: _EvidencePage, kind: DocumentType, candidate_cues: Iterable[Cue]
+) -> Iterator[_QuoteCandidate]:
+    reading, text = evidence_page.lexicon_reading, evidence_page.lexicon_reading.page.text
     cues = sorted(
         (
             cue
-            for cue in spoke
+            for cue in candidate_cues
             # A ruled line or a tick box shows a form, but is nothing that could be quoted.
             if cue.document_type is kind and any(map(str.isalnum, text[cue.start : cue.end]))
         ),
-        key=_place,
+        key=_get_cue_start,
     )
     if not cues:
         return
-    for passage in source.passages:
-        inside = _within(cues, passage)
-        if not inside:
+    for passage in evidence_page.passages:
+        passage_cues = _select_cues_in_span(cues, passage)
+        if not passage_cues:
             continue
-        start, end = _window(text, *passage, inside)
-        inside = _within(inside, (start, end))
-        if inside and not _PAGE_FURNITURE.search(text, start, end):
-            yield _Quote(reading.page, start, end, tuple(inside))
+        start, end = _fit_quote_window(text, *passage, passage_cues)
+        passage_cues = _select_cues_in_span(passage_cues, (start, end))
+        if passage_cues and not _PAGE_FURNITURE_PATTERN.search(text, start, end):
+            yield _QuoteCandidate(reading.page, start, end, tuple(passage_cues))
 
 
-def _within(cues: Sequence[Cue], span: Span) -> list[Cue]:
+def _select_cues_in_span(cues: Sequence[Cue], span: Span) -> list[Cue]:
     """Those of the cues, which are in order of their places, that the span holds."""
-    first, behind = bisect_left(cues, span[0], key=_place), bisect_left(cues, span[1], key=_place)
-    return [cue for cue in cues[first:behind] if cue.end <= span[1]]
+    start_index, end_index = (
+        bisect_left(cues, span[0], key=_get_cue_start),
+        bisect_left(cues, span[1], key=_get_cue_start),
+    )
+    return [cue for cue in cues[start_index:end_index] if cue.end <= span[1]]
 
 
-def _place(cue: Cue) -> int:
+def _get_cue_start(cue: Cue) -> int:
     return cue.start
 
 
-def _passages(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
+def _split_passages(text: str, furniture: Sequence[Span]) -> Iterator[Span]:
     """Sentences, lines and table rows; a heading or one of less than three words takes the next one with it."""
-    for start, end in _between(furniture, len(text)):
-        held: Span | None = None
-        for part in [*_parts(text, start, end), (end, end)]:
-            if part[0] == end or _PAGE_FURNITURE.search(text, *part):
-                if held and _is_long_enough(text[slice(*held)]):
-                    yield held
-                held = None
+    for start, end in _find_body_spans(furniture, len(text)):
+        pending_span: Span | None = None
+        for part_span in [*_split_at_passage_ends(text, start, end), (end, end)]:
+            if part_span[0] == end or _PAGE_FURNITURE_PATTERN.search(text, *part_span):
+                if pending_span and _is_long_enough(text[slice(*pending_span)]):
+                    yield pending_span
+                pending_span = None
                 continue
-            whole = (held[0] if held else part[0], part[1])
-            if _is_long_enough(text[slice(*whole)]) and (held or not _is_heading(text[slice(*whole)])):
-                yield whole
-                held = None
+            combined_span = (pending_span[0] if pending_span else part_span[0], part_span[1])
+            if _is_long_enough(text[slice(*combined_span)]) and (
+                pending_span or not _is_heading(text[slice(*combined_span)])
+            ):
+                yield combined_span
+                pending_span = None
             else:
-                held = whole
+                pending_span = combined_span
 
 
-def _parts(text: str, start: int, end: int) -> Iterator[Span]:
+def _split_at_passage_ends(text: str, start: int, end: int) -> Iterator[Span]:
     """What stands between the ends of passages, without the bullets before and the space behind."""
-    cuts = [(start, start), *(match.span() for match in _PASSAGE_END.finditer(text, start, end)), (end, end)]
-    for (_, part_start), (part_end, _) in pairwise(cuts):
-        if found := _TELLING.search(text, part_start, part_end):
-            yield found.start(), part_start + len(text[part_start:part_end].rstrip())
+    cut_spans = [
+        (start, start),
+        *(match.span() for match in _PASSAGE_END_PATTERN.finditer(text, start, end)),
+        (end, end),
+    ]
+    for (_, part_start), (part_end, _) in pairwise(cut_spans):
+        if first_word := _FIRST_WORD_PATTERN.search(text, part_start, part_end):
+            yield first_word.start(), part_start + len(text[part_start:part_end].rstrip())
 
 
 def _is_long_enough(passage: str) -> bool:
-    return len(passage.split()) >= LEAST_WORDS
+    return len(passage.split()) >= MIN_QUOTE_WORDS
 
 
 def _is_heading(passage: str) -> bool:
     return passage.endswith(":") or passage.isupper()
 
 
-def _between(furniture: Sequence[Span], length: int) -> Iterator[Span]:
+def _find_body_spans(furniture: Sequence[Span], text_length: int) -> Iterator[Span]:
     cursor = 0
     for start, end in furniture:
         if cursor < start:
             yield cursor, start
         cursor = end
-    if cursor < length:
-        yield cursor, length
+    if cursor < text_length:
+        yield cursor, text_length
 
 
-def _window(text: str, start: int, end: int, cues: Sequence[Cue]) -> Span:
+def _fit_quote_window(text: str, start: int, end: int, cues: Sequence[Cue]) -> Span:
     """The passage, or where it is too long for a quote the words around its weightiest cue."""
-    words = [match.span() for match in _WORD.finditer(text, start, end)]
-    if len(words) <= MOST_WORDS:
+    word_spans = [match.span() for match in _WORD_PATTERN.finditer(text, start, end)]
+    if len(word_spans) <= MAX_QUOTE_WORDS:
         return start, end
-    centre = max(cues, key=lambda cue: cue.weight)
-    at = next(index for index, (_, word_end) in enumerate(words) if word_end > centre.start)
-    first = max(0, min(at - WINDOW_WORDS // 2, len(words) - WINDOW_WORDS))
-    return words[first][0], words[first + WINDOW_WORDS - 1][1]
+    heaviest_cue = max(cues, key=lambda cue: cue.weight)
+    centre_index = next(index for index, (_, word_end) in enumerate(word_spans) if word_end > heaviest_cue.start)
+    first_index = max(0, min(centre_index - QUOTE_WINDOW_WORDS // 2, len(word_spans) - QUOTE_WINDOW_WORDS))
+    return word_spans[first_index][0], word_spans[first_index + QUOTE_WINDOW_WORDS - 1][1]
 
 
 # ------------------------------------------------------------------------------------------- the whole document
 
 
-def mixture_of(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
+def compute_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
     """All types with their shares weighted by pages; every segment has all types."""
     if not segments:
         return ()
-    total = sum(segment.segment_page_count for segment in segments)
-    rows = {kind: [_presence_of(segment, kind) for segment in segments] for kind in DocumentType}
-    weights = [segment.segment_page_count / total for segment in segments]
-    shares = normalised(
-        [sum(w * row.segment_share for w, row in zip(weights, rows[kind], strict=True)) for kind in DocumentType]
+    page_total = sum(segment.segment_page_count for segment in segments)
+    presences_by_type = {kind: [_get_presence(segment, kind) for segment in segments] for kind in DocumentType}
+    page_weights = [segment.segment_page_count / page_total for segment in segments]
+    shares = normalise_shares(
+        [
+            sum(
+                weight * presence.segment_share
+                for weight, presence in zip(page_weights, presences_by_type[kind], strict=True)
+            )
+            for kind in DocumentType
+        ]
     )
     return tuple(
         MixtureEntry(
             document_type=kind,
-            presence_level=min((row.presence_level for row in rows[kind]), key=_LEVEL_ORDER.index),
-            confidence=max(row.confidence for row in rows[kind]),
+            presence_level=min(
+                (presence.presence_level for presence in presences_by_type[kind]), key=_LEVEL_ORDER.index
+            ),
+            confidence=max(presence.confidence for presence in presences_by_type[kind]),
             overall_share=share,
         )
         for kind, share in zip(DocumentType, shares, strict=True)
     )
 
 
-def _presence_of(segment: Segment, kind: DocumentType) -> TypePresence:
-    return next(row for row in segment.segment_composition if row.document_type is kind)
+def _get_presence(segment: Segment, kind: DocumentType) -> TypePresence:
+    return next(presence for presence in segment.segment_composition if presence.document_type is kind)
 
 
-def dominant_overall(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:
+def choose_overall_type(segments: Sequence[Segment], mixture: Sequence[MixtureEntry]) -> DocumentType | None:
     """The type of the largest share; None where the pages that could not be told are the largest part."""
-    pages = dict.fromkeys((*DocumentType, None), 0)
+    pages_by_type = dict.fromkeys((*DocumentType, None), 0)
     for segment in segments:
-        pages[segment.dominant_type] += segment.segment_page_count
-    if not segments or pages[None] >= max(pages[kind] for kind in DocumentType):
+        pages_by_type[segment.dominant_type] += segment.segment_page_count
+    if not segments or pages_by_type[None] >= max(pages_by_type[kind] for kind in DocumentType):
         return None
-    return tie_winner(nearly_largest(mixture), segments)
+    return choose_tie_winner(find_largest_types(mixture), segments)

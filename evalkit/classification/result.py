@@ -8,7 +8,7 @@ from typing import Any
 from evalkit.classification.autofix import Repair
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.frozen import Frozen
+from evalkit.frozen import StrictRecord
 from evalkit.issue import Issue
 from evalkit.llm.ledger import total
 from evalkit.llm.model import Usage
@@ -17,7 +17,7 @@ from evalkit.times import Times
 SCHEMA_VERSION = 1
 
 
-class Attempt(Frozen):
+class Attempt(StrictRecord):
     """One round of verification."""
 
     attempt: int
@@ -32,7 +32,7 @@ class Attempt(Frozen):
     """What was repaired before the next attempt."""
 
 
-class UsageTotal(Frozen):
+class UsageTotal(StrictRecord):
     """What the model's answers cost, whenever that was paid: equal answers of one document are counted once."""
 
     calls: int = 0
@@ -42,14 +42,14 @@ class UsageTotal(Frozen):
     """A decimal number as text; None where nobody knows the price."""
 
     @classmethod
-    def of(cls, usages: Iterable[Usage]) -> UsageTotal:
+    def sum_usages(cls, usages: Iterable[Usage]) -> UsageTotal:
         """All of them together."""
-        spent = total(usages)
+        total_usage = total(usages)
         return cls(
-            calls=spent.calls,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-            cost_usd=spent.cost_usd,
+            calls=total_usage.calls,
+            input_tokens=total_usage.input_tokens,
+            output_tokens=total_usage.output_tokens,
+            cost_usd=total_usage.cost_usd,
         )
 
 
@@ -59,7 +59,7 @@ class UsageReport(UsageTotal):
     by_agent: dict[str, UsageTotal] = {}
 
 
-class Failure(Frozen):
+class Failure(StrictRecord):
     """Why a document could not be read."""
 
     code: str
@@ -67,7 +67,7 @@ class Failure(Frozen):
     remedy: str
 
 
-class DocumentFailure(Frozen):
+class DocumentFailure(StrictRecord):
     """The result of an unreadable document."""
 
     schema_version: int = SCHEMA_VERSION
@@ -80,7 +80,7 @@ class DocumentFailure(Frozen):
     """The only clocks in this file."""
 
 
-class DocumentResult(Frozen):
+class DocumentResult(StrictRecord):
     """The result of a document that was read."""
 
     schema_version: int = SCHEMA_VERSION

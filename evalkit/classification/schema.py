@@ -41,67 +41,67 @@ class PresenceLevel(StrEnum):
 
 
 # A count as text, a truth value or a fraction of a page is a wrong shape, not a number to be guessed.
-_Count = Annotated[int, Field(strict=True)]
-_Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+_StrictInt = Annotated[int, Field(strict=True)]
+_StrictFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
 
 
-class _Shape(BaseModel):
+class _AnswerModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Evidence(_Shape):
+class Evidence(_AnswerModel):
     """A quote that is claimed to stand in the document."""
 
     snippet: str
-    page: _Count
+    page: _StrictInt
     anchors_found: tuple[str, ...] = ()
 
 
-class TypePresence(_Shape):
+class TypePresence(_AnswerModel):
     """How much of one segment is of one document type."""
 
     document_type: DocumentType
     presence_level: PresenceLevel
-    confidence: _Number
-    segment_share: _Number
+    confidence: _StrictFloat
+    segment_share: _StrictFloat
     top_evidence: tuple[Evidence, ...] = ()
 
 
-class Segment(_Shape):
+class Segment(_AnswerModel):
     """A page range that is one source document."""
 
-    segment_index: _Count
-    start_page: _Count
-    end_page: _Count
-    segment_page_count: _Count
+    segment_index: _StrictInt
+    start_page: _StrictInt
+    end_page: _StrictInt
+    segment_page_count: _StrictInt
     dominant_type: DocumentType | None
     """None: cannot tell."""
     reasoning: str = ""
     segment_composition: tuple[TypePresence, ...]
 
 
-class MixtureEntry(_Shape):
+class MixtureEntry(_AnswerModel):
     """How much of the whole document is of one document type."""
 
     document_type: DocumentType
     presence_level: PresenceLevel
-    confidence: _Number
-    overall_share: _Number
+    confidence: _StrictFloat
+    overall_share: _StrictFloat
 
 
-class ClassificationOutput(_Shape):
+class ClassificationOutput(_AnswerModel):
     """A classifier's whole answer about one document."""
 
     dominant_type_overall: DocumentType | None
     """None: cannot tell."""
-    number_of_segments: _Count
+    number_of_segments: _StrictInt
     segments: tuple[Segment, ...]
     document_mixture: tuple[MixtureEntry, ...]
     vendor_signals: tuple[str, ...] = ()
     self_evaluation: str | dict[str, Any] | None = None
 
     @model_validator(mode="after")
-    def _can_be_written(self) -> Self:
+    def _check_serialisable(self) -> Self:
         # Half a character or endless nesting passes a JSON parser and then cannot be written down again.
         try:
             self.model_dump_json()
@@ -114,37 +114,37 @@ class ClassificationOutput(_Shape):
         return self.model_dump(mode="json")
 
 
-FOUR_PLACES = Decimal("0.0001")
+SHARE_STEP = Decimal("0.0001")
 
 
-def exact(values: Iterable[float]) -> list[Decimal]:
+def convert_to_decimals(values: Iterable[float]) -> list[Decimal]:
     """The numbers as they are written, so that 0.1 + 0.2 is 0.3 and tolerances are inclusive."""
     return [Decimal(repr(value)) for value in values]
 
 
-def normalised(shares: Iterable[float]) -> list[float]:
+def normalise_shares(shares: Iterable[float]) -> list[float]:
     """The shares divided by their sum: four decimals, largest remainder, together exactly 1 as decimals.
 
     Order is kept: a share that was smaller than another is not larger afterwards. ValueError where there is nothing
     to divide by.
 
-    >>> normalised([0.50, 0.30, 0.10, 0.08, 0.08])
+    >>> normalise_shares([0.50, 0.30, 0.10, 0.08, 0.08])
     [0.4717, 0.283, 0.0943, 0.0755, 0.0755]
     """
-    numbers = exact(shares)
+    numbers = convert_to_decimals(shares)
     total = sum(numbers)
     if total <= 0 or any(number < 0 for number in numbers):
         raise ValueError("shares must not be negative and their sum must be above 0")
     scaled = [number / total for number in numbers]
-    floors = [number.quantize(FOUR_PLACES, rounding=ROUND_FLOOR) for number in scaled]
-    missing = int((1 - sum(floors)) / FOUR_PLACES)
-    by_remainder = sorted(range(len(scaled)), key=lambda i: (floors[i] - scaled[i], i))
-    for i in by_remainder[:missing]:
-        floors[i] += FOUR_PLACES
+    floors = [number.quantize(SHARE_STEP, rounding=ROUND_FLOOR) for number in scaled]
+    missing_steps = int((1 - sum(floors)) / SHARE_STEP)
+    indices_by_remainder = sorted(range(len(scaled)), key=lambda index: (floors[index] - scaled[index], index))
+    for index in indices_by_remainder[:missing_steps]:
+        floors[index] += SHARE_STEP
     return [float(number) for number in floors]
 
 
 @cache
-def type_definitions() -> dict[str, Any]:
+def load_type_definitions() -> dict[str, Any]:
     """``types.toml``: its ``version``, and per type ``definition``, ``includes``, ``excludes``."""
     return tomllib.loads((files("evalkit.classification") / "types.toml").read_text("utf-8"))

@@ -14,64 +14,70 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
 )
-from evalkit.classification.traps import Example, Trap, Traps
+from evalkit.classification.traps import Trap, TrapExample, Traps
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.issue import IssueSeverity
 from evalkit.llm.model import Answer
 
 
-def wrong_examples(traps: Traps) -> list[str]:
+def find_failing_examples(traps: Traps) -> list[str]:
     """A sentence for each example that its row does not treat as it should; each row is tried alone."""
-    return [fault for row in traps.rows for fault in _faults(traps.only(row), row)]
+    return [fault for trap in traps.rows for fault in _check_examples(traps.select_trap(trap), trap)]
 
 
-def given_up(shipped: Traps, own: Traps) -> list[str]:
+def find_weakened_traps(shipped: Traps, site_traps: Traps) -> list[str]:
     """A sentence for each shipped row that a site's own row replaces and that did more: it was graver, or raised what
     the new one does not raise, or less gravely, as far as its own examples say.
     """
-    before = {row.id: row for row in shipped.rows}
+    shipped_by_id = {trap.id: trap for trap in shipped.rows}
     return [
-        f"{row.id} gives up {' and '.join(less)}"
-        for row in own.rows
-        if row.id in before and (less := list(_less(own.only(row), row, before[row.id])))
+        f"{trap.id} gives up {' and '.join(losses)}"
+        for trap in site_traps.rows
+        if trap.id in shipped_by_id
+        and (losses := list(_list_losses(site_traps.select_trap(trap), trap, shipped_by_id[trap.id])))
     ]
 
 
-def _less(alone: Traps, row: Trap, before: Trap) -> Iterator[str]:
-    if row.severity.rank > before.severity.rank:
-        yield f"{before.severity.value} for {row.severity.value}"
-    raised = [_raised(alone, row, example) for example in before.fires]
-    if missed := raised.count(None):
-        yield f"{missed} of {len(raised)} texts that the shipped row raises"
+def _list_losses(single_trap: Traps, trap: Trap, shipped_trap: Trap) -> Iterator[str]:
+    if trap.severity.rank > shipped_trap.severity.rank:
+        yield f"{shipped_trap.severity.value} for {trap.severity.value}"
+    raised_severities = [_find_raised_severity(single_trap, trap, example) for example in shipped_trap.fires]
+    if missed_count := raised_severities.count(None):
+        yield f"{missed_count} of {len(raised_severities)} texts that the shipped row raises"
 
 
-def _faults(alone: Traps, row: Trap) -> Iterator[str]:
-    for number, example in enumerate(row.fires, 1):
-        raised, wanted = _raised(alone, row, example), example.severity or row.severity
-        if raised is not wanted:
-            said = f"raises {raised.value}" if raised else "raises nothing"
-            yield f"{row.id}: example {number} of `fires` {said}, not {wanted.value}"
-    for number, example in enumerate(row.silent, 1):
-        if raised := _raised(alone, row, example):
-            yield f"{row.id}: example {number} of `silent` raises {raised.value}"
+def _check_examples(single_trap: Traps, trap: Trap) -> Iterator[str]:
+    for number, example in enumerate(trap.fires, 1):
+        raised_severity, expected_severity = (
+            _find_raised_severity(single_trap, trap, example),
+            example.severity or trap.severity,
+        )
+        if raised_severity is not expected_severity:
+            outcome = f"raises {raised_severity.value}" if raised_severity else "raises nothing"
+            yield f"{trap.id}: example {number} of `fires` {outcome}, not {expected_severity.value}"
+    for number, example in enumerate(trap.silent, 1):
+        if raised_severity := _find_raised_severity(single_trap, trap, example):
+            yield f"{trap.id}: example {number} of `silent` raises {raised_severity.value}"
 
 
-def _raised(alone: Traps, row: Trap, example: Example) -> IssueSeverity | None:
+def _find_raised_severity(single_trap: Traps, trap: Trap, example: TrapExample) -> IssueSeverity | None:
     """The worst that V3 raises about the example, with this row alone."""
-    bundle, answer = _page(example), _claim(row, example)
-    detector = V3TrapDetector(alone)
-    asked = [Answer(one, one.offline()) for one in detector.questions(answer, bundle)]
+    bundle, answer = _build_example_bundle(example), _build_example_classification(trap, example)
+    detector = V3TrapDetector(single_trap)
+    answers = [Answer(question, question.offline()) for question in detector.questions(answer, bundle)]
     # What V3 knows without any row (a quoted report) is no row's doing.
-    unasked = V3TrapDetector(alone.model_copy(update=dict.fromkeys(type(alone).model_fields.keys() - {"version"}, ())))
-    known = [Answer(one, one.offline()) for one in unasked.questions(answer, bundle)]
-    before = {issue.message for issue in unasked.read(known)}
-    issues = [*detector.validate(answer, bundle), *detector.read(asked)]
-    severities = (issue.severity for issue in issues if issue.message not in before)
+    bare_detector = V3TrapDetector(
+        single_trap.model_copy(update=dict.fromkeys(type(single_trap).model_fields.keys() - {"version"}, ()))
+    )
+    bare_answers = [Answer(question, question.offline()) for question in bare_detector.questions(answer, bundle)]
+    bare_messages = {issue.message for issue in bare_detector.read(bare_answers)}
+    issues = [*detector.validate(answer, bundle), *detector.read(answers)]
+    severities = (issue.severity for issue in issues if issue.message not in bare_messages)
     return min(severities, key=lambda severity: severity.rank, default=None)
 
 
-def _page(example: Example) -> DocumentBundle:
+def _build_example_bundle(example: TrapExample) -> DocumentBundle:
     paragraphs = tuple(filter(None, [*example.page.split("\n"), example.quote]))
     blocks = [Block(type="paragraph", text=text, box=(0.1, 0.1, 0.9, 0.2)) for text in paragraphs]
     if example.hidden:
@@ -95,26 +101,26 @@ def _page(example: Example) -> DocumentBundle:
     )
 
 
-def _claim(row: Trap, example: Example) -> ClassificationOutput:
-    claimed = row.claimed(example)
+def _build_example_classification(trap: Trap, example: TrapExample) -> ClassificationOutput:
+    claimed_type = trap.get_claimed_type(example)
     evidence = (Evidence(snippet=example.quote, page=1),) if example.quote else ()
 
-    def level(kind: DocumentType) -> PresenceLevel:
-        return example.level if kind is claimed else PresenceLevel.NO_EVIDENCE
+    def get_presence_level(kind: DocumentType) -> PresenceLevel:
+        return example.level if kind is claimed_type else PresenceLevel.NO_EVIDENCE
 
     segment = Segment(
         segment_index=1,
         start_page=1,
         end_page=1,
         segment_page_count=1,
-        dominant_type=claimed,
+        dominant_type=claimed_type,
         segment_composition=tuple(
             TypePresence(
                 document_type=kind,
-                presence_level=level(kind),
-                confidence=0.9 * (kind is claimed),
-                segment_share=float(kind is claimed),
-                top_evidence=evidence if kind is claimed else (),
+                presence_level=get_presence_level(kind),
+                confidence=0.9 * (kind is claimed_type),
+                segment_share=float(kind is claimed_type),
+                top_evidence=evidence if kind is claimed_type else (),
             )
             for kind in DocumentType
         ),
@@ -122,14 +128,14 @@ def _claim(row: Trap, example: Example) -> ClassificationOutput:
     mixture = tuple(
         MixtureEntry(
             document_type=kind,
-            presence_level=level(kind),
-            confidence=0.9 * (kind is claimed),
-            overall_share=float(kind is claimed),
+            presence_level=get_presence_level(kind),
+            confidence=0.9 * (kind is claimed_type),
+            overall_share=float(kind is claimed_type),
         )
         for kind in DocumentType
     )
     return ClassificationOutput(
-        dominant_type_overall=claimed,
+        dominant_type_overall=claimed_type,
         number_of_segments=1,
         segments=(segment,),
         document_mixture=mixture,

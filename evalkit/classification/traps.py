@@ -13,24 +13,24 @@ from typing import Annotated, Any, ClassVar, Literal
 import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from evalkit.classification.expressions import compiled, search, try_out
+from evalkit.classification.expressions import check_pattern_speed, compile_pattern, search_with_timeout
 from evalkit.classification.schema import DocumentType, PresenceLevel
 from evalkit.errors import UsageError
 from evalkit.grounding.normalise import canonical_text
 from evalkit.issue import IssueSeverity
-from evalkit.regular import read_regular
+from evalkit.regular import read_regular_file
 
-Scope = Literal["evidence", "page", "segment", "document"]
+TrapScope = Literal["evidence", "page", "segment", "document"]
 
-_FILLED = frozenset({"type", "level", "page", "found"})
+_PLACEHOLDERS = frozenset({"type", "level", "page", "found"})
 """What messages and remedies may name."""
 
 
-class _Data(BaseModel):
+class _TrapModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Example(_Data):
+class TrapExample(_TrapModel):
     """A page and what is claimed of it; what is left out is usual for the kind of row."""
 
     page: str = ""
@@ -47,76 +47,80 @@ class Example(_Data):
     """The worst that must be raised; None: the row's."""
 
 
-def _fillable(text: str) -> str:
-    slots = [(name, spec, how) for _, name, spec, how in Formatter().parse(text) if name is not None]
-    if any(spec or how for _, spec, how in slots):
+def _check_placeholders(text: str) -> str:
+    placeholders = [
+        (name, spec, conversion) for _, name, spec, conversion in Formatter().parse(text) if name is not None
+    ]
+    if any(spec or conversion for _, spec, conversion in placeholders):
         raise ValueError("a name in braces stands alone, without ':' or '!'")
-    names = {name for name, _, _ in slots}
-    if unknown := sorted(names - _FILLED):
-        raise ValueError(f"{', '.join(unknown) or 'an empty name'} cannot be filled in: there are {sorted(_FILLED)}")
+    names = {name for name, _, _ in placeholders}
+    if unknown := sorted(names - _PLACEHOLDERS):
+        raise ValueError(
+            f"{', '.join(unknown) or 'an empty name'} cannot be filled in: there are {sorted(_PLACEHOLDERS)}"
+        )
     return text
 
 
-def _compiles(pattern: str) -> str:
+def _check_pattern(pattern: str) -> str:
     try:
-        expression = compiled(pattern)
+        expression = compile_pattern(pattern)
     except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
-    if any(not found.group() for text in ("", "Ab 1.\n") for found in expression.finditer(text)):
+    if any(not match.group() for text in ("", "Ab 1.\n") for match in expression.finditer(text)):
         raise ValueError("it finds nothing at all in any text; say at least one letter that must be there")
     return pattern
 
 
-def _has_letters(text: str) -> str:
-    if not plain(text):
+def _check_has_letters(text: str) -> str:
+    if not normalise_name(text):
         raise ValueError("it has no letter and no digit, and would be in every text; leave it away")
     return text
 
 
-_Text = Annotated[str, AfterValidator(_fillable)]
-_Pattern = Annotated[str, Field(min_length=1), AfterValidator(_compiles)]
-_Name = Annotated[str, AfterValidator(_has_letters)]
-_Some = Annotated[tuple[Example, ...], Field(min_length=1)]
+_MessageTemplate = Annotated[str, AfterValidator(_check_placeholders)]
+_PatternText = Annotated[str, Field(min_length=1), AfterValidator(_check_pattern)]
+_SearchableName = Annotated[str, AfterValidator(_check_has_letters)]
+_TrapExamples = Annotated[tuple[TrapExample, ...], Field(min_length=1)]
 
 
-class Trap(_Data):
+class Trap(_TrapModel):
     """One row: what it is, who answers for it, and how to see that it is awake."""
 
-    looked_at: ClassVar[str]
+    example_field: ClassVar[str]
     """Which field of an example a text alone is."""
-    scopes: ClassVar[tuple[Scope, ...]]
-    usual_type: ClassVar[DocumentType | None] = DocumentType.OTHER
+    allowed_scopes: ClassVar[tuple[TrapScope, ...]]
+    default_type: ClassVar[DocumentType | None] = DocumentType.OTHER
     """What an example's page is claimed to be; None: the row says it."""
 
     id: str = Field(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
     owner: str = Field(min_length=1)
     date: dt.date
-    scope: Scope
+    scope: TrapScope
     severity: IssueSeverity
-    message: _Text = ""
+    message: _MessageTemplate = ""
     """Instead of the usual one."""
-    remedy: _Text = ""
+    remedy: _MessageTemplate = ""
     """Instead of the usual suggestion."""
     replaces: bool = False
     """Of a site's row: it takes the place of the shipped one with its id."""
-    fires: _Some
-    silent: _Some
+    fires: _TrapExamples
+    silent: _TrapExamples
 
     @model_validator(mode="before")
     @classmethod
-    def _texts_are_examples(cls, row: Any) -> Any:
+    def _wrap_bare_examples(cls, row: Any) -> Any:
         if not isinstance(row, dict):
             return row
         return row | {
-            name: [{cls.looked_at: one} if isinstance(one, str) else one for one in row[name]]
+            name: [{cls.example_field: example} if isinstance(example, str) else example for example in row[name]]
             for name in ("fires", "silent")
             if isinstance(row.get(name), list)
         }
 
     @model_validator(mode="after")
-    def _looks_where_it_can(self) -> Trap:
-        if self.scope not in self.scopes:
-            raise ValueError(f"scope must be {' or '.join(self.scopes)}")
+    def _check_scope(self) -> Trap:
+        if self.scope not in self.allowed_scopes:
+            raise ValueError(f"scope must be {' or '.join(self.allowed_scopes)}")
         return self
 
     @property
@@ -124,124 +128,124 @@ class Trap(_Data):
         """The regular expressions that it looks for."""
         return ()
 
-    def claimed(self, example: Example) -> DocumentType:
+    def get_claimed_type(self, example: TrapExample) -> DocumentType:
         """What the example's page is claimed to be."""
-        return example.type or self.usual_type or DocumentType.OTHER
+        return example.type or self.default_type or DocumentType.OTHER
 
-    def worded(self, usual: str, **values: object) -> str:
+    def render_message(self, default_message: str, **values: object) -> str:
         """Its own message, or the usual one."""
-        return self.message.format_map(_Values(values)) if self.message else usual
+        return self.message.format_map(_TemplateValues(values)) if self.message else default_message
 
-    def remedied(self, usual: str, **values: object) -> str:
+    def render_remedy(self, default_remedy: str, **values: object) -> str:
         """Its own remedy, or the usual one."""
-        return self.remedy.format_map(_Values(values)) if self.remedy else usual
+        return self.remedy.format_map(_TemplateValues(values)) if self.remedy else default_remedy
 
 
-class _Values(dict[str, object]):
+class _TemplateValues(dict[str, object]):
     def __missing__(self, name: str) -> str:
         return "–"
 
 
-def plain(text: str) -> str:
+def normalise_name(text: str) -> str:
     """Letters and digits alone, to compare names by."""
-    return _plain(text)
+    return _normalise_cached_name(text)
 
 
 @lru_cache(maxsize=512)  # the vendors' names, and the letterheads that are compared with each of them
-def _plain(text: str) -> str:
+def _normalise_cached_name(text: str) -> str:
     return "".join(filter(str.isalnum, canonical_text(text)))
 
 
 class RoutineVendor(Trap):
     """A laboratory of trap 1."""
 
-    looked_at = "vendor"
-    scopes = ("segment",)
-    usual_type = DocumentType.GENOMIC_REPORT
+    example_field = "vendor"
+    allowed_scopes = ("segment",)
+    default_type = DocumentType.GENOMIC_REPORT
 
-    name: _Name
-    names: tuple[_Name, ...] = Field(min_length=1)
-    genomic_assays: tuple[_Name, ...]
+    name: _SearchableName
+    names: tuple[_SearchableName, ...] = Field(min_length=1)
+    genomic_assays: tuple[_SearchableName, ...]
 
-    def is_in(self, text: str) -> bool:
+    def is_named_in(self, text: str) -> bool:
         """Whether the text has one of its names; case, spaces and punctuation do not matter."""
-        said = plain(text)
-        return any(plain(name) in said for name in self.names)
+        normalised_text = normalise_name(text)
+        return any(normalise_name(name) in normalised_text for name in self.names)
 
 
-class Administrative(Trap):
+class AdministrativePhrase(Trap):
     """A phrase of trap 2."""
 
-    looked_at = "page"
-    scopes = ("segment", "document")
-    usual_type = DocumentType.PATHOLOGY_REPORT
+    example_field = "page"
+    allowed_scopes = ("segment", "document")
+    default_type = DocumentType.PATHOLOGY_REPORT
 
-    phrase: _Name
+    phrase: _SearchableName
 
 
-class _Named(Trap):
-    name: _Name
-    pattern: _Pattern
+class _PatternTrap(Trap):
+    name: _SearchableName
+    pattern: _PatternText
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """Its regular expression."""
         return (self.pattern,)
 
-    def search(self, text: str) -> str | None:
+    def find_match(self, text: str) -> str | None:
         """The first place in the text, as it is written there."""
-        return search(self.pattern, text)
+        return search_with_timeout(self.pattern, text)
 
-    def matches(self, text: str) -> bool:
+    def has_match(self, text: str) -> bool:
         """Whether the text holds it."""
-        return self.search(text) is not None
+        return self.find_match(text) is not None
 
 
-class PageFurniture(_Named):
+class PageFurniture(_PatternTrap):
     """One kind of header or footer text of trap 3."""
 
-    looked_at = "quote"
-    scopes = ("evidence",)
+    example_field = "quote"
+    allowed_scopes = ("evidence",)
 
 
-class AddressedToModel(_Named):
+class PromptInjection(_PatternTrap):
     """One kind of words that speak to a machine."""
 
-    looked_at = "page"
-    scopes = ("page",)
+    example_field = "page"
+    allowed_scopes = ("page",)
 
     needs: tuple[str, ...] = ()
     """Of these small letters a text must have some; none: whatever the text."""
 
     @field_validator("needs")
     @classmethod
-    def _are_small(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not one or one != one.lower() for one in needs):
+    def _check_lowercase(cls, needs: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not substring or substring != substring.lower() for substring in needs):
             raise ValueError("they are compared with small letters")
         return needs
 
-    def may_be_in(self, lowered: str) -> bool:
+    def can_match(self, lowercase_text: str) -> bool:
         """Whether it is worth looking for it in a text of which these are the small letters."""
-        return not self.needs or any(map(lowered.__contains__, self.needs))
+        return not self.needs or any(map(lowercase_text.__contains__, self.needs))
 
 
-def _check_reachable(at_least: int, most: int, what: str) -> None:
-    if at_least > most:
-        raise ValueError(f"at_least is {at_least}, and there are {most} different {what}: it could never fire")
+def _check_reachable(at_least: int, available: int, noun: str) -> None:
+    if at_least > available:
+        raise ValueError(f"at_least is {at_least}, and there are {available} different {noun}: it could never fire")
 
 
 class OrderForm(Trap):
     """Words of forms that order something."""
 
-    looked_at = "page"
-    scopes = ("page",)
-    usual_type = DocumentType.GENOMIC_REPORT
+    example_field = "page"
+    allowed_scopes = ("page",)
+    default_type = DocumentType.GENOMIC_REPORT
 
     at_least: int = Field(ge=1)
-    words: tuple[_Name, ...] = Field(min_length=1)
+    words: tuple[_SearchableName, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _can_fire(self) -> OrderForm:
+    def _check_threshold(self) -> OrderForm:
         _check_reachable(self.at_least, len({" ".join(word.lower().split()) for word in self.words}), "words")
         return self
 
@@ -249,17 +253,17 @@ class OrderForm(Trap):
 class Boilerplate(Trap):
     """Words about a method or a service, in place of a result."""
 
-    looked_at = "page"
-    scopes = ("segment",)
-    usual_type = None
+    example_field = "page"
+    allowed_scopes = ("segment",)
+    default_type = None
 
     type: DocumentType
     at_least: int = Field(ge=1)
-    phrases: tuple[_Pattern, ...] = Field(min_length=1)
-    results: tuple[_Pattern, ...] = Field(min_length=1)
+    phrases: tuple[_PatternText, ...] = Field(min_length=1)
+    results: tuple[_PatternText, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
-    def _can_fire(self) -> Boilerplate:
+    def _check_threshold(self) -> Boilerplate:
         _check_reachable(self.at_least, len(set(self.phrases)), "phrases")
         return self
 
@@ -268,145 +272,154 @@ class Boilerplate(Trap):
         """Of phrases and of results."""
         return (*self.phrases, *self.results)
 
-    def claimed(self, example: Example) -> DocumentType:
+    def get_claimed_type(self, example: TrapExample) -> DocumentType:
         """The row's own type, if the example says none."""
         return example.type or self.type
 
-    def found(self, text: str) -> list[str]:
+    def find_phrases(self, text: str) -> list[str]:
         """The phrases in the text, as it writes them; none where it says a result."""
-        if any(search(one, text) is not None for one in self.results):
+        if any(search_with_timeout(pattern, text) is not None for pattern in self.results):
             return []
-        return [found for one in self.phrases if (found := search(one, text)) is not None]
+        return [phrase for pattern in self.phrases if (phrase := search_with_timeout(pattern, text)) is not None]
 
 
 class HiddenText(Trap):
     """How much of what nobody sees is remarkable."""
 
-    looked_at = "hidden"
-    scopes = ("page",)
+    example_field = "hidden"
+    allowed_scopes = ("page",)
 
     words: int = Field(ge=1)
     notable: int = Field(ge=1)
 
 
-class Traps(_Data):
+class Traps(_TrapModel):
     """``traps.toml``."""
 
     version: str
     routine_vendor: tuple[RoutineVendor, ...] = ()
-    administrative: tuple[Administrative, ...] = ()
+    administrative: tuple[AdministrativePhrase, ...] = ()
     page_furniture: tuple[PageFurniture, ...] = ()
     order_form: tuple[OrderForm, ...] = ()
     boilerplate: tuple[Boilerplate, ...] = ()
-    addressed_to_model: tuple[AddressedToModel, ...] = ()
+    addressed_to_model: tuple[PromptInjection, ...] = ()
     hidden_text: tuple[HiddenText, ...] = ()
 
     @property
     def rows(self) -> tuple[Trap, ...]:
         """All of them, kind by kind."""
-        return tuple(row for kind in KINDS for row in getattr(self, kind))
+        return tuple(row for kind in TRAP_KINDS for row in getattr(self, kind))
 
     @model_validator(mode="after")
-    def _ids_are_names(self) -> Traps:
-        ids = [row.id for kind in KINDS for row in getattr(self, kind)]
-        if twice := sorted({one for one in ids if ids.count(one) > 1}):
-            raise ValueError(f"several rows have the id {', '.join(twice)}")
+    def _check_unique_ids(self) -> Traps:
+        ids = [row.id for kind in TRAP_KINDS for row in getattr(self, kind)]
+        if repeated_ids := sorted({row_id for row_id in ids if ids.count(row_id) > 1}):
+            raise ValueError(f"several rows have the id {', '.join(repeated_ids)}")
         return self
 
-    def only(self, row: Trap) -> Traps:
+    def select_trap(self, trap: Trap) -> Traps:
         """With this row alone."""
-        rows = {kind: tuple(one for one in getattr(self, kind) if one is row) for kind in KINDS}
-        return self.model_copy(update=rows)
+        rows_by_kind = {
+            kind: tuple(candidate for candidate in getattr(self, kind) if candidate is trap) for kind in TRAP_KINDS
+        }
+        return self.model_copy(update=rows_by_kind)
 
-    def with_rows(self, more: Traps) -> Traps:
+    def merge_site_traps(self, site_traps: Traps) -> Traps:
         """These and the others. ValueError where one of the others has an id that is here and does not say that it
         replaces it, or says so of an id that is not here.
         """
-        here = {row.id for row in self.rows}
-        for row in more.rows:
-            if row.id in here and not row.replaces:
+        shipped_ids = {trap.id for trap in self.rows}
+        for trap in site_traps.rows:
+            if trap.id in shipped_ids and not trap.replaces:
                 raise ValueError(
-                    f"{row.id}: a shipped row has this id; choose another, or write replaces = true, and `evalkit doctor` "
+                    f"{trap.id}: a shipped row has this id; choose another, or write replaces = true, and `evalkit doctor` "
                     "says what is given up by that"
                 )
-            if row.replaces and row.id not in here:
-                raise ValueError(f"{row.id}: no shipped row has this id that it could replace; leave replaces away")
+            if trap.replaces and trap.id not in shipped_ids:
+                raise ValueError(f"{trap.id}: no shipped row has this id that it could replace; leave replaces away")
 
-        def together(ours: Sequence[Trap], theirs: Sequence[Trap]) -> Iterator[Trap]:
-            by_id = {row.id: row for row in theirs}
-            yield from (by_id.pop(row.id, row) for row in ours)
+        def merge_kind(shipped_rows: Sequence[Trap], site_rows: Sequence[Trap]) -> Iterator[Trap]:
+            by_id = {site_row.id: site_row for site_row in site_rows}
+            yield from (by_id.pop(site_row.id, site_row) for site_row in shipped_rows)
             yield from by_id.values()
 
-        rows = {kind: tuple(together(getattr(self, kind), getattr(more, kind))) for kind in KINDS}
-        return Traps.model_validate({"version": f"{self.version}+{more.version}", **rows})
+        rows_by_kind = {kind: tuple(merge_kind(getattr(self, kind), getattr(site_traps, kind))) for kind in TRAP_KINDS}
+        return Traps.model_validate({"version": f"{self.version}+{site_traps.version}", **rows_by_kind})
 
 
-KINDS = tuple(name for name in Traps.model_fields if name != "version")
+TRAP_KINDS = tuple(name for name in Traps.model_fields if name != "version")
 """The kinds of rows, in the order of the file."""
 
 
 @cache
-def shipped_traps() -> Traps:
+def load_shipped_traps() -> Traps:
     """The traps that evalkit ships. UsageError naming the row that is wrong."""
-    return read_traps((files("evalkit.classification") / "traps.toml").read_text("utf-8"))
+    return parse_traps((files("evalkit.classification") / "traps.toml").read_text("utf-8"))
 
 
 @cache
-def traps_of(path: str | None) -> Traps:
+def load_traps(path: str | None) -> Traps:
     """The shipped traps, and those of a site's own file. UsageError naming the file and the row that is wrong."""
     if path is None:
-        return shipped_traps()
+        return load_shipped_traps()
     try:
-        text = read_regular(path).decode()
+        text = read_regular_file(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
         raise UsageError(
             f"{path} cannot be read: {reason}", code="TRAPS", remedy="Correct the setting traps_file."
         ) from error
-    own = read_traps(text, path)
-    _check_expressions(own, path)
+    site_traps = parse_traps(text, path)
+    _check_patterns(site_traps, path)
     try:
-        return shipped_traps().with_rows(own)
+        return load_shipped_traps().merge_site_traps(site_traps)
     except ValidationError as error:  # an id of another kind's row
-        raise _wrong(path, own.model_dump(), error) from error
+        raise _build_trap_error(path, site_traps.model_dump(), error) from error
     except ValueError as error:
         raise UsageError(f"{path}: {error}", code="TRAPS", remedy="Correct that row.") from error
 
 
-def _check_expressions(own: Traps, path: str) -> None:
+def _check_patterns(site_traps: Traps, path: str) -> None:
     """UsageError naming the row of an expression that some text keeps busy: it would hold up every run."""
-    for row in own.rows:
-        texts = [text for one in (*row.fires, *row.silent) for text in (one.page, one.hidden, one.quote or "") if text]
-        for pattern in row.patterns:
+    for trap in site_traps.rows:
+        texts = [
+            text
+            for example in (*trap.fires, *trap.silent)
+            for text in (example.page, example.hidden, example.quote or "")
+            if text
+        ]
+        for pattern in trap.patterns:
             try:
-                try_out(pattern, texts)
+                check_pattern_speed(pattern, texts)
             except UsageError as error:
-                raise UsageError(f"{path}: {row.id}: {error.message}", code="TRAPS", remedy=error.remedy) from error
+                raise UsageError(f"{path}: {trap.id}: {error.message}", code="TRAPS", remedy=error.remedy) from error
 
 
-def read_traps(text: str, name: str = "traps") -> Traps:
+def parse_traps(text: str, source_name: str = "traps") -> Traps:
     """Traps from the text of a TOML file. UsageError naming the row that is wrong."""
     try:
         rows = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{name}: {error}", code="TRAPS", remedy="Correct that line.") from error
+        raise UsageError(f"{source_name}: {error}", code="TRAPS", remedy="Correct that line.") from error
     try:
         return Traps.model_validate(rows)
     except ValidationError as error:
-        raise _wrong(name, rows, error) from error
+        raise _build_trap_error(source_name, rows, error) from error
 
 
-def _wrong(name: str, rows: Any, error: ValidationError) -> UsageError:
-    first = error.errors(include_url=False, include_input=False)[0]
-    where, at = [], rows
-    for part in first["loc"]:
+def _build_trap_error(source_name: str, rows: Any, error: ValidationError) -> UsageError:
+    first_error = error.errors(include_url=False, include_input=False)[0]
+    location_parts, node = [], rows
+    for part in first_error["loc"]:
         try:
-            at = at[part]
+            node = node[part]
         except (KeyError, IndexError, TypeError):
-            at = None
-        own = at.get("id") if isinstance(at, dict) else None
-        where.append(f"{part} ({own})" if own else str(part))
-    message = first["msg"].removeprefix("Value error, ")
+            node = None
+        row_id = node.get("id") if isinstance(node, dict) else None
+        location_parts.append(f"{part} ({row_id})" if row_id else str(part))
+    message = first_error["msg"].removeprefix("Value error, ")
     return UsageError(
-        f"{name}: {' → '.join(where)}: {message}".replace(": : ", ": "), code="TRAPS", remedy="Correct that row."
+        f"{source_name}: {' → '.join(location_parts)}: {message}".replace(": : ", ": "),
+        code="TRAPS",
+        remedy="Correct that row.",
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from evalkit.classification.autofix import is_repairable, missing_types
+from evalkit.classification.autofix import find_missing_types, is_repairable
 from evalkit.classification.schema import (
     ClassificationOutput,
     MixtureEntry,
@@ -19,12 +19,12 @@ from evalkit.classification.schema import (
     TypePresence,
 )
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.issue import Issue, IssueSeverity, numbered
+from evalkit.issue import Issue, IssueSeverity, number_issues
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
 #: Where an issue about a whole answer's mixture is.
-MIXTURE = "document_mixture"
+MIXTURE_LOCATION = "document_mixture"
 
 
 class V1SchemaValidator:
@@ -32,54 +32,54 @@ class V1SchemaValidator:
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """Every structural fault of the classification, numbered from V1-0001."""
-        return numbered("V1", _faults(classification, bundle.total_pages))
+        return number_issues("V1", _find_faults(classification, bundle.total_pages))
 
 
-def _faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
-    yield from _segment_count(answer)
-    yield from _segment_indexes(answer)
+def _find_faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+    yield from _check_segment_count(answer)
+    yield from _check_segment_indexes(answer)
     for segment in answer.segments:
-        yield from _page_range(segment, total_pages)
-        yield from _page_count(answer, segment)
-        at = f"segment {segment.segment_index}"
-        yield from _numbers(segment.segment_composition, at, segment.segment_index)
-        yield from _types(answer, segment.segment_composition, at, segment.segment_index)
-        yield from _evidence(segment)
-    yield from _numbers(answer.document_mixture, MIXTURE, None)
-    yield from _types(answer, answer.document_mixture, MIXTURE, None)
+        yield from _check_page_range(segment, total_pages)
+        yield from _check_page_count(answer, segment)
+        location = f"segment {segment.segment_index}"
+        yield from _check_number_ranges(segment.segment_composition, location, segment.segment_index)
+        yield from _check_types(answer, segment.segment_composition, location, segment.segment_index)
+        yield from _check_evidence(segment)
+    yield from _check_number_ranges(answer.document_mixture, MIXTURE_LOCATION, None)
+    yield from _check_types(answer, answer.document_mixture, MIXTURE_LOCATION, None)
 
 
-def _segment_count(answer: ClassificationOutput) -> Iterator[Issue]:
-    there = len(answer.segments)
-    if answer.number_of_segments != there:
-        yield Issue.of(
+def _check_segment_count(answer: ClassificationOutput) -> Iterator[Issue]:
+    actual_count = len(answer.segments)
+    if answer.number_of_segments != actual_count:
+        yield Issue.create(
             "V1",
             "V1-SEGMENT-COUNT",
             BLOCKER,
-            f"number_of_segments is {answer.number_of_segments} but segments array has {there} items",
+            f"number_of_segments is {answer.number_of_segments} but segments array has {actual_count} items",
             location="number_of_segments",
-            suggested_fix=f"Set number_of_segments to {there}",
+            suggested_fix=f"Set number_of_segments to {actual_count}",
             auto_fixable=is_repairable("V1-SEGMENT-COUNT", answer, None),
         )
 
 
-def _segment_indexes(answer: ClassificationOutput) -> Iterator[Issue]:
+def _check_segment_indexes(answer: ClassificationOutput) -> Iterator[Issue]:
     indexes = [segment.segment_index for segment in answer.segments]
     if indexes != list(range(1, len(indexes) + 1)):
-        repeated = len(set(indexes)) < len(indexes)
-        yield Issue.of(
+        is_repeated = len(set(indexes)) < len(indexes)
+        yield Issue.create(
             "V1",
             "V1-SEGMENT-INDEX",
-            MAJOR if repeated else MINOR,
+            MAJOR if is_repeated else MINOR,
             "Several segments have the same segment_index"
-            if repeated
+            if is_repeated
             else "The segments are not numbered 1, 2, 3 … in their order",
             location="segments",
             suggested_fix="Number the segments from 1 in the order of their pages",
         )
 
 
-def _page_range(segment: Segment, total_pages: int) -> Iterator[Issue]:
+def _check_page_range(segment: Segment, total_pages: int) -> Iterator[Issue]:
     start, end = segment.start_page, segment.end_page
     if start > end:
         fault = f"starts on page {start} but ends on page {end}"
@@ -87,7 +87,7 @@ def _page_range(segment: Segment, total_pages: int) -> Iterator[Issue]:
         fault = f"covers pages {start}–{end} but the document has pages 1–{total_pages}"
     else:
         return
-    yield Issue.of(
+    yield Issue.create(
         "V1",
         "V1-PAGE-RANGE",
         BLOCKER,
@@ -98,78 +98,80 @@ def _page_range(segment: Segment, total_pages: int) -> Iterator[Issue]:
     )
 
 
-def _page_count(answer: ClassificationOutput, segment: Segment) -> Iterator[Issue]:
-    right = segment.end_page - segment.start_page + 1
-    if right >= 1 and segment.segment_page_count != right:
-        yield Issue.of(
+def _check_page_count(answer: ClassificationOutput, segment: Segment) -> Iterator[Issue]:
+    expected_count = segment.end_page - segment.start_page + 1
+    if expected_count >= 1 and segment.segment_page_count != expected_count:
+        yield Issue.create(
             "V1",
             "V1-PAGE-COUNT",
             MAJOR,
             f"Segment {segment.segment_index} says it has {segment.segment_page_count} pages, "
-            f"but pages {segment.start_page}–{segment.end_page} are {right}",
+            f"but pages {segment.start_page}–{segment.end_page} are {expected_count}",
             location=f"segment {segment.segment_index} → segment_page_count",
-            suggested_fix=f"Set segment_page_count to {right}",
+            suggested_fix=f"Set segment_page_count to {expected_count}",
             auto_fixable=is_repairable("V1-PAGE-COUNT", answer, segment.segment_index),
             segment_index=segment.segment_index,
         )
 
 
-def _numbers(entries: Sequence[TypePresence | MixtureEntry], at: str, segment_index: int | None) -> Iterator[Issue]:
+def _check_number_ranges(
+    entries: Sequence[TypePresence | MixtureEntry], location: str, segment_index: int | None
+) -> Iterator[Issue]:
     for entry in entries:
         share = entry.segment_share if isinstance(entry, TypePresence) else entry.overall_share
-        for code, name, value, wrong in (
+        for code, name, value, is_wrong in (
             ("V1-CONFIDENCE-RANGE", "confidence", entry.confidence, not 0 <= entry.confidence <= 1),
             # A share above 1 makes the sum wrong, which V2 weighs; a negative one can hide in a right sum.
             ("V1-SHARE-RANGE", "share", share, share < 0),
         ):
-            if wrong:
-                yield Issue.of(
+            if is_wrong:
+                yield Issue.create(
                     "V1",
                     code,
                     BLOCKER,
                     f"{entry.document_type.value} has {name} {value}, which is not between 0 and 1",
-                    location=f"{at} → {entry.document_type.value}",
+                    location=f"{location} → {entry.document_type.value}",
                     segment_index=segment_index,
                     document_type=entry.document_type.value,
                 )
 
 
-def _types(
+def _check_types(
     answer: ClassificationOutput,
     entries: Sequence[TypePresence | MixtureEntry],
-    at: str,
+    location: str,
     segment_index: int | None,
 ) -> Iterator[Issue]:
     counts = Counter(entry.document_type for entry in entries)
-    where = "The document mixture" if segment_index is None else f"Segment {segment_index}"
-    if missing := [kind.value for kind in missing_types(counts)]:
-        yield Issue.of(
+    subject = "The document mixture" if segment_index is None else f"Segment {segment_index}"
+    if missing_types := [kind.value for kind in find_missing_types(counts)]:
+        yield Issue.create(
             "V1",
             "V1-MISSING-TYPE",
             BLOCKER,
-            f"{where} says nothing about {', '.join(missing)}",
-            location=at,
+            f"{subject} says nothing about {', '.join(missing_types)}",
+            location=location,
             suggested_fix="Add the missing types as NO_EVIDENCE with share 0",
             auto_fixable=is_repairable("V1-MISSING-TYPE", answer, segment_index),
             segment_index=segment_index,
         )
-    for kind, times in counts.items():
-        if times > 1:
-            yield Issue.of(
+    for kind, count in counts.items():
+        if count > 1:
+            yield Issue.create(
                 "V1",
                 "V1-DUPLICATE-TYPE",
                 BLOCKER,
-                f"{where} names {kind.value} {times} times",
-                location=f"{at} → {kind.value}",
+                f"{subject} names {kind.value} {count} times",
+                location=f"{location} → {kind.value}",
                 segment_index=segment_index,
                 document_type=kind.value,
             )
 
 
-def _evidence(segment: Segment) -> Iterator[Issue]:
+def _check_evidence(segment: Segment) -> Iterator[Issue]:
     for presence in segment.segment_composition:
         if presence.presence_level is not PresenceLevel.NO_EVIDENCE and not presence.top_evidence:
-            yield Issue.of(
+            yield Issue.create(
                 "V1",
                 "V1-NO-EVIDENCE",
                 MINOR,

@@ -11,10 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from evalkit.classification.autofix import is_repairable, sums_to_one
-from evalkit.classification.continuity import strange_beginnings
-from evalkit.classification.corroboration import contradictions
-from evalkit.classification.findings import Finding, Findings, Pages, VerifierQuestion, observations, read_findings
+from evalkit.classification.autofix import has_unit_sum, is_repairable
+from evalkit.classification.continuity import find_doubtful_boundaries
+from evalkit.classification.corroboration import find_contradicted_types
+from evalkit.classification.findings import (
+    Finding,
+    Findings,
+    PageRange,
+    VerifierQuestion,
+    build_issues_from_answers,
+    compute_rule_issues,
+)
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -22,25 +29,25 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
     TypePresence,
-    exact,
+    convert_to_decimals,
 )
-from evalkit.classification.v1_schema import MIXTURE
+from evalkit.classification.v1_schema import MIXTURE_LOCATION
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.issue import Issue, IssueSeverity, numbered
+from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
 #: Where ``self_evaluation`` names joins that the classifier is unsure of: ``[{"page": 3, "begins": 0.46}]``, ``begins`` the
 #: probability that a document begins on the page.
-DOUBTS = "doubtful_joins"
+DOUBTS_KEY = "doubtful_joins"
 #: Where it says the rest in words.
-SUMMARY = "summary"
+SUMMARY_KEY = "summary"
 
 #: How far the mixture may be from the page-weighted shares of the segments, per type, this distance included.
 MIXTURE_TOLERANCE = Decimal("0.05")
 #: Overall shares that are this near to the largest, or nearer, are a tie.
-TIE = Decimal("0.01")
+TIE_TOLERANCE = Decimal("0.01")
 
 
 class V2ConsistencyChecker:
@@ -48,115 +55,121 @@ class V2ConsistencyChecker:
 
     def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> list[Issue]:
         """The computed part, numbered from V2-0001."""
-        return numbered("V2", _faults(classification, bundle.total_pages))
+        return number_issues("V2", _find_faults(classification, bundle.total_pages))
 
     def questions(
-        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
         """The model's part: does the text of each segment match its labels?"""
-        return [VerifierQuestion("V2", "V2_Internal_Consistency_Checker", classification, bundle, _seen_in_text, pages)]
+        return [
+            VerifierQuestion(
+                "V2", "V2_Internal_Consistency_Checker", classification, bundle, _find_text_contradictions, pages
+            )
+        ]
 
-    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+    def apply_text_rules(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
         """What the forms of the text say against its labels and boundaries, numbered from V2-0001."""
-        return observations("V2", questions)
+        return compute_rule_issues("V2", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""
-        return read_findings("V2", answers)
+        return build_issues_from_answers("V2", answers)
 
 
-def _seen_in_text(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
-    yield from contradictions(answer, bundle)
-    yield from strange_beginnings(answer, bundle)
+def _find_text_contradictions(answer: ClassificationOutput, bundle: DocumentBundle) -> Iterator[Finding]:
+    yield from find_contradicted_types(answer, bundle)
+    yield from find_doubtful_boundaries(answer, bundle)
 
 
-def _faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+def _find_faults(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     for segment in answer.segments:
-        yield from _share_sum(answer, segment.segment_composition, segment.segment_index)
-        yield from _dominant_in_segment(segment)
-    yield from _share_sum(answer, answer.document_mixture, None)
-    yield from _overlaps(answer.segments)
-    yield from _gaps(answer.segments, total_pages)
-    yield from _dominant_overall(answer)
-    yield from _mixture(answer)
-    yield from _presence(answer)
-    yield from _doubts(answer, total_pages)
+        yield from _check_share_sum(answer, segment.segment_composition, segment.segment_index)
+        yield from _check_segment_dominant_type(segment)
+    yield from _check_share_sum(answer, answer.document_mixture, None)
+    yield from _check_overlaps(answer.segments)
+    yield from _check_gaps(answer.segments, total_pages)
+    yield from _check_overall_dominant_type(answer)
+    yield from _check_mixture(answer)
+    yield from _check_presence_levels(answer)
+    yield from _check_doubted_joins(answer, total_pages)
 
 
-def _share(entry: TypePresence | MixtureEntry) -> float:
+def _get_share(entry: TypePresence | MixtureEntry) -> float:
     return entry.segment_share if isinstance(entry, TypePresence) else entry.overall_share
 
 
-def _share_sum(
+def _check_share_sum(
     answer: ClassificationOutput, entries: Sequence[TypePresence | MixtureEntry], segment_index: int | None
 ) -> Iterator[Issue]:
-    shares = [_share(entry) for entry in entries]
-    if sums_to_one(shares):
+    shares = [_get_share(entry) for entry in entries]
+    if has_unit_sum(shares):
         return
     code = "V2-MIXTURE-SHARE-SUM" if segment_index is None else "V2-SEGMENT-SHARE-SUM"
-    what = "Mixture overall_share values" if segment_index is None else f"Segment {segment_index} shares"
-    fixable = is_repairable(code, answer, segment_index)
-    yield Issue.of(
+    subject = "Mixture overall_share values" if segment_index is None else f"Segment {segment_index} shares"
+    is_fixable = is_repairable(code, answer, segment_index)
+    yield Issue.create(
         "V2",
         code,
         MAJOR,
-        f"{what} sum to {sum(exact(shares)):.3f} instead of 1.0",
-        location=MIXTURE if segment_index is None else f"segment {segment_index}",
-        suggested_fix="Divide each share by their sum" if fixable else "Estimate the shares again",
-        auto_fixable=fixable,
+        f"{subject} sum to {sum(convert_to_decimals(shares)):.3f} instead of 1.0",
+        location=MIXTURE_LOCATION if segment_index is None else f"segment {segment_index}",
+        suggested_fix="Divide each share by their sum" if is_fixable else "Estimate the shares again",
+        auto_fixable=is_fixable,
         segment_index=segment_index,
     )
 
 
-def _dominant_in_segment(segment: Segment) -> Iterator[Issue]:
-    at = f"segment {segment.segment_index}"
+def _check_segment_dominant_type(segment: Segment) -> Iterator[Issue]:
+    location = f"segment {segment.segment_index}"
     if segment.dominant_type is None:
-        yield _cannot_tell(f"The classifier cannot tell what segment {segment.segment_index} is", at, segment)
+        yield _build_cannot_tell_issue(
+            f"The classifier cannot tell what segment {segment.segment_index} is", location, segment
+        )
         return
-    shares = {presence.document_type: presence.segment_share for presence in segment.segment_composition}
-    largest = max(shares.values(), default=0.0)
-    if shares.get(segment.dominant_type, 0.0) < largest:
-        others = " or ".join(kind.value for kind, share in shares.items() if share == largest)
-        yield Issue.of(
+    share_by_type = {presence.document_type: presence.segment_share for presence in segment.segment_composition}
+    largest_share = max(share_by_type.values(), default=0.0)
+    if share_by_type.get(segment.dominant_type, 0.0) < largest_share:
+        other_types = " or ".join(kind.value for kind, share in share_by_type.items() if share == largest_share)
+        yield Issue.create(
             "V2",
             "V2-DOMINANT-SEGMENT",
             MAJOR,
             f"Segment {segment.segment_index} is called {segment.dominant_type.value}, "
-            f"but its largest share is {others} ({largest:g})",
-            location=f"{at} → dominant_type",
-            suggested_fix=f"Decide between {segment.dominant_type.value} and {others}",
+            f"but its largest share is {other_types} ({largest_share:g})",
+            location=f"{location} → dominant_type",
+            suggested_fix=f"Decide between {segment.dominant_type.value} and {other_types}",
             segment_index=segment.segment_index,
             document_type=segment.dominant_type.value,
         )
         return
-    levels = {presence.document_type: presence.presence_level for presence in segment.segment_composition}
-    yield from _called_not_primary(segment.dominant_type, levels, segment.segment_index)
+    level_by_type = {presence.document_type: presence.presence_level for presence in segment.segment_composition}
+    yield from _check_stated_type_is_primary(segment.dominant_type, level_by_type, segment.segment_index)
 
 
-def _cannot_tell(message: str, at: str, segment: Segment | None = None) -> Issue:
-    return Issue.of(
+def _build_cannot_tell_issue(message: str, location: str, segment: Segment | None = None) -> Issue:
+    return Issue.create(
         "V2",
         "V2-CANNOT-TELL",
         MAJOR,
         message,
-        location=f"{at} → dominant_type" if segment else at,
+        location=f"{location} → dominant_type" if segment else location,
         suggested_fix="Look at the pages and choose the type",
         segment_index=segment.segment_index if segment else None,
     )
 
 
-def _in_order(segments: Sequence[Segment]) -> list[Segment]:
+def _sort_by_page(segments: Sequence[Segment]) -> list[Segment]:
     """The segments that cover any page, by their first page."""
-    whole = [segment for segment in segments if segment.start_page <= segment.end_page]
-    return sorted(whole, key=lambda segment: (segment.start_page, segment.end_page))
+    valid_segments = [segment for segment in segments if segment.start_page <= segment.end_page]
+    return sorted(valid_segments, key=lambda segment: (segment.start_page, segment.end_page))
 
 
-def _overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
+def _check_overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
     furthest: Segment | None = None
-    for segment in _in_order(segments):
+    for segment in _sort_by_page(segments):
         if furthest and segment.start_page <= furthest.end_page:
-            pages = _pages(segment.start_page, min(segment.end_page, furthest.end_page))
-            yield Issue.of(
+            pages = _format_pages(segment.start_page, min(segment.end_page, furthest.end_page))
+            yield Issue.create(
                 "V2",
                 "V2-PAGE-OVERLAP",
                 BLOCKER,
@@ -170,188 +183,213 @@ def _overlaps(segments: Sequence[Segment]) -> Iterator[Issue]:
             furthest = segment
 
 
-def _gaps(segments: Sequence[Segment], total_pages: int) -> Iterator[Issue]:
-    expected = 1
-    for start, end in [*((one.start_page, one.end_page) for one in _in_order(segments)), (total_pages + 1,) * 2]:
+def _check_gaps(segments: Sequence[Segment], total_pages: int) -> Iterator[Issue]:
+    next_page = 1
+    for start, end in [
+        *((segment.start_page, segment.end_page) for segment in _sort_by_page(segments)),
+        (total_pages + 1,) * 2,
+    ]:
         last_missing = min(start - 1, total_pages)
-        if expected <= last_missing:
-            yield Issue.of(
+        if next_page <= last_missing:
+            yield Issue.create(
                 "V2",
                 "V2-PAGE-GAP",
                 BLOCKER,
-                f"No segment covers {_pages(expected, last_missing)}",
+                f"No segment covers {_format_pages(next_page, last_missing)}",
                 location="segments",
                 suggested_fix="Give each page to exactly one segment",
-                page=expected,
+                page=next_page,
             )
-        expected = max(expected, end + 1)
+        next_page = max(next_page, end + 1)
 
 
-def _pages(start: int, end: int) -> str:
+def _format_pages(start: int, end: int) -> str:
     return f"page {start}" if start == end else f"pages {start}–{end}"
 
 
-def _dominant_overall(answer: ClassificationOutput) -> Iterator[Issue]:
-    called = answer.dominant_type_overall
-    if called is None:
-        yield _cannot_tell("The classifier cannot tell what the document mainly is", "dominant_type_overall")
+def _check_overall_dominant_type(answer: ClassificationOutput) -> Iterator[Issue]:
+    stated_type = answer.dominant_type_overall
+    if stated_type is None:
+        yield _build_cannot_tell_issue(
+            "The classifier cannot tell what the document mainly is", "dominant_type_overall"
+        )
         return
-    shares = {entry.document_type: exact([entry.overall_share])[0] for entry in answer.document_mixture}
-    largest = max(shares.values(), default=Decimal(0))
-    near = nearly_largest(answer.document_mixture)
-    winner = tie_winner(near, answer.segments) if near else None
-    if called is not winner:
-        yield Issue.of(
+    share_by_type = {
+        entry.document_type: convert_to_decimals([entry.overall_share])[0] for entry in answer.document_mixture
+    }
+    largest_share = max(share_by_type.values(), default=Decimal(0))
+    near_types = find_largest_types(answer.document_mixture)
+    winner = choose_tie_winner(near_types, answer.segments) if near_types else None
+    if stated_type is not winner:
+        yield Issue.create(
             "V2",
             "V2-DOMINANT-OVERALL",
             MAJOR,
-            f"The document is called {called.value}, but its largest overall share is "
-            f"{winner.value if winner else 'nothing'} ({largest:g})",
+            f"The document is called {stated_type.value}, but its largest overall share is "
+            f"{winner.value if winner else 'nothing'} ({largest_share:g})",
             location="dominant_type_overall",
-            suggested_fix=f"Decide between {called.value} and {winner.value}" if winner else "Choose the type",
-            document_type=called.value,
+            suggested_fix=f"Decide between {stated_type.value} and {winner.value}" if winner else "Choose the type",
+            document_type=stated_type.value,
         )
         return
-    if len(near) > 1:
-        tied = " and ".join(kind.value for kind in near)
-        yield Issue.of(
+    if len(near_types) > 1:
+        tied_names = " and ".join(kind.value for kind in near_types)
+        yield Issue.create(
             "V2",
             "V2-DOMINANT-TIE",
             MINOR,
-            f"{tied} have equal overall shares",
+            f"{tied_names} have equal overall shares",
             location="dominant_type_overall",
-            document_type=called.value,
+            document_type=stated_type.value,
         )
     if answer.segments:
-        levels = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
-        yield from _called_not_primary(called, levels, None)
+        level_by_type = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
+        yield from _check_stated_type_is_primary(stated_type, level_by_type, None)
 
 
-def nearly_largest(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
+def find_largest_types(mixture: Sequence[MixtureEntry]) -> list[DocumentType]:
     """The types whose overall share is the largest, or equal to it within the tie's width."""
-    shares = exact(entry.overall_share for entry in mixture)
-    largest = max(shares, default=Decimal(0))
-    return [entry.document_type for entry, share in zip(mixture, shares, strict=True) if largest - share <= TIE]
+    shares = convert_to_decimals(entry.overall_share for entry in mixture)
+    largest_share = max(shares, default=Decimal(0))
+    return [
+        entry.document_type
+        for entry, share in zip(mixture, shares, strict=True)
+        if largest_share - share <= TIE_TOLERANCE
+    ]
 
 
-def tie_winner(tied: Sequence[DocumentType], segments: Sequence[Segment]) -> DocumentType:
+def choose_tie_winner(tied_types: Sequence[DocumentType], segments: Sequence[Segment]) -> DocumentType:
     """Of types with equal overall shares: more pages, then report before Other, then the first (ruling 12).
 
     The first is the one whose segment comes first in the document; of types without one, the first that is named.
     """
-    pages: Counter[DocumentType | None] = Counter()
-    first: dict[DocumentType | None, int] = {}
-    for segment in _in_order(segments):
-        pages[segment.dominant_type] += segment.end_page - segment.start_page + 1
-        first.setdefault(segment.dominant_type, -segment.start_page)
-    nowhere = min(first.values(), default=0) - 1
-    return max(tied, key=lambda kind: (pages[kind], kind is not DocumentType.OTHER, first.get(kind, nowhere)))
+    pages_by_type: Counter[DocumentType | None] = Counter()
+    first_page_by_type: dict[DocumentType | None, int] = {}
+    for segment in _sort_by_page(segments):
+        pages_by_type[segment.dominant_type] += segment.end_page - segment.start_page + 1
+        first_page_by_type.setdefault(segment.dominant_type, -segment.start_page)
+    last_rank = min(first_page_by_type.values(), default=0) - 1
+    return max(
+        tied_types,
+        key=lambda kind: (pages_by_type[kind], kind is not DocumentType.OTHER, first_page_by_type.get(kind, last_rank)),
+    )
 
 
-def _mixture(answer: ClassificationOutput) -> Iterator[Issue]:
+def _check_mixture(answer: ClassificationOutput) -> Iterator[Issue]:
     """The mixture against the page-weighted shares; both normalised, as wrong sums are another issue."""
-    stated = _proportions([(1, answer.document_mixture)])
-    weighted = _proportions([(one.end_page - one.start_page + 1, one.segment_composition) for one in answer.segments])
-    if stated is None or weighted is None:
+    stated_shares = _compute_proportions([(1, answer.document_mixture)])
+    weighted_shares = _compute_proportions(
+        [(segment.end_page - segment.start_page + 1, segment.segment_composition) for segment in answer.segments]
+    )
+    if stated_shares is None or weighted_shares is None:
         return
-    wrong = [kind for kind in DocumentType if abs(stated[kind] - weighted[kind]) > MIXTURE_TOLERANCE]
-    if wrong:
-        worst = max(wrong, key=lambda kind: abs(stated[kind] - weighted[kind]))
-        yield Issue.of(
+    wrong_types = [
+        kind for kind in DocumentType if abs(stated_shares[kind] - weighted_shares[kind]) > MIXTURE_TOLERANCE
+    ]
+    if wrong_types:
+        worst_type = max(wrong_types, key=lambda kind: abs(stated_shares[kind] - weighted_shares[kind]))
+        yield Issue.create(
             "V2",
             "V2-MIXTURE",
             MAJOR,
-            f"The mixture gives {worst.value} {stated[worst]:.2f}, but the segments' pages give {weighted[worst]:.2f}",
-            location=f"{MIXTURE} → {worst.value}",
+            f"The mixture gives {worst_type.value} {stated_shares[worst_type]:.2f}, but the segments' pages give {weighted_shares[worst_type]:.2f}",
+            location=f"{MIXTURE_LOCATION} → {worst_type.value}",
             suggested_fix="Weigh the segments' shares by their pages",
-            document_type=worst.value,
+            document_type=worst_type.value,
         )
 
 
-def _presence(answer: ClassificationOutput) -> Iterator[Issue]:
+def _check_presence_levels(answer: ClassificationOutput) -> Iterator[Issue]:
     """The mixture must not deny what a segment is, nor claim what no segment has."""
-    mixed = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
-    for kind, level in mixed.items():
-        in_segments = [
+    level_by_type = {entry.document_type: entry.presence_level for entry in answer.document_mixture}
+    for kind, level in level_by_type.items():
+        segment_levels = [
             presence.presence_level
             for segment in answer.segments
             for presence in segment.segment_composition
             if presence.document_type is kind
         ]
-        denied = level is PresenceLevel.NO_EVIDENCE and PresenceLevel.PRIMARY in in_segments
-        unfounded = level is PresenceLevel.PRIMARY and set(in_segments) <= {PresenceLevel.NO_EVIDENCE}
-        if answer.segments and (denied or unfounded):
-            yield Issue.of(
+        is_denied = level is PresenceLevel.NO_EVIDENCE and PresenceLevel.PRIMARY in segment_levels
+        is_unfounded = level is PresenceLevel.PRIMARY and set(segment_levels) <= {PresenceLevel.NO_EVIDENCE}
+        if answer.segments and (is_denied or is_unfounded):
+            yield Issue.create(
                 "V2",
                 "V2-MIXTURE-PRESENCE",
                 MAJOR,
                 f"The mixture calls {kind.value} {level.value}, but "
-                + ("a segment calls it PRIMARY" if denied else "no segment has any of it"),
-                location=f"{MIXTURE} → {kind.value}",
+                + ("a segment calls it PRIMARY" if is_denied else "no segment has any of it"),
+                location=f"{MIXTURE_LOCATION} → {kind.value}",
                 suggested_fix="Decide which of the two is right",
                 document_type=kind.value,
             )
 
 
-def _doubts(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
+def _check_doubted_joins(answer: ClassificationOutput, total_pages: int) -> Iterator[Issue]:
     """Joins of which the classifier itself says that it cannot tell whether a document begins there."""
-    for page, chance in sorted(doubted_joins(answer).items()):
+    for page, probability in sorted(parse_doubted_joins(answer).items()):
         if not 1 <= page <= total_pages:
             continue
-        is_told = isinstance(chance, int | float) and 0 <= chance <= 1
-        yield Issue.of(
+        has_probability = isinstance(probability, int | float) and 0 <= probability <= 1
+        yield Issue.create(
             "V2",
             "V2-BOUNDARY-DOUBT",
             MAJOR,
             f"The classifier itself is unsure whether a document begins on page {page}"
-            + (f" ({chance:.0%})" if is_told else ""),
+            + (f" ({probability:.0%})" if has_probability else ""),
             location="segments",
             suggested_fix=f"Look whether page {page} goes on with the page before",
             segment_index=next(
-                (one.segment_index for one in answer.segments if one.start_page <= page <= one.end_page), None
+                (
+                    segment.segment_index
+                    for segment in answer.segments
+                    if segment.start_page <= page <= segment.end_page
+                ),
+                None,
             ),
             page=page,
         )
 
 
-def doubted_joins(answer: ClassificationOutput) -> dict[int, Any]:
-    """Page → what is told of its join, as ``DOUBTS`` says; whatever has another shape is no doubt."""
-    told = answer.self_evaluation.get(DOUBTS) if isinstance(answer.self_evaluation, dict) else None
-    rows = [row for row in told if isinstance(row, dict)] if isinstance(told, list) else []
-    return {row["page"]: row.get("begins") for row in rows if type(row.get("page")) is int}
+def parse_doubted_joins(answer: ClassificationOutput) -> dict[int, Any]:
+    """Page → what is told of its join, as ``DOUBTS_KEY`` says; whatever has another shape is no doubt."""
+    doubts = answer.self_evaluation.get(DOUBTS_KEY) if isinstance(answer.self_evaluation, dict) else None
+    doubt_rows = [doubt_row for doubt_row in doubts if isinstance(doubt_row, dict)] if isinstance(doubts, list) else []
+    return {
+        doubt_row["page"]: doubt_row.get("begins") for doubt_row in doubt_rows if type(doubt_row.get("page")) is int
+    }
 
 
-def _called_not_primary(
-    called: DocumentType, levels: Mapping[DocumentType, PresenceLevel], segment_index: int | None
+def _check_stated_type_is_primary(
+    stated_type: DocumentType, level_by_type: Mapping[DocumentType, PresenceLevel], segment_index: int | None
 ) -> Iterator[Issue]:
     """The largest share is not enough: a type that is only mentioned is not what a thing is."""
-    level = levels.get(called)
+    level = level_by_type.get(stated_type)
     if level in (None, PresenceLevel.PRIMARY):
         return
-    what = "The document" if segment_index is None else f"Segment {segment_index}"
-    yield Issue.of(
+    subject = "The document" if segment_index is None else f"Segment {segment_index}"
+    yield Issue.create(
         "V2",
         "V2-DOMINANT-PRESENCE",
         MAJOR,
-        f"{what} is called {called.value}, which is only {level} in it",
+        f"{subject} is called {stated_type.value}, which is only {level} in it",
         location="dominant_type_overall" if segment_index is None else f"segment {segment_index} → dominant_type",
         suggested_fix="Decide whether it is that type",
         segment_index=segment_index,
-        document_type=called.value,
+        document_type=stated_type.value,
     )
 
 
-def _proportions(
-    parts: Sequence[tuple[int, Sequence[TypePresence | MixtureEntry]]],
+def _compute_proportions(
+    weighted_entries: Sequence[tuple[int, Sequence[TypePresence | MixtureEntry]]],
 ) -> dict[DocumentType, Decimal] | None:
     """Each type's part of the whole, parts weighted by their pages; None where the numbers allow no such thing."""
     totals = dict.fromkeys(DocumentType, Decimal(0))
-    pages = 0
-    for weight, entries in parts:
-        shares = exact(_share(entry) for entry in entries)
+    page_total = 0
+    for weight, entries in weighted_entries:
+        shares = convert_to_decimals(_get_share(entry) for entry in entries)
         if weight < 1 or sum(shares) <= 0 or any(share < 0 for share in shares):
             return None
-        pages += weight
+        page_total += weight
         for entry, share in zip(entries, shares, strict=True):
             totals[entry.document_type] += weight * share / sum(shares)
-    return {kind: total / pages for kind, total in totals.items()} if pages else None
+    return {kind: total / page_total for kind, total in totals.items()} if page_total else None

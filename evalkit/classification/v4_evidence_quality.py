@@ -9,31 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from evalkit.classification.corroboration import weak_evidence
+from evalkit.classification.corroboration import find_weak_evidence
 from evalkit.classification.findings import (
     Findings,
-    Pages,
+    PageRange,
     VerifierQuestion,
-    observations,
-    primary_types,
-    read_findings,
+    build_issues_from_answers,
+    compute_rule_issues,
+    find_primary_types,
 )
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, Segment
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.grounding.locate import Located, Locator
-from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, numbered
+from evalkit.issue import Issue, IssueSeverity, QuoteVerdict, number_issues
 from evalkit.llm.model import Answer, Question
 
 BLOCKER, MAJOR, MINOR = IssueSeverity.BLOCKER, IssueSeverity.MAJOR, IssueSeverity.MINOR
 
-SHORTEST, LONGEST = 3, 60
+MIN_SNIPPET_WORDS, MAX_SNIPPET_WORDS = 3, 60
 """Words of a snippet, both ends in."""
 
-PENALTY = {BLOCKER: 30, MAJOR: 15, MINOR: 5}
+PENALTY_BY_SEVERITY = {BLOCKER: 30, MAJOR: 15, MINOR: 5}
 """Hundredths taken off the score per issue."""
 
 
-class Assessment(NamedTuple):
+class EvidenceAssessment(NamedTuple):
     """The computed part of V4."""
 
     issues: list[Issue]
@@ -43,42 +43,51 @@ class Assessment(NamedTuple):
 class V4EvidenceQualityAssessor:
     """The evidence checks."""
 
-    def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> Assessment:
+    def validate(self, classification: ClassificationOutput, bundle: DocumentBundle) -> EvidenceAssessment:
         """The computed part, numbered from V4-0001, and the score of these issues."""
-        return self.grounded(classification, bundle)[0]
+        return self.assess_grounding(classification, bundle)[0]
 
-    def grounded(self, classification: ClassificationOutput, bundle: DocumentBundle) -> tuple[Assessment, float | None]:
+    def assess_grounding(
+        self, classification: ClassificationOutput, bundle: DocumentBundle
+    ) -> tuple[EvidenceAssessment, float | None]:
         """The computed part, and quotes found on the page they claim / quotes claimed; None where none is claimed."""
         locator = Locator(bundle)
-        places = [(one, locator.locate(one.evidence.snippet, one.evidence.page)) for one in _claimed(classification)]
-        issues = numbered("V4", _faults(classification, bundle, places, locator))
-        found = [place.is_found for _, place in places]
-        return Assessment(issues, quality_score(issues)), round(sum(found) / len(found), 4) if found else None
+        located_quotes = [
+            (claimed_quote, locator.locate(claimed_quote.evidence.snippet, claimed_quote.evidence.page))
+            for claimed_quote in _list_claimed_quotes(classification)
+        ]
+        issues = number_issues("V4", _find_faults(classification, bundle, located_quotes, locator))
+        found_flags = [quote_location.is_found for _, quote_location in located_quotes]
+        return EvidenceAssessment(issues, compute_quality_score(issues)), round(
+            sum(found_flags) / len(found_flags), 4
+        ) if found_flags else None
 
     def questions(
-        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: Pages | None = None
+        self, classification: ClassificationOutput, bundle: DocumentBundle, pages: PageRange | None = None
     ) -> list[Question[Findings]]:
         """The model's part: relevance, weight, and confidence out of line with the evidence."""
-        return [VerifierQuestion("V4", "V4_Evidence_Quality_Assessor", classification, bundle, weak_evidence, pages)]
+        return [
+            VerifierQuestion("V4", "V4_Evidence_Quality_Assessor", classification, bundle, find_weak_evidence, pages)
+        ]
 
-    def observed(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
+    def apply_text_rules(self, questions: Iterable[Question[Findings]]) -> list[Issue]:
         """Types that rest on quotes which are no evidence, numbered from V4-0001."""
-        return observations("V4", questions)
+        return compute_rule_issues("V4", questions)
 
     def read(self, answers: Sequence[Answer[Findings]]) -> list[Issue]:
         """The answers as issues; a missing answer is a BLOCKER."""
-        return read_findings("V4", answers)
+        return build_issues_from_answers("V4", answers)
 
 
-def quality_score(issues: Iterable[Issue]) -> float:
+def compute_quality_score(issues: Iterable[Issue]) -> float:
     """1 − 0.30 per BLOCKER − 0.15 per MAJOR − 0.05 per MINOR, at least 0."""
-    return max(0, 100 - sum(PENALTY[issue.severity] for issue in issues)) / 100
+    return max(0, 100 - sum(PENALTY_BY_SEVERITY[issue.severity] for issue in issues)) / 100
 
 
-def band(score: float) -> str:
+def describe_score(score: float) -> str:
     """What a score means, in specification 001's words.
 
-    >>> [band(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
+    >>> [describe_score(score) for score in (1.0, 0.95, 0.7, 0.65, 0.4, 0.1)][::2]
     ['all evidence verified', 'minor problems', 'significant problems']
     """
     if score >= 1.0:
@@ -88,62 +97,66 @@ def band(score: float) -> str:
     return "significant problems" if score >= 0.4 else "critical failures"
 
 
-class _Claimed(NamedTuple):
+class _ClaimedQuote(NamedTuple):
     segment: Segment
-    kind: DocumentType
+    document_type: DocumentType
     evidence: Evidence
 
-    def issue(self, code: str, severity: IssueSeverity, message: str, **fields: object) -> Issue:
-        return Issue.of(
+    def build_issue(self, code: str, severity: IssueSeverity, message: str, **fields: object) -> Issue:
+        return Issue.create(
             "V4",
             code,
             severity,
             message,
-            location=f"segment {self.segment.segment_index} → {self.kind.value} → top_evidence",
+            location=f"segment {self.segment.segment_index} → {self.document_type.value} → top_evidence",
             segment_index=self.segment.segment_index,
-            document_type=self.kind.value,
+            document_type=self.document_type.value,
             page=self.evidence.page,
             quote=self.evidence.snippet,
             **fields,
         )
 
 
-def _claimed(answer: ClassificationOutput) -> Iterator[_Claimed]:
+def _list_claimed_quotes(answer: ClassificationOutput) -> Iterator[_ClaimedQuote]:
     for segment in answer.segments:
         for presence in segment.segment_composition:
             for evidence in presence.top_evidence:
-                yield _Claimed(segment, presence.document_type, evidence)
+                yield _ClaimedQuote(segment, presence.document_type, evidence)
 
 
-def _faults(
+def _find_faults(
     answer: ClassificationOutput,
     bundle: DocumentBundle,
-    places: Iterable[tuple[_Claimed, Located]],
+    located_quotes: Iterable[tuple[_ClaimedQuote, Located]],
     locator: Locator,
 ) -> Iterator[Issue]:
-    yield from _primary_without_evidence(answer)
-    for one, place in places:
-        if not 1 <= one.evidence.page <= bundle.total_pages:
-            yield one.issue(
+    yield from _check_primary_evidence(answer)
+    for claimed_quote, quote_location in located_quotes:
+        if not 1 <= claimed_quote.evidence.page <= bundle.total_pages:
+            yield claimed_quote.build_issue(
                 "V4-PAGE-OUTSIDE-FILE",
                 BLOCKER,
-                f"Evidence for {one.kind.value} is claimed on page {one.evidence.page}, "
+                f"Evidence for {claimed_quote.document_type.value} is claimed on page {claimed_quote.evidence.page}, "
                 f"but the document has {bundle.total_pages} pages",
                 suggested_fix="Find out where the evidence really stands",
             )
             continue
-        yield from _outside_segment(one)
-        yield from _quote(one, place)
-        if bundle.page(one.evidence.page).status.readable:
-            yield from _anchors(one, locator)
-        yield from _length(one)
+        yield from _check_segment_pages(claimed_quote)
+        yield from _check_quote(claimed_quote, quote_location)
+        if bundle.page(claimed_quote.evidence.page).status.is_readable:
+            yield from _check_anchors(claimed_quote, locator)
+        yield from _check_length(claimed_quote)
 
 
-def _primary_without_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
-    for segment, kind in primary_types(answer):
-        quoted = [one for one in segment.segment_composition if one.document_type is kind and one.top_evidence]
-        if not quoted:
-            yield Issue.of(
+def _check_primary_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
+    for segment, kind in find_primary_types(answer):
+        quoted_presences = [
+            presence
+            for presence in segment.segment_composition
+            if presence.document_type is kind and presence.top_evidence
+        ]
+        if not quoted_presences:
+            yield Issue.create(
                 "V4",
                 "V4-PRIMARY-NO-EVIDENCE",
                 BLOCKER,
@@ -156,100 +169,102 @@ def _primary_without_evidence(answer: ClassificationOutput) -> Iterator[Issue]:
             )
 
 
-def _outside_segment(one: _Claimed) -> Iterator[Issue]:
-    start, end = one.segment.start_page, one.segment.end_page
-    if not start <= one.evidence.page <= end:
-        yield one.issue(
+def _check_segment_pages(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
+    start, end = claimed_quote.segment.start_page, claimed_quote.segment.end_page
+    if not start <= claimed_quote.evidence.page <= end:
+        yield claimed_quote.build_issue(
             "V4-PAGE-OUTSIDE-SEGMENT",
             MAJOR,
-            f"Evidence for {one.kind.value} is on page {one.evidence.page}, outside its segment (pages {start}–{end})",
+            f"Evidence for {claimed_quote.document_type.value} is on page {claimed_quote.evidence.page}, outside its segment (pages {start}–{end})",
             suggested_fix="Quote evidence from the segment's own pages",
         )
 
 
-def _quote(one: _Claimed, place: Located) -> Iterator[Issue]:
-    if place.is_found:
+def _check_quote(claimed_quote: _ClaimedQuote, quote_location: Located) -> Iterator[Issue]:
+    if quote_location.is_found:
         return
-    page, words = one.evidence.page, _shortened(one.evidence.snippet)
-    absent = f"Evidence snippet '{words}' not found in actual PDF text on page {page}"
-    where = "there" if place.page == page else f"on page {place.page}"
-    stands = f"Evidence snippet '{words}' stands on page {place.page}"
-    is_whole = place.score >= 100  # its words are all there, and what is beside them matters
-    found = {
-        "verdict": place.verdict,
-        "difference": place.difference,
-        "found_page": place.page,
-        "boxes": place.boxes,
+    page, snippet = claimed_quote.evidence.page, _shorten_text(claimed_quote.evidence.snippet)
+    absent_text = f"Evidence snippet '{snippet}' not found in actual PDF text on page {page}"
+    where_text = "there" if quote_location.page == page else f"on page {quote_location.page}"
+    present_text = f"Evidence snippet '{snippet}' stands on page {quote_location.page}"
+    is_whole = quote_location.score >= 100  # its words are all there, and what is beside them matters
+    issue_fields = {
+        "verdict": quote_location.verdict,
+        "difference": quote_location.difference,
+        "found_page": quote_location.page,
+        "boxes": quote_location.boxes,
     }
-    match place.verdict:
+    match quote_location.verdict:
         case QuoteVerdict.ABSENT:
-            yield one.issue(
+            yield claimed_quote.build_issue(
                 "V4-QUOTE-ABSENT",
                 BLOCKER,
-                f"{absent}. Possible hallucination."
+                f"{absent_text}. Possible hallucination."
                 + (
-                    f" On page {place.nearest} is the passage most like it, {place.score:.0f} %."
-                    if place.nearest
+                    f" On page {quote_location.nearest} is the passage most like it, {quote_location.score:.0f} %."
+                    if quote_location.nearest
                     else ""
                 ),
                 suggested_fix="Check the page; if nothing there says it, the claim has no support",
-                **found,
+                **issue_fields,
             )
         case QuoteVerdict.ALTERED:
-            yield one.issue(
+            yield claimed_quote.build_issue(
                 "V4-QUOTE-ALTERED",
                 BLOCKER,
-                f"{stands}, but the document turns it: {place.difference}"
+                f"{present_text}, but the document turns it: {quote_location.difference}"
                 if is_whole
-                else f"{absent}; the nearest passage {where} ({place.score:.0f} % alike) says something else: "
-                f"{place.difference}",
+                else f"{absent_text}; the nearest passage {where_text} ({quote_location.score:.0f} % alike) says something else: "
+                f"{quote_location.difference}",
                 suggested_fix="Read the passage: what it says decides, not the quote",
-                **found,
+                **issue_fields,
             )
         case QuoteVerdict.WRONG_PAGE:
-            yield one.issue(
+            yield claimed_quote.build_issue(
                 "V4-QUOTE-WRONG-PAGE",
                 MAJOR,
-                f"Evidence snippet '{words}' is not on page {page} but on page {place.page}",
-                suggested_fix=f"Look at page {place.page}",
-                **found,
+                f"Evidence snippet '{snippet}' is not on page {page} but on page {quote_location.page}",
+                suggested_fix=f"Look at page {quote_location.page}",
+                **issue_fields,
             )
         case QuoteVerdict.UNCERTAIN:
-            if place.page is None:
-                near = f"Page {page} has no readable text, so evidence snippet '{words}' cannot be checked"
+            if quote_location.page is None:
+                message = f"Page {page} has no readable text, so evidence snippet '{snippet}' cannot be checked"
             elif is_whole:
-                near = f"{stands}, but it may not say so there: {place.difference}"
+                message = f"{present_text}, but it may not say so there: {quote_location.difference}"
             else:
-                near = (
-                    f"Evidence snippet '{words}' is not on page {page} as quoted; the nearest passage {where} "
-                    f"({place.score:.0f} % alike) may say something else: {place.difference}"
+                message = (
+                    f"Evidence snippet '{snippet}' is not on page {page} as quoted; the nearest passage {where_text} "
+                    f"({quote_location.score:.0f} % alike) may say something else: {quote_location.difference}"
                 )
-            yield one.issue("V4-QUOTE-UNCERTAIN", MAJOR, near, suggested_fix="Compare the quote with the page", **found)
+            yield claimed_quote.build_issue(
+                "V4-QUOTE-UNCERTAIN", MAJOR, message, suggested_fix="Compare the quote with the page", **issue_fields
+            )
 
 
-def _anchors(one: _Claimed, locator: Locator) -> Iterator[Issue]:
-    for anchor in one.evidence.anchors_found:
-        if not locator.has(anchor, one.evidence.page):
-            yield one.issue(
+def _check_anchors(claimed_quote: _ClaimedQuote, locator: Locator) -> Iterator[Issue]:
+    for anchor in claimed_quote.evidence.anchors_found:
+        if not locator.has(anchor, claimed_quote.evidence.page):
+            yield claimed_quote.build_issue(
                 "V4-ANCHOR-ABSENT",
                 MAJOR,
-                f"Anchor '{_shortened(anchor)}' is not on page {one.evidence.page}",
+                f"Anchor '{_shorten_text(anchor)}' is not on page {claimed_quote.evidence.page}",
                 suggested_fix="Check the page for this term",
             )
 
 
-def _length(one: _Claimed) -> Iterator[Issue]:
-    words = len(one.evidence.snippet.split())
-    if not SHORTEST <= words <= LONGEST:
-        yield one.issue(
+def _check_length(claimed_quote: _ClaimedQuote) -> Iterator[Issue]:
+    word_count = len(claimed_quote.evidence.snippet.split())
+    if not MIN_SNIPPET_WORDS <= word_count <= MAX_SNIPPET_WORDS:
+        yield claimed_quote.build_issue(
             "V4-SNIPPET-LENGTH",
             MINOR,
-            f"Evidence snippet '{_shortened(one.evidence.snippet)}' has {words} words; "
-            f"{SHORTEST} to {LONGEST} can be judged",
+            f"Evidence snippet '{_shorten_text(claimed_quote.evidence.snippet)}' has {word_count} words; "
+            f"{MIN_SNIPPET_WORDS} to {MAX_SNIPPET_WORDS} can be judged",
             suggested_fix="Quote one whole sentence",
         )
 
 
-def _shortened(text: str, longest: int = 80) -> str:
+def _shorten_text(text: str, max_length: int = 80) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    return line if len(line) <= max_length else line[: max_length - 1].rstrip() + "…"

@@ -21,7 +21,7 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True)
-class Counts:
+class IssueCounts:
     """How many open issues there are of each kind that the table asks about."""
 
     blocker: int = 0
@@ -49,14 +49,14 @@ class Verdict:
     """``1`` … ``8``; the orchestrator adds ``retries`` and ``cycle``."""
     reason: str
     """The row's sentence, as the expert reads it."""
-    counts: Counts
+    counts: IssueCounts
 
 
 @dataclass(frozen=True)
-class Row:
+class DecisionRow:
     """One priority of the table."""
 
-    when: Callable[[Counts], bool]
+    when: Callable[[IssueCounts], bool]
     decision: Decision
     because: str
 
@@ -64,29 +64,29 @@ class Row:
 _ESCALATE, _RETRY, _ACCEPT = Decision.ESCALATE_TO_SME, Decision.AUTO_RETRY, Decision.AUTO_ACCEPT
 
 # fmt: off
-TABLE = (
+DECISION_TABLE = (
     #   when                                           decision    because
-    Row(lambda n: n.blocker >= 1,                      _ESCALATE,  "a critical failure cannot be corrected automatically"),
-    Row(lambda n: n.major >= 3,                        _ESCALATE,  "there are too many errors for automatic correction"),
-    Row(lambda n: n.major_unfixable >= 2,              _ESCALATE,  "several errors need a person's judgement"),
-    Row(lambda n: n.major_unfixable >= 1,              _ESCALATE,  "an error needs a person's judgement"),
-    Row(lambda n: 1 <= n.major_fixable <= 2,           _RETRY,     "the errors can be repaired by arithmetic"),
-    Row(lambda n: n.minor >= 1 and n.total == n.minor, _ACCEPT,    "only minor remarks, which do not touch validity"),
-    Row(lambda n: n.total == 0,                        _ACCEPT,    "no check found anything"),
-    Row(lambda n: True,                                _ESCALATE,  "the findings fit no other row"),
+    DecisionRow(lambda n: n.blocker >= 1,                      _ESCALATE,  "a critical failure cannot be corrected automatically"),
+    DecisionRow(lambda n: n.major >= 3,                        _ESCALATE,  "there are too many errors for automatic correction"),
+    DecisionRow(lambda n: n.major_unfixable >= 2,              _ESCALATE,  "several errors need a person's judgement"),
+    DecisionRow(lambda n: n.major_unfixable >= 1,              _ESCALATE,  "an error needs a person's judgement"),
+    DecisionRow(lambda n: 1 <= n.major_fixable <= 2,           _RETRY,     "the errors can be repaired by arithmetic"),
+    DecisionRow(lambda n: n.minor >= 1 and n.total == n.minor, _ACCEPT,    "only minor remarks, which do not touch validity"),
+    DecisionRow(lambda n: n.total == 0,                        _ACCEPT,    "no check found anything"),
+    DecisionRow(lambda n: True,                                _ESCALATE,  "the findings fit no other row"),
 )
 # fmt: on
 
 
-def count(issues: Iterable[Issue]) -> Counts:
+def count_open_issues(issues: Iterable[Issue]) -> IssueCounts:
     """Counts of the open issues."""
-    kept = [issue for issue in issues if issue.status == "open"]
-    majors = [issue for issue in kept if issue.severity is IssueSeverity.MAJOR]
-    return Counts(
-        blocker=sum(issue.severity is IssueSeverity.BLOCKER for issue in kept),
+    open_issues = [issue for issue in issues if issue.status == "open"]
+    majors = [issue for issue in open_issues if issue.severity is IssueSeverity.MAJOR]
+    return IssueCounts(
+        blocker=sum(issue.severity is IssueSeverity.BLOCKER for issue in open_issues),
         major_fixable=sum(issue.auto_fixable for issue in majors),
         major_unfixable=sum(not issue.auto_fixable for issue in majors),
-        minor=sum(issue.severity is IssueSeverity.MINOR for issue in kept),
+        minor=sum(issue.severity is IssueSeverity.MINOR for issue in open_issues),
     )
 
 
@@ -95,6 +95,6 @@ class V5DecisionMaker:
 
     def decide(self, issues: Iterable[Issue]) -> Verdict:
         """The verdict on these issues; only open ones count."""
-        counts = count(issues)
-        number, row = next((number, row) for number, row in enumerate(TABLE, 1) if row.when(counts))
+        counts = count_open_issues(issues)
+        number, row = next((number, row) for number, row in enumerate(DECISION_TABLE, 1) if row.when(counts))
         return Verdict(row.decision, str(number), row.because, counts)

@@ -17,20 +17,20 @@ from typing import Any, Literal, Self, overload
 from pydantic import GetCoreSchemaHandler, model_validator
 from pydantic_core import CoreSchema, core_schema
 
-from evalkit.frozen import Frozen
+from evalkit.frozen import StrictRecord
 
-SCHEMA_VERSION = 1
+BUNDLE_SCHEMA_VERSION = 1
 
 Box = tuple[float, float, float, float]
 """x0, y0, x1, y1 as fractions 0..1 of the displayed page."""
 
-Word = tuple[int, int, int, int, int, int]
+WordPosition = tuple[int, int, int, int, int, int]
 """start and end (characters of ``Page.text``, end exclusive), then x0, y0, x1, y1 in ten-thousandths of the page."""
 
-_IN_A_WORD = 6
+_NUMBERS_PER_WORD = 6
 
 
-class Words(Sequence[Word]):
+class PackedWords(Sequence[WordPosition]):
     """The words of a page. Reads, compares and is written as the tuple of them, in 12 bytes a word instead of some 300.
 
     A file of 500 pages has 160,000 words, of which a screen asks for those of a few pages. On a page of more than
@@ -43,38 +43,38 @@ class Words(Sequence[Word]):
         """ValueError, which quotes none of them, where one is not six whole numbers of at most 31 bits."""
         rows = tuple(words)
         try:
-            is_whole = {_IN_A_WORD}.issuperset(map(len, rows))
+            is_valid = {_NUMBERS_PER_WORD}.issuperset(map(len, rows))
             try:
                 self._numbers = array("H", chain.from_iterable(rows))
             except OverflowError:
                 self._numbers = array("i", chain.from_iterable(rows))
         except (TypeError, OverflowError):
-            is_whole = False
-        if not is_whole:
+            is_valid = False
+        if not is_valid:
             raise ValueError("a word is not six whole numbers of at most 31 bits")
 
     def __len__(self) -> int:
-        return len(self._numbers) // _IN_A_WORD
+        return len(self._numbers) // _NUMBERS_PER_WORD
 
-    def __iter__(self) -> Iterator[Word]:
+    def __iter__(self) -> Iterator[WordPosition]:
         numbers = iter(self._numbers)
         return zip(numbers, numbers, numbers, numbers, numbers, numbers, strict=True)
 
     @overload
-    def __getitem__(self, at: int) -> Word: ...
+    def __getitem__(self, index: int) -> WordPosition: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[Word, ...]: ...
-    def __getitem__(self, at: int | slice) -> Word | tuple[Word, ...]:
-        places = range(0, len(self._numbers), _IN_A_WORD)[at]
-        if isinstance(places, range):
-            return tuple(self._at(place) for place in places)
-        return self._at(places)
+    def __getitem__(self, index: slice) -> tuple[WordPosition, ...]: ...
+    def __getitem__(self, index: int | slice) -> WordPosition | tuple[WordPosition, ...]:
+        offsets = range(0, len(self._numbers), _NUMBERS_PER_WORD)[index]
+        if isinstance(offsets, range):
+            return tuple(self._read_word(offset) for offset in offsets)
+        return self._read_word(offsets)
 
-    def _at(self, place: int) -> Word:
-        return tuple(self._numbers[place : place + _IN_A_WORD])  # type: ignore[return-value]  # six of them
+    def _read_word(self, offset: int) -> WordPosition:
+        return tuple(self._numbers[offset : offset + _NUMBERS_PER_WORD])  # type: ignore[return-value]  # six of them
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Words):
+        if isinstance(other, PackedWords):
             return self._numbers == other._numbers
         return tuple(self) == other if isinstance(other, tuple) else NotImplemented
 
@@ -86,28 +86,30 @@ class Words(Sequence[Word]):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        plain = handler(tuple[Word, ...])
+        tuple_schema = handler(tuple[WordPosition, ...])
         return core_schema.no_info_wrap_validator_function(
-            lambda given, checked: given if isinstance(given, cls) else cls(checked(given)),
-            plain,
-            serialization=core_schema.plain_serializer_function_ser_schema(tuple, return_schema=plain),
+            lambda words, validate: words if isinstance(words, cls) else cls(validate(words)),
+            tuple_schema,
+            serialization=core_schema.plain_serializer_function_ser_schema(tuple, return_schema=tuple_schema),
         )
 
 
-def packed(read: dict[str, Any]) -> dict[str, Any]:
+def pack_page_json(json_object: dict[str, Any]) -> dict[str, Any]:
     """A JSON object of a bundle's file, as soon as it is read: the words of a page packed, equal texts kept once.
 
     So a long document's words are never in memory one by one, and a page's text, paragraphs and blocks, which mostly
     say the same, not three times. What has another shape is left for the model to refuse.
     """
-    if type(text := read.get("text")) is str:
-        read["text"] = intern(text)
-    if isinstance(paragraphs := read.get("paragraphs"), list):
-        read["paragraphs"] = [intern(one) if type(one) is str else one for one in paragraphs]
-    if isinstance(words := read.get("words"), list):
+    if type(text := json_object.get("text")) is str:
+        json_object["text"] = intern(text)
+    if isinstance(paragraphs := json_object.get("paragraphs"), list):
+        json_object["paragraphs"] = [
+            intern(paragraph) if type(paragraph) is str else paragraph for paragraph in paragraphs
+        ]
+    if isinstance(words := json_object.get("words"), list):
         with suppress(ValueError):
-            read["words"] = Words(words)
-    return read
+            json_object["words"] = PackedWords(words)
+    return json_object
 
 
 BlockType = Literal["heading", "paragraph", "list_item", "table"]
@@ -126,12 +128,12 @@ class PageStatus(StrEnum):
     """The page itself is broken."""
 
     @property
-    def readable(self) -> bool:
+    def is_readable(self) -> bool:
         """Whether all that the page says is in its text (a blank page says nothing)."""
         return self in (PageStatus.TEXT, PageStatus.OCR, PageStatus.BLANK)
 
 
-class Block(Frozen):
+class Block(StrictRecord):
     """One heading, paragraph, list item or table, in reading order."""
 
     type: BlockType
@@ -144,7 +146,7 @@ class Block(Frozen):
     """Not visible to a person who looks at the page; kept out of ``Page.text``."""
 
 
-class LayoutMetadata(Frozen):
+class LayoutMetadata(StrictRecord):
     """Slide 3's summary of a page's layout."""
 
     block_types: tuple[BlockType, ...]
@@ -152,7 +154,7 @@ class LayoutMetadata(Frozen):
     has_tables: bool
 
 
-class Identifier(Frozen):
+class Identifier(StrictRecord):
     """Who or when: what a page says about its patient or its date, so that another patient's page is noticed."""
 
     kind: Literal["patient", "date_of_birth", "mrn", "report_date"]
@@ -164,7 +166,7 @@ class Identifier(Frozen):
     """Around label and value."""
 
 
-class Page(Frozen):
+class Page(StrictRecord):
     """One page of the PDF."""
 
     page_num: int
@@ -176,7 +178,7 @@ class Page(Frozen):
     """The text of each block that a person can see, in reading order."""
     layout_metadata: LayoutMetadata
     blocks: tuple[Block, ...]
-    words: Words = Words()
+    words: PackedWords = PackedWords()
     """Where each word of ``text`` stands."""
     confidences: tuple[int, ...] = ()
     """How sure the OCR engine is of each of ``words``, 0..100; empty where the text was not recognised but read."""
@@ -195,10 +197,10 @@ class Page(Frozen):
         return tuple(block for block in self.blocks if not block.hidden)
 
 
-class DocumentBundle(Frozen):
+class DocumentBundle(StrictRecord):
     """A PDF, read."""
 
-    schema_version: int = SCHEMA_VERSION
+    schema_version: int = BUNDLE_SCHEMA_VERSION
     doc_id: str
     file_path: str
     """Where the PDF was read from."""
@@ -214,25 +216,25 @@ class DocumentBundle(Frozen):
     pages: tuple[Page, ...]
 
     @model_validator(mode="after")
-    def _every_page_once(self) -> Self:
+    def _check_page_numbers(self) -> Self:
         if [page.page_num for page in self.pages] != list(range(1, self.total_pages + 1)):
             raise ValueError("pages must be exactly 1..total_pages, in order")
         return self
 
-    def page(self, number: int) -> Page:
+    def page(self, page_num: int) -> Page:
         """The page of that number, from 1. KeyError if the document has no such page."""
-        if not 1 <= number <= self.total_pages:
-            raise KeyError(number)
-        return self.pages[number - 1]
+        if not 1 <= page_num <= self.total_pages:
+            raise KeyError(page_num)
+        return self.pages[page_num - 1]
 
-    def between(self, start: int, end: int) -> Iterator[Page]:
+    def iter_pages(self, start_page: int, end_page: int) -> Iterator[Page]:
         """The pages start..end, both ends in, those that exist."""
-        return iter(self.pages[max(start, 1) - 1 : max(end, 0)])
+        return iter(self.pages[max(start_page, 1) - 1 : max(end_page, 0)])
 
     @property
     def unreadable_pages(self) -> list[int]:
         """The numbers of pages that say something which nobody could read."""
-        return [page.page_num for page in self.pages if not page.status.readable]
+        return [page.page_num for page in self.pages if not page.status.is_readable]
 
     @property
     def has_text(self) -> bool:

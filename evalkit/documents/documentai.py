@@ -17,37 +17,37 @@ from pathlib import PurePath
 from typing import Any, Literal, NamedTuple
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
-from tenacity import wait_exponential_jitter as backing_off
+from tenacity import wait_exponential_jitter as wait_with_jitter
 
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.documentai_answer import NonsenseError, Seen, answered
-from evalkit.documents.drawn import Proven
-from evalkit.documents.mupdf import OpenPdf, library, open_pdf
-from evalkit.documents.pdf import failed_page, look, reader_version
+from evalkit.documents.documentai_answer import KnownPage, MalformedResponseError, build_response_pages
+from evalkit.documents.drawn import VerifiedGlyphs
+from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
+from evalkit.documents.pdf import create_failed_page, load_page_content, local_reader_version
 from evalkit.errors import DocumentError, UsageError
-from evalkit.http import seconds_to_wait, silence
+from evalkit.http import mute_loggers, parse_retry_after
 
 #: Of what is decided here about order, places and status; raise it with every change that alters a bundle.
-WALK_VERSION = 1
+CONVERSION_VERSION = 1
 #: What Document AI takes in one call.
-PAGES_AT_ONCE, BYTES_AT_ONCE = 15, 20_000_000
-#: How often a portion is sent at most, and how many times ``seconds`` all of that may take.
-_TRIES, _PATIENCE = 5, 2.0
+MAX_CHUNK_PAGES, MAX_CHUNK_BYTES = 15, 20_000_000
+#: How often a portion is sent at most, and how many times ``seconds_per_call`` all of that may take.
+_MAX_ATTEMPTS, _RETRY_TIME_FACTOR = 5, 2.0
 _FIRST_WAIT, _LONGEST_WAIT = 1.0, 30.0
 
-_PROCESSOR = re.compile(
+_PROCESSOR_NAME = re.compile(
     r"projects/[\w.:-]+/locations/[a-z0-9-]+/processors/[\w-]+(?:/processorVersions/(?P<version>[\w.-]+))?"
 )
-_LOOPBACK = re.compile(r"(?P<scheme>http://)?(?:127\.0\.0\.1|localhost|\[::1\]):\d{1,5}")
-_HOST = re.compile(r"(?:https://)?(?P<host>[A-Za-z0-9.-]+(?::\d{1,5})?)")
-_FIELDS = [
+_LOOPBACK_ENDPOINT = re.compile(r"(?P<scheme>http://)?(?:127\.0\.0\.1|localhost|\[::1\]):\d{1,5}")
+_HOST_ENDPOINT = re.compile(r"(?:https://)?(?P<host>[A-Za-z0-9.-]+(?::\d{1,5})?)")
+_RESPONSE_FIELDS = [
     *("text", "error", "document_layout"),
     *(f"pages.{name}" for name in ("page_number", "dimension", "layout", "blocks", "paragraphs", "lines", "tokens")),
 ]
 #: What of a document's catalog a portion keeps: without its layers, text in those that are switched off would be seen.
-_KEPT = frozenset({"Type", "Version", "Pages", "OCProperties", "AcroForm"})
+_KEPT_CATALOG_KEYS = frozenset({"Type", "Version", "Pages", "OCProperties", "AcroForm"})
 #: These write whole requests and answers into the log, once anybody asks for DEBUG.
-_TALKATIVE = (
+_VERBOSE_LOGGERS = (
     "google.auth.transport.requests",
     "google.cloud.documentai_v1.services.document_processor_service.transports.grpc",
     "google.cloud.documentai_v1.services.document_processor_service.transports.rest",
@@ -55,7 +55,7 @@ _TALKATIVE = (
 
 
 @dataclass(frozen=True)
-class DocumentAi:
+class DocumentAiReader:
     """A Layout Parser at Google, or at a server on this machine."""
 
     processor: str
@@ -63,21 +63,23 @@ class DocumentAi:
     endpoint: str | None = None
     """None: Google's of the processor's location. ``http://127.0.0.1:PORT`` is asked by REST and ``127.0.0.1:PORT`` by
     gRPC, both without credentials; everything else is asked over TLS, with Google's default credentials."""
-    seconds: float = 120.0
+    seconds_per_call: float = 120.0
     """That one call may take; a portion of 15 pages may take twice as long, with all that is tried again."""
     transport: Literal["grpc", "rest"] = "grpc"
-    """Not of a server on this machine, whose address says it. REST counts ``seconds`` anew with every byte."""
-    before_each: Callable[[], None] | None = None
+    """Not of a server on this machine, whose address says it. REST counts ``seconds_per_call`` anew with every byte."""
+    before_chunk: Callable[[], None] | None = None
     """Called before each portion: whoever limits the time begins anew."""
 
     def __post_init__(self) -> None:
-        if not _PROCESSOR.fullmatch(self.processor):
+        if not _PROCESSOR_NAME.fullmatch(self.processor):
             raise UsageError(
                 f"{self.processor!r} names no processor of Document AI",
                 code="DOCUMENTAI-PROCESSOR",
                 remedy="Name it in full: projects/PROJECT/locations/us/processors/ID/processorVersions/VERSION.",
             )
-        if self.endpoint and not (_LOOPBACK.fullmatch(self.endpoint) or _HOST.fullmatch(self.endpoint)):
+        if self.endpoint and not (
+            _LOOPBACK_ENDPOINT.fullmatch(self.endpoint) or _HOST_ENDPOINT.fullmatch(self.endpoint)
+        ):
             raise UsageError(
                 f"{self.endpoint!r} is no endpoint that documents may be sent to",
                 code="DOCUMENTAI-ENDPOINT",
@@ -88,148 +90,168 @@ class DocumentAi:
     def reader_version(self) -> str:
         """What reads: ``documentai 3.16.0 pretrained-layout-parser-v1.0-2024-06-03 walk 1, pymupdf 1.28.2 layout 6``.
 
-        Part of every fingerprint. UsageError as ``pinned``.
+        Part of every fingerprint. UsageError as ``processor_version_name``.
         """
-        parser = self.pinned.rpartition("/")[2]
-        return f"documentai {version('google-cloud-documentai')} {parser} walk {WALK_VERSION}, {reader_version()}"
+        parser_version = self.processor_version_name.rpartition("/")[2]
+        return f"documentai {version('google-cloud-documentai')} {parser_version} walk {CONVERSION_VERSION}, {local_reader_version()}"
 
     @cached_property
-    def pinned(self) -> str:
+    def processor_version_name(self) -> str:
         """The processor with its version; where none was named, what Google has as its default, asked once.
 
         UsageError (DOCUMENTAI-…) where that cannot be asked.
         """
         if "/processorVersions/" in self.processor:
             return self.processor
-        with self._client() as client:
+        with self._create_client() as client:
             try:
-                found = self._persisting(lambda seconds: client.get_processor(name=self.processor, **_once(seconds)))
-                named = str(found.default_processor_version)
+                processor = self._call_with_retries(
+                    lambda seconds: client.get_processor(name=self.processor, **_build_call_options(seconds))
+                )
+                default_version = str(processor.default_processor_version)
             except Exception as error:  # noqa: BLE001 - the client raises what its libraries raise
-                fault = _fault(error)
+                failure = _classify_error(error)
                 raise UsageError(
-                    f"the version of the Document AI processor could not be asked: {fault.what}",
-                    code=fault.code,
-                    remedy=f"{fault.remedy} Or name the version: …/processors/ID/processorVersions/VERSION.",
+                    f"the version of the Document AI processor could not be asked: {failure.message}",
+                    code=failure.code,
+                    remedy=f"{failure.remedy} Or name the version: …/processors/ID/processorVersions/VERSION.",
                 ) from None
-        if (match := _PROCESSOR.fullmatch(named)) is None or not match["version"]:
+        if (match := _PROCESSOR_NAME.fullmatch(default_version)) is None or not match["version"]:
             raise UsageError(
                 "the Document AI processor has no default version",
                 code="DOCUMENTAI-PROCESSOR",
                 remedy="Set one in Google's console, or name it: …/processors/ID/processorVersions/VERSION.",
             )
-        return named
+        return default_version
 
-    def read(self, data: bytes, *, file_path: str, doc_id: str, sha256: str, timestamp: str) -> DocumentBundle:
-        """The bundle of the PDF in ``data``, whole or not at all.
+    def read_pdf(self, pdf_bytes: bytes, *, file_path: str, doc_id: str, sha256: str, timestamp: str) -> DocumentBundle:
+        """The bundle of the PDF in ``pdf_bytes``, whole or not at all.
 
-        ``sha256`` is the hash of ``data``, ``timestamp`` ISO 8601 UTC; ``file_path`` is recorded, not read.
-        DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``pinned``. A broken page alone becomes a ``failed`` one.
+        ``sha256`` is the hash of ``pdf_bytes``, ``timestamp`` ISO 8601 UTC; ``file_path`` is recorded, not read.
+        DocumentError (READER-…, DOCUMENTAI-…); UsageError as ``processor_version_name``. A broken page alone becomes a ``failed`` one.
         """
-        opened = open_pdf(data, file_path)
+        opened_pdf = open_pdf(pdf_bytes, file_path)
         try:
             reader = self.reader_version
-            with self._client() as client:
-                pages = tuple(self._pages(client, opened, data, PurePath(file_path).name))
-            is_repaired = opened.is_mended or bool(opened.document.is_repaired)
+            with self._create_client() as client:
+                pages = tuple(self._read_pages(client, opened_pdf, pdf_bytes, PurePath(file_path).name))
+            is_repaired = opened_pdf.is_page_tree_repaired or bool(opened_pdf.document.is_repaired)
         finally:
-            opened.document.close()
+            opened_pdf.document.close()
         return DocumentBundle(
             doc_id=doc_id,
             file_path=file_path,
             sha256=sha256,
             reader=reader,
             is_repaired=is_repaired,
-            total_pages=opened.total_pages,
+            total_pages=opened_pdf.total_pages,
             processing_timestamp=timestamp,
             pages=pages,
         )
 
-    def _pages(self, client: Any, opened: OpenPdf, data: bytes, name: str) -> Iterator[Page]:
-        proven: Proven = {}
-        for start in range(1, opened.total_pages + 1, PAGES_AT_ONCE):
-            numbers = range(start, min(start + PAGES_AT_ONCE, opened.total_pages + 1))
-            drawn = {number: look(opened.document, number - 1, proven) for number in numbers}
-            done = {number: failed_page(number) for number in numbers}
-            asked = [number for number in numbers if drawn[number] is not None]
-            for portion in _portions(data, asked):
-                if portion.problem:
-                    told = {"quality": 0.0, "problems": (portion.problem,)}
-                    done |= {number: done[number].model_copy(update=told) for number in portion.numbers}
+    def _read_pages(self, client: Any, opened_pdf: OpenedPdf, pdf_bytes: bytes, file_name: str) -> Iterator[Page]:
+        verified_glyphs: VerifiedGlyphs = {}
+        for start in range(1, opened_pdf.total_pages + 1, MAX_CHUNK_PAGES):
+            page_numbers = range(start, min(start + MAX_CHUNK_PAGES, opened_pdf.total_pages + 1))
+            contents = {
+                page_num: load_page_content(opened_pdf.document, page_num - 1, verified_glyphs)
+                for page_num in page_numbers
+            }
+            pages_by_number = {page_num: create_failed_page(page_num) for page_num in page_numbers}
+            intact_numbers = [page_num for page_num in page_numbers if contents[page_num] is not None]
+            for chunk in _split_into_chunks(pdf_bytes, intact_numbers):
+                if chunk.problem:
+                    problem_update = {"quality": 0.0, "problems": (chunk.problem,)}
+                    pages_by_number |= {
+                        page_num: pages_by_number[page_num].model_copy(update=problem_update)
+                        for page_num in chunk.page_numbers
+                    }
                     continue
-                seen = [Seen(number, page) for number in portion.numbers if (page := drawn[number]) is not None]
-                answer = None if all(one.drawn.is_blank for one in seen) else self._ask(client, portion.data, name)
+                known_pages = [
+                    KnownPage(page_num, content)
+                    for page_num in chunk.page_numbers
+                    if (content := contents[page_num]) is not None
+                ]
+                response_document = (
+                    None
+                    if all(known_page.content.is_blank for known_page in known_pages)
+                    else self._process_chunk(client, chunk.pdf_bytes, file_name)
+                )
                 try:
-                    done |= {page.page_num: page for page in answered(answer, seen)}
-                except NonsenseError:
-                    raise _document_error(_NONSENSE, name) from None
-            yield from done.values()
+                    pages_by_number |= {
+                        content.page_num: content for content in build_response_pages(response_document, known_pages)
+                    }
+                except MalformedResponseError:
+                    raise _document_error(_MALFORMED_RESPONSE, file_name) from None
+            yield from pages_by_number.values()
 
-    def _ask(self, client: Any, data: bytes, name: str) -> Any:
-        """Google's protobuf ``Document`` about a portion; ``name`` is the file's, for errors."""
+    def _process_chunk(self, client: Any, chunk_bytes: bytes, file_name: str) -> Any:
+        """Google's protobuf ``Document`` about a portion; ``file_name`` is the file's, for errors."""
         from google.cloud import documentai
 
-        if self.before_each:
-            self.before_each()
+        if self.before_chunk:
+            self.before_chunk()
         request = documentai.ProcessRequest(
-            name=self.pinned,
-            raw_document=documentai.RawDocument(content=data, mime_type="application/pdf"),
-            field_mask={"paths": _FIELDS},
+            name=self.processor_version_name,
+            raw_document=documentai.RawDocument(content=chunk_bytes, mime_type="application/pdf"),
+            field_mask={"paths": _RESPONSE_FIELDS},
             process_options=documentai.ProcessOptions(
                 layout_config=documentai.ProcessOptions.LayoutConfig(return_bounding_boxes=True)
             ),
             skip_human_review=True,
         )
         try:
-            response = self._persisting(lambda seconds: client.process_document(request=request, **_once(seconds)))
-            answer = documentai.ProcessResponse.pb(response)
+            response = self._call_with_retries(
+                lambda seconds: client.process_document(request=request, **_build_call_options(seconds))
+            )
+            process_response = documentai.ProcessResponse.pb(response)
         except Exception as error:  # noqa: BLE001 - as above; it may quote the document: not chained
-            raise _document_error(_fault(error), name) from None
-        if not answer.HasField("document"):
-            raise _document_error(_NONSENSE, name)
-        if answer.document.error.code:
-            raise _document_error(_REFUSED, name)
-        return answer.document
+            raise _document_error(_classify_error(error), file_name) from None
+        if not process_response.HasField("document"):
+            raise _document_error(_MALFORMED_RESPONSE, file_name)
+        if process_response.document.error.code:
+            raise _document_error(_REQUEST_REFUSED, file_name)
+        return process_response.document
 
-    def _persisting(self, call: Callable[[float], Any]) -> Any:
+    def _call_with_retries(self, call: Callable[[float], Any]) -> Any:
         """What the call returns, which is told its seconds; tried again where that may help and time is left."""
-        until = time.monotonic() + _PATIENCE * self.seconds
-        retrying = Retrying(
-            retry=retry_if_exception(lambda error: _fault(error).may_pass),
-            stop=stop_after_attempt(_TRIES) | stop_before_delay(_PATIENCE * self.seconds),
-            wait=_wait,
+        deadline = time.monotonic() + _RETRY_TIME_FACTOR * self.seconds_per_call
+        retryer = Retrying(
+            retry=retry_if_exception(lambda error: _classify_error(error).is_transient),
+            stop=stop_after_attempt(_MAX_ATTEMPTS) | stop_before_delay(_RETRY_TIME_FACTOR * self.seconds_per_call),
+            wait=_compute_wait,
             reraise=True,
         )
-        return retrying(lambda: call(max(min(self.seconds, until - time.monotonic()), 0.001)))
+        return retryer(lambda: call(max(min(self.seconds_per_call, deadline - time.monotonic()), 0.001)))
 
-    def _client(self) -> Any:
+    def _create_client(self) -> Any:
         """Google's client, as a context that closes its connections. UsageError where there are no credentials."""
         from google.auth.credentials import AnonymousCredentials
         from google.auth.exceptions import GoogleAuthError
         from google.cloud.documentai import DocumentProcessorServiceClient as Client
 
-        silence(_TALKATIVE)
+        mute_loggers(_VERBOSE_LOGGERS)
         endpoint = self.endpoint or f"{self.processor.split('/')[3]}-documentai.googleapis.com"
-        local = _LOOPBACK.fullmatch(endpoint)
-        if local and local["scheme"]:
-            nobody = AnonymousCredentials()  # type: ignore[no-untyped-call]
-            client = Client(client_options={"api_endpoint": endpoint}, credentials=nobody, transport="rest")
-        elif local:
-            client = Client(transport=_insecure(endpoint))
+        loopback = _LOOPBACK_ENDPOINT.fullmatch(endpoint)
+        if loopback and loopback["scheme"]:
+            anonymous = AnonymousCredentials()  # type: ignore[no-untyped-call]
+            client = Client(client_options={"api_endpoint": endpoint}, credentials=anonymous, transport="rest")
+        elif loopback:
+            client = Client(transport=_create_insecure_transport(endpoint))
         else:
             try:
                 host = endpoint.removeprefix("https://")
                 client = Client(client_options={"api_endpoint": host}, transport=self.transport)
             except GoogleAuthError as error:
-                fault = _fault(error)
-                raise UsageError(fault.what, code=fault.code, remedy=fault.remedy) from None
+                failure = _classify_error(error)
+                raise UsageError(failure.message, code=failure.code, remedy=failure.remedy) from None
         if session := getattr(client.transport, "_session", None):
             session.max_redirects = 0  # a document goes where it was sent and nowhere else
-            session.trust_env = session.trust_env and not local  # not by way of a proxy to this machine itself
+            session.trust_env = session.trust_env and not loopback  # not by way of a proxy to this machine itself
         return client
 
 
-def _insecure(address: str) -> Any:
+def _create_insecure_transport(address: str) -> Any:
     """A transport to a gRPC server on this machine."""
     import grpc  # type: ignore[import-untyped]
     from google.cloud.documentai_v1.services.document_processor_service.transports import (
@@ -244,7 +266,7 @@ def _insecure(address: str) -> Any:
     return Transport(channel=grpc.insecure_channel(address, options=options))
 
 
-def _once(seconds: float) -> dict[str, Any]:
+def _build_call_options(seconds: float) -> dict[str, Any]:
     """How Google's client is to make one call: its own retrying goes on for minutes, and nobody knows of it."""
     return {"retry": None, "timeout": seconds}
 
@@ -252,71 +274,71 @@ def _once(seconds: float) -> dict[str, Any]:
 # What went wrong
 
 
-class _Fault(NamedTuple):
+class _ApiFailure(NamedTuple):
     """Why a call failed."""
 
     code: str
-    what: str
+    message: str
     remedy: str
-    may_pass: bool = False
+    is_transient: bool = False
     """The same call may succeed a little later."""
 
 
-_NONSENSE = _Fault(
+_MALFORMED_RESPONSE = _ApiFailure(
     "DOCUMENTAI-MALFORMED",
     "Document AI's answer makes no sense",
     "Run it again; if it happens again, check the endpoint, or read the file with the local reader.",
 )
-_REFUSED = _Fault(
+_REQUEST_REFUSED = _ApiFailure(
     "DOCUMENTAI-REQUEST",
     "Document AI refuses the file",
     "Check that the processor is a Layout Parser; print the file to a new PDF, or read it with the local reader.",
 )
-_KEY = _Fault(
+_CREDENTIALS_REJECTED = _ApiFailure(
     "DOCUMENTAI-KEY",
     "Document AI does not accept the credentials",
     "Log in (gcloud auth application-default login) as somebody with the role Document AI API User in that project.",
 )
-_UNREACHABLE = _Fault(
+_SERVICE_UNREACHABLE = _ApiFailure(
     "DOCUMENTAI-UNREACHABLE",
     "Document AI cannot be reached",
     "Check the network and the endpoint, and run again.",
-    may_pass=True,
+    is_transient=True,
 )
-_TIMEOUT = _Fault(
+_CALL_TIMED_OUT = _ApiFailure(
     "DOCUMENTAI-TIMEOUT",
     "Document AI does not answer in time",
     "Run it again; if it happens again, allow more seconds.",
-    may_pass=True,
+    is_transient=True,
 )
-_SERVER = _Fault(
+_SERVER_FAILED = _ApiFailure(
     "DOCUMENTAI-SERVER",
     "Document AI reports a fault of its own, or is down",
     "Run it again in a few minutes; status.cloud.google.com tells of outages.",
-    may_pass=True,
+    is_transient=True,
 )
-_BY_STATUS: Mapping[int, _Fault] = {
-    401: _KEY,
-    403: _KEY,
-    404: _Fault(
+_FAILURES_BY_STATUS: Mapping[int, _ApiFailure] = {
+    401: _CREDENTIALS_REJECTED,
+    403: _CREDENTIALS_REJECTED,
+    404: _ApiFailure(
         "DOCUMENTAI-PROCESSOR",
         "Document AI has no such processor, or no such version of it",
         "Check project, location, ID and version of the processor in Google's console.",
     ),
-    429: _Fault(
+    429: _ApiFailure(
         "DOCUMENTAI-RATE",
         "Document AI takes no more pages for now",
         "Run it again later with fewer workers, or ask Google for a larger quota.",
-        may_pass=True,
+        is_transient=True,
     ),
-    500: _SERVER,
-    502: _SERVER,
-    503: _SERVER,
-    504: _TIMEOUT,
+    500: _SERVER_FAILED,
+    502: _SERVER_FAILED,
+    503: _SERVER_FAILED,
+    504: _CALL_TIMED_OUT,
 }
 
 
-def _fault(error: BaseException) -> _Fault:
+def _classify_error(error: BaseException) -> _ApiFailure:
     """Which fault an error of Google's client, or of a library that it calls, stands for."""
     from google.api_core.exceptions import GoogleAPICallError
     from google.auth.exceptions import GoogleAuthError, TransportError
@@ -324,81 +346,87 @@ def _fault(error: BaseException) -> _Fault:
 
     if isinstance(error, GoogleAPICallError):
         status = int(error.code or 500)
-        return _BY_STATUS.get(status) or (_REFUSED if 400 <= status < 500 else _SERVER._replace(may_pass=False))
+        return _FAILURES_BY_STATUS.get(status) or (
+            _REQUEST_REFUSED if 400 <= status < 500 else _SERVER_FAILED._replace(is_transient=False)
+        )
     if isinstance(error, GoogleAuthError):
-        return _UNREACHABLE if isinstance(error, TransportError) else _KEY
+        return _SERVICE_UNREACHABLE if isinstance(error, TransportError) else _CREDENTIALS_REJECTED
     if isinstance(error, exceptions.Timeout):
-        return _TIMEOUT
-    dropped = (exceptions.ConnectionError, exceptions.ChunkedEncodingError)
-    return _UNREACHABLE if isinstance(error, dropped) else _NONSENSE
+        return _CALL_TIMED_OUT
+    connection_errors = (exceptions.ConnectionError, exceptions.ChunkedEncodingError)
+    return _SERVICE_UNREACHABLE if isinstance(error, connection_errors) else _MALFORMED_RESPONSE
 
 
-def _document_error(fault: _Fault, name: str) -> DocumentError:
-    return DocumentError(f"{name} was not read: {fault.what}", code=fault.code, remedy=fault.remedy)
+def _document_error(failure: _ApiFailure, file_name: str) -> DocumentError:
+    return DocumentError(f"{file_name} was not read: {failure.message}", code=failure.code, remedy=failure.remedy)
 
 
-def _wait(state: RetryCallState) -> float:
+def _compute_wait(retry_state: RetryCallState) -> float:
     """Longer each time, by chance so that many readers do not come back together, and not before Google asked for."""
-    error = state.outcome.exception() if state.outcome else None
-    own = backing_off(_FIRST_WAIT, _LONGEST_WAIT, jitter=_FIRST_WAIT)(state)
-    return max(own, _asked_to_wait(error) if error else 0.0)
+    error = retry_state.outcome.exception() if retry_state.outcome else None
+    backoff = wait_with_jitter(_FIRST_WAIT, _LONGEST_WAIT, jitter=_FIRST_WAIT)(retry_state)
+    return max(backoff, _read_requested_wait(error) if error else 0.0)
 
 
-def _asked_to_wait(error: BaseException) -> float:
+def _read_requested_wait(error: BaseException) -> float:
     """The seconds of ``Retry-After`` or of Google's ``RetryInfo``; 0 where neither is given."""
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    waits = [seconds_to_wait(str(headers.get("Retry-After", ""))) or 0.0]
+    waits = [parse_retry_after(str(headers.get("Retry-After", ""))) or 0.0]
     for detail in getattr(error, "details", ()):
         delay = detail.get("retryDelay", "") if isinstance(detail, dict) else getattr(detail, "retry_delay", "")
-        given = delay.ToTimedelta().total_seconds() if hasattr(delay, "ToTimedelta") else seconds_to_wait(str(delay))
-        waits.append(given or 0.0)
+        seconds = (
+            delay.ToTimedelta().total_seconds() if hasattr(delay, "ToTimedelta") else parse_retry_after(str(delay))
+        )
+        waits.append(seconds or 0.0)
     return max(waits)
 
 
 # Portions
 
 
-class _Portion(NamedTuple):
+class _PdfChunk(NamedTuple):
     """Pages that are sent together."""
 
-    numbers: tuple[int, ...]
+    page_numbers: tuple[int, ...]
     """From 1, as the file counts."""
-    data: bytes = b""
+    pdf_bytes: bytes = b""
     """A PDF of these pages alone."""
     problem: str = ""
     """Why it cannot be sent, for a clinician."""
 
 
-def _portions(data: bytes, numbers: Sequence[int]) -> Iterator[_Portion]:
+def _split_into_chunks(pdf_bytes: bytes, page_numbers: Sequence[int]) -> Iterator[_PdfChunk]:
     """The pages in as few PDFs as Document AI takes; a page that it does not take is a portion with a problem."""
-    if not numbers:
+    if not page_numbers:
         return
-    cut = _cut(data, numbers)
-    if cut is not None and len(cut) <= BYTES_AT_ONCE:
-        yield _Portion(tuple(numbers), cut)
-    elif len(numbers) > 1:
-        half = len(numbers) // 2
-        yield from _portions(data, numbers[:half])
-        yield from _portions(data, numbers[half:])
-    elif cut is None:
-        yield _Portion(tuple(numbers), problem="the page is broken: export or scan it again")
+    chunk_bytes = _extract_pages(pdf_bytes, page_numbers)
+    if chunk_bytes is not None and len(chunk_bytes) <= MAX_CHUNK_BYTES:
+        yield _PdfChunk(tuple(page_numbers), chunk_bytes)
+    elif len(page_numbers) > 1:
+        half = len(page_numbers) // 2
+        yield from _split_into_chunks(pdf_bytes, page_numbers[:half])
+        yield from _split_into_chunks(pdf_bytes, page_numbers[half:])
+    elif chunk_bytes is None:
+        yield _PdfChunk(tuple(page_numbers), problem="the page is broken: export or scan it again")
     else:
-        limit = BYTES_AT_ONCE // 1_000_000
-        told = f"the page alone is larger than the {limit} MB that Document AI takes: export it with smaller images"
-        yield _Portion(tuple(numbers), problem=told)
+        limit_mb = MAX_CHUNK_BYTES // 1_000_000
+        problem = (
+            f"the page alone is larger than the {limit_mb} MB that Document AI takes: export it with smaller images"
+        )
+        yield _PdfChunk(tuple(page_numbers), problem=problem)
 
 
-def _cut(data: bytes, numbers: Sequence[int]) -> bytes | None:
+def _extract_pages(pdf_bytes: bytes, page_numbers: Sequence[int]) -> bytes | None:
     """A PDF of these pages alone, with nothing else of the file; None where they cannot be cut out."""
-    mupdf = library()
+    pymupdf = load_pymupdf()
     try:
-        document = open_pdf(data, "").document
+        document = open_pdf(pdf_bytes, "").document
         with document:
             catalog = document.pdf_catalog()
-            for key in set(document.xref_get_keys(catalog)) - _KEPT:
+            for key in set(document.xref_get_keys(catalog)) - _KEPT_CATALOG_KEYS:
                 document.xref_set_key(catalog, key, "null")
             document.xref_set_key(-1, "Info", "null")
-            document.select([number - 1 for number in numbers])
-            return bytes(document.tobytes(garbage=2, deflate=True, encryption=mupdf.PDF_ENCRYPT_NONE))
+            document.select([page_num - 1 for page_num in page_numbers])
+            return bytes(document.tobytes(garbage=2, deflate=True, encryption=pymupdf.PDF_ENCRYPT_NONE))
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base but Exception
         return None

@@ -13,41 +13,41 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, islice
 from typing import Any, NamedTuple
 
-from evalkit.documents.bundle import BlockType, Box, Page, PageStatus, Words
-from evalkit.documents.drawn import UNPRINTABLE, Drawn, Token
-from evalkit.documents.layout import LaidBlock
-from evalkit.documents.page import page_of
-from evalkit.documents.pdf import page_status
-from evalkit.documents.quality import THRESHOLD
+from evalkit.documents.bundle import BlockType, Box, PackedWords, Page, PageStatus
+from evalkit.documents.drawn import UNPRINTABLE_CHARACTER, PageContent, PageToken
+from evalkit.documents.layout import LayoutBlock
+from evalkit.documents.page import build_page
+from evalkit.documents.pdf import determine_page_status
+from evalkit.documents.quality import MIN_READABLE_SCORE
 
 #: What an answer may hold: bytes, rows and columns of a table, cells of all tables, and on one page words, and pairs of
 #: a cell and a word that may be in it. A dense page has some thousand words.
-_MOST_BYTES, _MOST_ROWS, _MOST_COLUMNS, _MOST_CELLS = 30_000_000, 10_000, 200, 500_000
-_MOST_WORDS, _MOST_PAIRS = 100_000, 50_000_000
+_MAX_RESPONSE_BYTES, _MAX_TABLE_ROWS, _MAX_TABLE_COLUMNS, _MAX_TABLE_CELLS = 30_000_000, 10_000, 200, 500_000
+_MAX_PAGE_WORDS, _MAX_CELL_WORD_PAIRS = 100_000, 50_000_000
 #: How often a page may point at all of the text: once with its tokens, once with its paragraphs, lines, blocks and all.
-_MOST_TIMES = 10
+_MAX_TEXT_REPEATS = 10
 #: How far (as a share of the page) a word's middle may be beside the box of its paragraph.
-_NEAR = 0.005
+_POSITION_TOLERANCE = 0.005
 #: The share of the answer's words that may be missing from the PDF's own text where the two agree.
-_MISREAD = 0.1
+_MAX_MISREAD_SHARE = 0.1
 #: A page of so many known words of which the answer leaves out more than this share was not read.
-_LEFT_OUT, _MANY = 0.1, 10
+_MAX_OMITTED_SHARE, _MIN_KNOWN_WORDS = 0.1, 10
 #: A picture that covers so much of a page and adds no word to it may have words that nobody read.
-_PICTURED = 0.15
-_WORD = re.compile(r"\w+")
-_NOWHERE = (0, 0, 0, 0)
-_Rows = tuple[tuple[tuple[Token, ...], ...], ...]
+_LARGE_IMAGE_SHARE = 0.15
+_WORD_PATTERN = re.compile(r"\w+")
+_UNPLACED_BOX = (0, 0, 0, 0)
+_TokenRows = tuple[tuple[tuple[PageToken, ...], ...], ...]
 """Rows of cells of words."""
 
 
-class NonsenseError(Exception):
+class MalformedResponseError(Exception):
     """An answer contradicts itself, or the file."""
 
 
 # From the answer to what it says
 
 
-class _Cell(NamedTuple):
+class _ResponseCell(NamedTuple):
     """Words that stand together."""
 
     words: tuple[str, ...]
@@ -55,15 +55,15 @@ class _Cell(NamedTuple):
     """Where they stand, as far as it is told."""
 
 
-class _Said(NamedTuple):
+class _ResponseBlock(NamedTuple):
     """A heading, paragraph, list item or table."""
 
-    page: int
+    first_page_index: int
     """Where it begins, counted from 0 in the portion."""
-    last: int
+    last_page_index: int
     """Where it ends."""
     type: BlockType
-    rows: tuple[tuple[_Cell, ...], ...]
+    rows: tuple[tuple[_ResponseCell, ...], ...]
     furniture: bool = False
     is_doubtful: bool = False
     """May have been written by a model: it counts only if its words are known to stand on the page."""
@@ -74,378 +74,489 @@ class _Said(NamedTuple):
         return [word for row in self.rows for cell in row for word in cell.words]
 
 
-class _Around(NamedTuple):
+class _BlockContext(NamedTuple):
     """What a block without pages or box of its own has from the block around it."""
 
-    pages: int
+    page_count: int
     """How many the portion has."""
-    page: int = 0
-    last: int = 0
+    first_page_index: int = 0
+    last_page_index: int = 0
     region: Box | None = None
-    is_list: bool = False
+    is_in_list: bool = False
 
 
-def _walk(blocks: Iterable[Any], around: _Around) -> Iterator[_Said]:
+def _walk_blocks(blocks: Iterable[Any], context: _BlockContext) -> Iterator[_ResponseBlock]:
     """What the tree of blocks says, in reading order: a block itself, then what is in it."""
-    page, last = around.page, around.last
+    first_page_index, last_page_index = context.first_page_index, context.last_page_index
     for block in blocks:
         if block.page_span.page_start:
-            page, last = _span(block.page_span, around.pages)
-        here = around._replace(page=page, last=last, region=_region(block, page, last, around))
+            first_page_index, last_page_index = _parse_page_span(block.page_span, context.page_count)
+        block_context = context._replace(
+            first_page_index=first_page_index,
+            last_page_index=last_page_index,
+            region=_find_region(block, first_page_index, last_page_index, context),
+        )
         kind = block.WhichOneof("block")
         if kind == "text_block":
-            yield from _text(block.text_block, here)
+            yield from _read_text_block(block.text_block, block_context)
         elif kind == "table_block":
-            yield from _paragraph(block.table_block.caption, here, is_doubtful=True)
-            yield from _table(block.table_block, here)
+            yield from _read_paragraph(block.table_block.caption, block_context, is_doubtful=True)
+            yield from _read_table(block.table_block, block_context)
         elif kind == "list_block":
-            for entry in block.list_block.list_entries:
-                yield from _walk(entry.blocks, here._replace(is_list=True))
+            for list_entry in block.list_block.list_entries:
+                yield from _walk_blocks(list_entry.blocks, block_context._replace(is_in_list=True))
         elif kind == "image_block":
-            yield from _paragraph(block.image_block.image_text, here, is_doubtful=True)
+            yield from _read_paragraph(block.image_block.image_text, block_context, is_doubtful=True)
 
 
-def _span(span: Any, pages: int) -> tuple[int, int]:
+def _parse_page_span(page_span: Any, page_count: int) -> tuple[int, int]:
     """First and last page, counted from 0."""
-    last = max(span.page_end, span.page_start)
-    if not 1 <= span.page_start <= last <= pages:
-        raise NonsenseError
-    return span.page_start - 1, last - 1
+    last_page = max(page_span.page_end, page_span.page_start)
+    if not 1 <= page_span.page_start <= last_page <= page_count:
+        raise MalformedResponseError
+    return page_span.page_start - 1, last_page - 1
 
 
-def _region(block: Any, page: int, last: int, around: _Around) -> Box | None:
+def _find_region(block: Any, first_page_index: int, last_page_index: int, context: _BlockContext) -> Box | None:
     """Of a block that runs over a page's end nobody says on which page its box is."""
-    if page != last:
+    if first_page_index != last_page_index:
         return None
-    return _box(block.bounding_box) or (around.region if page == around.page == around.last else None)
+    return _polygon_to_box(block.bounding_box) or (
+        context.region if first_page_index == context.first_page_index == context.last_page_index else None
+    )
 
 
-def _text(block: Any, here: _Around) -> Iterator[_Said]:
-    kind: BlockType = "list_item" if here.is_list else "paragraph"
+def _read_text_block(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
+    block_type: BlockType = "list_item" if context.is_in_list else "paragraph"
     if block.type_.startswith("heading") or block.type_ in ("title", "subtitle"):
-        kind = "heading"
-    yield from _paragraph(block.text, here, kind, furniture=block.type_ in ("header", "footer"))
-    yield from _walk(block.blocks, here)
+        block_type = "heading"
+    yield from _read_paragraph(block.text, context, block_type, furniture=block.type_ in ("header", "footer"))
+    yield from _walk_blocks(block.blocks, context)
 
 
-def _paragraph(
-    text: str, here: _Around, kind: BlockType = "paragraph", *, furniture: bool = False, is_doubtful: bool = False
-) -> Iterator[_Said]:
-    if words := _words(text):
-        yield _Said(here.page, here.last, kind, ((_Cell(words, here.region),),), furniture, is_doubtful)
+def _read_paragraph(
+    text: str,
+    context: _BlockContext,
+    block_type: BlockType = "paragraph",
+    *,
+    furniture: bool = False,
+    is_doubtful: bool = False,
+) -> Iterator[_ResponseBlock]:
+    if words := _split_words(text):
+        yield _ResponseBlock(
+            context.first_page_index,
+            context.last_page_index,
+            block_type,
+            ((_ResponseCell(words, context.region),),),
+            furniture,
+            is_doubtful,
+        )
 
 
-def _table(block: Any, here: _Around) -> Iterator[_Said]:
+def _read_table(block: Any, context: _BlockContext) -> Iterator[_ResponseBlock]:
     """The table, once for each page that it has rows on: Google may put one together from several pages."""
-    rows: dict[int, list[tuple[_Cell, ...]]] = {}
-    page = here.page
-    if len(block.header_rows) + len(block.body_rows) > _MOST_ROWS:
-        raise NonsenseError
-    for row in _rows((*block.header_rows, *block.body_rows), here):
-        page = next((one.page for cell in row for one in cell), page)
-        rows.setdefault(page, []).append(tuple(_cell(cell) for cell in row))
-    for page, cells in rows.items():
-        width = max(map(len, cells))
-        full = tuple((*row, *[_EMPTY] * (width - len(row))) for row in cells if any(cell.words for cell in row))
-        if full:
-            yield _Said(page, page, "table", full)
+    rows_by_page: dict[int, list[tuple[_ResponseCell, ...]]] = {}
+    page_index = context.first_page_index
+    if len(block.header_rows) + len(block.body_rows) > _MAX_TABLE_ROWS:
+        raise MalformedResponseError
+    for row in _read_table_rows((*block.header_rows, *block.body_rows), context):
+        page_index = next((cell_block.first_page_index for cell in row for cell_block in cell), page_index)
+        rows_by_page.setdefault(page_index, []).append(tuple(_build_cell(cell) for cell in row))
+    for page_index, page_rows in rows_by_page.items():
+        column_count = max(map(len, page_rows))
+        padded_rows = tuple(
+            (*row, *[_EMPTY_CELL] * (column_count - len(row))) for row in page_rows if any(cell.words for cell in row)
+        )
+        if padded_rows:
+            yield _ResponseBlock(page_index, page_index, "table", padded_rows)
 
 
-def _rows(rows: Iterable[Any], here: _Around) -> Iterator[list[list[_Said]]]:
+def _read_table_rows(rows: Iterable[Any], context: _BlockContext) -> Iterator[list[list[_ResponseBlock]]]:
     """What each cell of each row says. A cell that spans several says it in the first, and the others are empty."""
-    below: dict[int, int] = {}
+    spans_below: dict[int, int] = {}
     for row in rows:
-        cells: list[list[_Said]] = []
-        spans = {column: count - 1 for column, count in below.items() if count > 1}
-        taken = set(below)
+        cells: list[list[_ResponseBlock]] = []
+        next_spans = {column: count - 1 for column, count in spans_below.items() if count > 1}
+        taken_columns = set(spans_below)
         for cell in row.cells:
-            while len(cells) in taken:
+            while len(cells) in taken_columns:
                 cells.append([])
-            across, down = min(max(cell.col_span, 1), _MOST_COLUMNS), max(cell.row_span, 1)
-            spans |= {len(cells) + step: down - 1 for step in range(across) if down > 1}
-            cells += [list(_walk(cell.blocks, here)), *([] for _ in range(across - 1))]
-            if len(cells) > _MOST_COLUMNS:
-                raise NonsenseError
-        below = spans
+            column_span, row_span = min(max(cell.col_span, 1), _MAX_TABLE_COLUMNS), max(cell.row_span, 1)
+            next_spans |= {len(cells) + step: row_span - 1 for step in range(column_span) if row_span > 1}
+            cells += [list(_walk_blocks(cell.blocks, context)), *([] for _ in range(column_span - 1))]
+            if len(cells) > _MAX_TABLE_COLUMNS:
+                raise MalformedResponseError
+        spans_below = next_spans
         yield cells
 
 
-def _cell(said: Sequence[_Said]) -> _Cell:
-    parts = [part for one in said if not one.is_doubtful for row in one.rows for part in row]
+def _build_cell(blocks: Sequence[_ResponseBlock]) -> _ResponseCell:
+    parts = [part for block in blocks if not block.is_doubtful for row in block.rows for part in row]
     regions = {part.region for part in parts}
-    region = _around([box for box in regions if box]) if None not in regions and regions else None
-    return _Cell(tuple(word for part in parts for word in part.words), region)
+    region = _enclose_boxes([box for box in regions if box]) if None not in regions and regions else None
+    return _ResponseCell(tuple(word for part in parts for word in part.words), region)
 
 
-_EMPTY = _Cell((), None)
+_EMPTY_CELL = _ResponseCell((), None)
 
 
-def _words(text: str) -> tuple[str, ...]:
+def _split_words(text: str) -> tuple[str, ...]:
     """The words of the text, without what cannot be printed."""
-    return tuple(kept for word in text.split() if (kept := UNPRINTABLE.sub("", word)))
+    return tuple(printable_word for word in text.split() if (printable_word := UNPRINTABLE_CHARACTER.sub("", word)))
 
 
-def _around(boxes: Sequence[Box]) -> Box:
+def _enclose_boxes(boxes: Sequence[Box]) -> Box:
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
 
 
-def _box(poly: Any, dimension: Any = None) -> Box | None:
+def _polygon_to_box(polygon: Any, dimension: Any = None) -> Box | None:
     """The box around a polygon, as far as it is on the page; None where it is not told, or not on the page."""
-    points = [(point.x, point.y) for point in poly.normalized_vertices]
+    points = [(point.x, point.y) for point in polygon.normalized_vertices]
     if not points and dimension is not None and dimension.width > 0 and dimension.height > 0:
-        points = [(point.x / dimension.width, point.y / dimension.height) for point in poly.vertices]
-    if len(points) < 2 or not all(math.isfinite(side) for point in points for side in point):
+        points = [(point.x / dimension.width, point.y / dimension.height) for point in polygon.vertices]
+    if len(points) < 2 or not all(math.isfinite(coordinate) for point in points for coordinate in point):
         return None
-    across, down = zip(*points, strict=True)
-    x0, y0, x1, y1 = (min(max(side, 0.0), 1.0) for side in (min(across), min(down), max(across), max(down)))
+    x_shares, y_shares = zip(*points, strict=True)
+    x0, y0, x1, y1 = (
+        min(max(coordinate, 0.0), 1.0) for coordinate in (min(x_shares), min(y_shares), max(x_shares), max(y_shares))
+    )
     return (x0, y0, x1, y1) if x0 < x1 and y0 < y1 else None
 
 
 # What is known of a page before the blocks are put on it
 
 
-class Seen:
+class KnownPage:
     """A page as MuPDF sees it, with the words that are known to stand on it and their places."""
 
-    def __init__(self, number: int, drawn: Drawn) -> None:
-        self.number = number
+    def __init__(self, page_num: int, content: PageContent) -> None:
+        self.page_num = page_num
         # What somebody else recognised on a scan is no more seen than other invisible text.
-        self.drawn = drawn.without_layer
-        self.own = tuple(token for line in self.drawn.lines for token in line.tokens)
-        self.known: Sequence[Token] = self.own
-        self.sureness: dict[Token, int] = {}
-        """How sure Document AI is of each of ``known``, 0..100; empty where these are the PDF's own."""
-        hidden = set() if drawn.is_pictured else {token.text for line in drawn.hidden for token in line.tokens}
-        self.hidden = hidden - {token.text for token in self.own}
+        self.content = content.copy_without_ocr_layer
+        self.pdf_tokens = tuple(token for line in self.content.visible_lines for token in line.tokens)
+        self.known_tokens: Sequence[PageToken] = self.pdf_tokens
+        self.token_confidences: dict[PageToken, int] = {}
+        """How sure Document AI is of each of ``known_tokens``, 0..100; empty where these are the PDF's own."""
+        hidden_texts = (
+            set() if content.needs_ocr else {token.text for line in content.hidden_lines for token in line.tokens}
+        )
+        self.hidden_words = hidden_texts - {token.text for token in self.pdf_tokens}
         """Words of the PDF that nobody can see. Beside pictures that is not told: a picture may show the same ones."""
-        self.is_turned = False
+        self.is_rotated = False
         """Google has turned the page to read it: where things stand on it as it is displayed is not told."""
-        self.fallback: list[_Said] = []
+        self.fallback_blocks: list[_ResponseBlock] = []
         """What Document AI says of the page outside its tree of blocks."""
 
-    def add(self, page: Any, text: str, index: int) -> None:
-        """What Google's protobuf ``Page`` says, whose anchors are in ``text``; ``index`` counts in the portion."""
-        parts = (*page.tokens, *page.paragraphs, *page.lines, *page.blocks, page)
-        segments = (segment for part in parts for segment in part.layout.text_anchor.text_segments)
-        if sum(max(min(one.end_index, len(text)) - one.start_index, 0) for one in segments) > _MOST_TIMES * len(text):
-            raise NonsenseError
-        size = page.dimension
-        self.is_turned = (size.width - size.height) * (self.drawn.width - self.drawn.height) < 0
-        if not self.is_turned:
-            self.sureness = _recognised(page, text, self.drawn)
-            self.known = list(self.sureness) or self.own
-        for kind in (page.paragraphs, page.lines, page.blocks, [page]):
-            for part in kind:
-                region = None if part is page else _box(part.layout.bounding_poly, size)
-                self.fallback += _paragraph(_anchored(part.layout, text), _Around(index + 1, index, index, region))
-            if self.fallback:
+    def add_response_page(self, response_page: Any, response_text: str, page_index: int) -> None:
+        """What Google's protobuf ``Page`` says, whose anchors are in ``response_text``; ``page_index`` counts in the portion."""
+        layout_parts = (
+            *response_page.tokens,
+            *response_page.paragraphs,
+            *response_page.lines,
+            *response_page.blocks,
+            response_page,
+        )
+        segments = (segment for part in layout_parts for segment in part.layout.text_anchor.text_segments)
+        if sum(
+            max(min(text_segment.end_index, len(response_text)) - text_segment.start_index, 0)
+            for text_segment in segments
+        ) > _MAX_TEXT_REPEATS * len(response_text):
+            raise MalformedResponseError
+        dimension = response_page.dimension
+        self.is_rotated = (dimension.width - dimension.height) * (self.content.width - self.content.height) < 0
+        if not self.is_rotated:
+            self.token_confidences = _read_recognised_tokens(response_page, response_text, self.content)
+            self.known_tokens = list(self.token_confidences) or self.pdf_tokens
+        for part_group in (response_page.paragraphs, response_page.lines, response_page.blocks, [response_page]):
+            for part in part_group:
+                region = None if part is response_page else _polygon_to_box(part.layout.bounding_poly, dimension)
+                self.fallback_blocks += _read_paragraph(
+                    _read_anchored_text(part.layout, response_text),
+                    _BlockContext(page_index + 1, page_index, page_index, region),
+                )
+            if self.fallback_blocks:
                 break
 
-    def adds(self, laid: Sequence[LaidBlock]) -> bool:
+    def has_new_words(self, layout_blocks: Sequence[LayoutBlock]) -> bool:
         """Whether these blocks have words that are not the PDF's own."""
-        return bool(_runs(token for block in laid for token in block.tokens) - _runs(self.own))
+        return bool(
+            _count_words(token for block in layout_blocks for token in block.tokens) - _count_words(self.pdf_tokens)
+        )
 
-    def spare(self, said: Iterable[_Said]) -> Counter[str]:
+    def count_unused_words(self, blocks: Iterable[_ResponseBlock]) -> Counter[str]:
         """The words that are known to stand on the page and not said."""
-        return Counter(token.text for token in self.known) - Counter(word for one in said for word in one.words)
+        return Counter(token.text for token in self.known_tokens) - Counter(
+            word for block in blocks for word in block.words
+        )
 
 
-def _anchored(layout: Any, text: str) -> str:
+def _read_anchored_text(layout: Any, response_text: str) -> str:
     segments = layout.text_anchor.text_segments
-    return "".join(text[max(segment.start_index, 0) : max(segment.end_index, 0)] for segment in segments)
+    return "".join(response_text[max(segment.start_index, 0) : max(segment.end_index, 0)] for segment in segments)
 
 
-def _recognised(page: Any, text: str, drawn: Drawn) -> dict[Token, int]:
+def _read_recognised_tokens(response_page: Any, response_text: str, content: PageContent) -> dict[PageToken, int]:
     """The page's words in points of the displayed page, and how sure Document AI is of each, 0..100."""
-    found: list[tuple[str, Box, int]] = []
-    glued_at = -1
-    for part in page.tokens:
-        said, box = _anchored(part.layout, text), _box(part.layout.bounding_poly, page.dimension)
-        words = _words(said)
+    placed_words: list[tuple[str, Box, int]] = []
+    word_end_index = -1
+    for part in response_page.tokens:
+        part_text, box = (
+            _read_anchored_text(part.layout, response_text),
+            _polygon_to_box(part.layout.bounding_poly, response_page.dimension),
+        )
+        words = _split_words(part_text)
         if not words or box is None:
             continue
         confidence = part.layout.confidence
-        sure = round(100 * confidence) if 0 <= confidence <= 1 else 0
+        percent = round(100 * confidence) if 0 <= confidence <= 1 else 0
         segments = part.layout.text_anchor.text_segments
         # Google parts a word from the comma behind it; a word here goes on to the next space.
-        if found and segments[0].start_index == glued_at and not said[0].isspace():
-            before, place, least = found.pop()
-            words, box, sure = (before + words[0], *words[1:]), _around([place, box]), min(least, sure)
-        found += [(word, box, sure) for word in words]
-        glued_at = -1 if said[-1].isspace() else segments[-1].end_index
-    return {_token(word, box, drawn): sure for word, box, sure in found}
+        if placed_words and segments[0].start_index == word_end_index and not part_text[0].isspace():
+            previous_word, previous_box, previous_percent = placed_words.pop()
+            words, box, percent = (
+                (previous_word + words[0], *words[1:]),
+                _enclose_boxes([previous_box, box]),
+                min(previous_percent, percent),
+            )
+        placed_words += [(word, box, percent) for word in words]
+        word_end_index = -1 if part_text[-1].isspace() else segments[-1].end_index
+    return {_build_token(word, box, content): percent for word, box, percent in placed_words}
 
 
-def _token(word: str, box: Box, drawn: Drawn) -> Token:
+def _build_token(word: str, box: Box, content: PageContent) -> PageToken:
     x0, y0, x1, y1 = box
-    return Token(word, x0 * drawn.width, y0 * drawn.height, x1 * drawn.width, y1 * drawn.height)
+    return PageToken(word, x0 * content.width, y0 * content.height, x1 * content.width, y1 * content.height)
 
 
 # From what the answer says to pages
 
 
-def answered(answer: Any, seen: Sequence[Seen]) -> Iterator[Page]:
-    """The pages of a portion; ``answer`` is Google's protobuf ``Document``, None where nothing had to be asked."""
-    said: dict[int, list[_Said]] = {}
-    cells = 0
-    if answer is not None:
-        if answer.ByteSize() > _MOST_BYTES or len(answer.pages) > len(seen):
-            raise NonsenseError
-        for index, page in enumerate(answer.pages):
-            place = page.page_number - 1 if page.page_number else index
-            if not 0 <= place < len(seen):
-                raise NonsenseError
-            seen[place].add(page, answer.text, place)
-        for one in _walk(answer.document_layout.blocks, _Around(len(seen))):
-            cells += sum(map(len, one.rows))
-            if cells > _MOST_CELLS:
-                raise NonsenseError
-            for part in _parted(one, seen):
-                said.setdefault(part.page, []).append(part)
-    for index, page_seen in enumerate(seen):
-        yield _page(page_seen, said.get(index, []))
+def build_response_pages(response_document: Any, known_pages: Sequence[KnownPage]) -> Iterator[Page]:
+    """The pages of a portion; ``response_document`` is Google's protobuf ``Document``, None where nothing had to be asked."""
+    blocks_by_page: dict[int, list[_ResponseBlock]] = {}
+    cell_count = 0
+    if response_document is not None:
+        if response_document.ByteSize() > _MAX_RESPONSE_BYTES or len(response_document.pages) > len(known_pages):
+            raise MalformedResponseError
+        for index, response_page in enumerate(response_document.pages):
+            page_index = response_page.page_number - 1 if response_page.page_number else index
+            if not 0 <= page_index < len(known_pages):
+                raise MalformedResponseError
+            known_pages[page_index].add_response_page(response_page, response_document.text, page_index)
+        for block in _walk_blocks(response_document.document_layout.blocks, _BlockContext(len(known_pages))):
+            cell_count += sum(map(len, block.rows))
+            if cell_count > _MAX_TABLE_CELLS:
+                raise MalformedResponseError
+            for block_part in _split_at_page_end(block, known_pages):
+                blocks_by_page.setdefault(block_part.first_page_index, []).append(block_part)
+    for index, known_page in enumerate(known_pages):
+        yield _build_response_page(known_page, blocks_by_page.get(index, []))
 
 
-def _parted(said: _Said, seen: Sequence[Seen]) -> Iterator[_Said]:
+def _split_at_page_end(block: _ResponseBlock, known_pages: Sequence[KnownPage]) -> Iterator[_ResponseBlock]:
     """A paragraph that runs over a page's end, on both pages as the words say that are known of them.
 
     Where these do not tell, or more pages are in it, it stands where it begins.
     """
-    if said.last != said.page + 1:
-        yield said._replace(last=said.page)
+    if block.last_page_index != block.first_page_index + 1:
+        yield block._replace(last_page_index=block.first_page_index)
         return
-    words, region = said.rows[0][0]
-    first, second = ({token.text for token in seen[page].known} for page in (said.page, said.last))
-    gains = accumulate(((word in first) - (word in second) for word in words), initial=0)
-    at, _ = max(enumerate(gains), key=lambda gain: (gain[1], gain[0]))
-    for page, part in ((said.page, words[:at]), (said.last, words[at:])):
-        if part:
-            yield said._replace(page=page, last=page, rows=((_Cell(part, region),),))
+    words, region = block.rows[0][0]
+    first_page_words, second_page_words = (
+        {token.text for token in known_pages[page_index].known_tokens}
+        for page_index in (block.first_page_index, block.last_page_index)
+    )
+    gains = accumulate(((word in first_page_words) - (word in second_page_words) for word in words), initial=0)
+    split_index, _ = max(enumerate(gains), key=lambda gain: (gain[1], gain[0]))
+    for page_index, part_words in (
+        (block.first_page_index, words[:split_index]),
+        (block.last_page_index, words[split_index:]),
+    ):
+        if part_words:
+            yield block._replace(
+                first_page_index=page_index, last_page_index=page_index, rows=((_ResponseCell(part_words, region),),)
+            )
 
 
-def _page(seen: Seen, said: Sequence[_Said]) -> Page:
-    if all(one.is_doubtful for one in said):
-        said = seen.fallback
-    spare = seen.spare(one for one in said if not one.is_doubtful)
-    laid = list(_laid([one for one in said if not one.is_doubtful or Counter(one.words) <= spare], seen))
-    page = page_of(seen.number, _judged(seen, laid), laid, seen.drawn)
-    tokens = (token for block in laid for token in block.tokens)
-    placed = [(word, token) for word, token in zip(page.words, tokens, strict=True) if word[2:] != _NOWHERE]
-    told: dict[str, Any] = {"words": Words(word for word, _ in placed)}
+def _build_response_page(known_page: KnownPage, blocks: Sequence[_ResponseBlock]) -> Page:
+    if all(response_block.is_doubtful for response_block in blocks):
+        blocks = known_page.fallback_blocks
+    unused_words = known_page.count_unused_words(
+        response_block for response_block in blocks if not response_block.is_doubtful
+    )
+    layout_blocks = list(
+        _place_blocks(
+            [
+                response_block
+                for response_block in blocks
+                if not response_block.is_doubtful or Counter(response_block.words) <= unused_words
+            ],
+            known_page,
+        )
+    )
+    page = build_page(
+        known_page.page_num, _determine_status(known_page, layout_blocks), layout_blocks, known_page.content
+    )
+    tokens = (token for block in layout_blocks for token in block.tokens)
+    placed_words = [(word, token) for word, token in zip(page.words, tokens, strict=True) if word[2:] != _UNPLACED_BOX]
+    updates: dict[str, Any] = {"words": PackedWords(word for word, _ in placed_words)}
     if page.status is PageStatus.IMAGE:
-        told |= {"quality": 0.0, "problems": (_UNREAD,)}
-    elif page.status is PageStatus.OCR and seen.sureness:
-        least = min(seen.sureness.values())
-        sureness = tuple(seen.sureness.get(token, least) for _, token in placed)
-        quality = round(sum(sureness) / max(len(sureness), 1) / 100, 2)
-        told |= {"confidences": sureness, "quality": quality}
-        if quality < THRESHOLD:
-            told |= {"status": PageStatus.IMAGE, "problems": (_UNREAD,)}
-    elif page.status is PageStatus.TEXT and seen.drawn.image_share >= _PICTURED and not seen.adds(laid):
-        told["unread"] = "Document AI says nothing of the pictures: look at them, or have this machine read the file"
-    return page.model_copy(update=told)
+        updates |= {"quality": 0.0, "problems": (_UNREAD_PROBLEM,)}
+    elif page.status is PageStatus.OCR and known_page.token_confidences:
+        lowest_confidence = min(known_page.token_confidences.values())
+        confidences = tuple(known_page.token_confidences.get(token, lowest_confidence) for _, token in placed_words)
+        quality = round(sum(confidences) / max(len(confidences), 1) / 100, 2)
+        updates |= {"confidences": confidences, "quality": quality}
+        if quality < MIN_READABLE_SCORE:
+            updates |= {"status": PageStatus.IMAGE, "problems": (_UNREAD_PROBLEM,)}
+    elif (
+        page.status is PageStatus.TEXT
+        and known_page.content.image_share >= _LARGE_IMAGE_SHARE
+        and not known_page.has_new_words(layout_blocks)
+    ):
+        updates["unread"] = "Document AI says nothing of the pictures: look at them, or have this machine read the file"
+    return page.model_copy(update=updates)
 
 
-_UNREAD = (
+_UNREAD_PROBLEM = (
     "Document AI returned little or nothing of what is on the page: scan it again at 300 dpi; "
     "if it is handwriting or a picture, type what matters"
 )
 
 
-def _laid(said: Sequence[_Said], seen: Seen) -> Iterator[LaidBlock]:
+def _place_blocks(blocks: Sequence[_ResponseBlock], known_page: KnownPage) -> Iterator[LayoutBlock]:
     """The blocks with a place for each word: its own where that is certain, else its paragraph's, else none."""
     cells = [
-        _Cell(tuple(word for word in words if word not in seen.hidden), None if seen.is_turned else region)
-        for one in said
-        for row in one.rows
+        _ResponseCell(
+            tuple(word for word in words if word not in known_page.hidden_words),
+            None if known_page.is_rotated else region,
+        )
+        for block in blocks
+        for row in block.rows
         for words, region in row
     ]
-    if len(cells) * len(seen.known) > _MOST_PAIRS or sum(len(cell.words) for cell in cells) > _MOST_WORDS:
-        raise NonsenseError
-    groups: dict[Box | None, list[str]] = {}
+    if (
+        len(cells) * len(known_page.known_tokens) > _MAX_CELL_WORD_PAIRS
+        or sum(len(cell.words) for cell in cells) > _MAX_PAGE_WORDS
+    ):
+        raise MalformedResponseError
+    words_by_region: dict[Box | None, list[str]] = {}
     for cell in cells:
-        groups.setdefault(cell.region, []).extend(cell.words)
-    places = {region: iter(_places(words, region, seen)) for region, words in groups.items()}
-    waiting = iter(cells)
-    for one in said:
+        words_by_region.setdefault(cell.region, []).extend(cell.words)
+    tokens_by_region = {
+        region: iter(_locate_words(words, region, known_page)) for region, words in words_by_region.items()
+    }
+    remaining_cells = iter(cells)
+    for block in blocks:
         rows = tuple(
-            tuple(tuple(islice(places[cell.region], len(cell.words))) for cell in islice(waiting, len(row)))
-            for row in one.rows
+            tuple(
+                tuple(islice(tokens_by_region[cell.region], len(cell.words)))
+                for cell in islice(remaining_cells, len(row))
+            )
+            for row in block.rows
         )
         if any(cell for row in rows for cell in row):
-            yield LaidBlock(one.type, _all_placed(rows), one.furniture)
+            yield LayoutBlock(block.type, _place_remaining_words(rows), block.furniture)
 
 
-def _all_placed(rows: _Rows) -> _Rows:
+def _place_remaining_words(rows: _TokenRows) -> _TokenRows:
     """The rows, with the words that have no place around those that have one; as they are where none has."""
-    places = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _NOWHERE]
-    if not places:
+    placed_boxes = [token[1:] for row in rows for cell in row for token in cell if token[1:] != _UNPLACED_BOX]
+    if not placed_boxes:
         return rows
-    box = _around(places)
+    box = _enclose_boxes(placed_boxes)
     return tuple(
-        tuple(tuple(token if token[1:] != _NOWHERE else Token(token.text, *box) for token in cell) for cell in row)
+        tuple(
+            tuple(token if token[1:] != _UNPLACED_BOX else PageToken(token.text, *box) for token in cell)
+            for cell in row
+        )
         for row in rows
     )
 
 
-def _places(words: Sequence[str], region: Box | None, seen: Seen) -> list[Token]:
+def _locate_words(words: Sequence[str], region: Box | None, known_page: KnownPage) -> list[PageToken]:
     """Each word with its place.
 
     A word that stands once in the box and is said once is that word, and so are its neighbours on the line as far as
     both go on alike; any other may be one of several, and lights the whole box.
     """
-    there = [token for token in seen.known if region is None or _is_in(token, region, seen.drawn)]
-    if list(words) == [token.text for token in there]:
-        return there
-    said, stand = Counter(words), Counter(token.text for token in there)
-    only = {token.text: at for at, token in enumerate(there) if stand[token.text] == 1}
-    found = {number: only[word] for number, word in enumerate(words) if said[word] == 1 and word in only}
-    taken = set(found.values())
-    for step, numbers in ((1, range(1, len(words))), (-1, range(len(words) - 2, -1, -1))):
-        for number in numbers:
-            before = found.get(number - step)
-            at = -1 if before is None else before + step
-            if before is None or number in found or at in taken or not 0 <= at < len(there):
+    nearby_tokens = [
+        token for token in known_page.known_tokens if region is None or _is_in_region(token, region, known_page.content)
+    ]
+    if list(words) == [token.text for token in nearby_tokens]:
+        return nearby_tokens
+    word_counts, token_counts = Counter(words), Counter(token.text for token in nearby_tokens)
+    unique_indices = {
+        token.text: token_index for token_index, token in enumerate(nearby_tokens) if token_counts[token.text] == 1
+    }
+    matched_indices = {
+        word_index: unique_indices[word]
+        for word_index, word in enumerate(words)
+        if word_counts[word] == 1 and word in unique_indices
+    }
+    used_indices = set(matched_indices.values())
+    for step, word_indices in ((1, range(1, len(words))), (-1, range(len(words) - 2, -1, -1))):
+        for word_index in word_indices:
+            previous_index = matched_indices.get(word_index - step)
+            token_index = -1 if previous_index is None else previous_index + step
+            if (
+                previous_index is None
+                or word_index in matched_indices
+                or token_index in used_indices
+                or not 0 <= token_index < len(nearby_tokens)
+            ):
                 continue
-            if there[at].text == words[number] and _are_on_a_line(there[at], there[before]):
-                found[number] = at
-                taken.add(at)
-    unsure = region or (0.0, 0.0, 0.0, 0.0)
+            if nearby_tokens[token_index].text == words[word_index] and _is_same_line(
+                nearby_tokens[token_index], nearby_tokens[previous_index]
+            ):
+                matched_indices[word_index] = token_index
+                used_indices.add(token_index)
+    fallback_box = region or (0.0, 0.0, 0.0, 0.0)
     return [
-        there[found[number]] if number in found else _token(word, unsure, seen.drawn)
-        for number, word in enumerate(words)
+        nearby_tokens[matched_indices[word_index]]
+        if word_index in matched_indices
+        else _build_token(word, fallback_box, known_page.content)
+        for word_index, word in enumerate(words)
     ]
 
 
-def _are_on_a_line(one: Token, other: Token) -> bool:
-    return 2 * (min(one.y1, other.y1) - max(one.y0, other.y0)) > min(one.y1 - one.y0, other.y1 - other.y0)
+def _is_same_line(token: PageToken, other_token: PageToken) -> bool:
+    return 2 * (min(token.y1, other_token.y1) - max(token.y0, other_token.y0)) > min(
+        token.y1 - token.y0, other_token.y1 - other_token.y0
+    )
 
 
-def _is_in(token: Token, region: Box, drawn: Drawn) -> bool:
-    x, y = (token.x0 + token.x1) / 2 / drawn.width, (token.y0 + token.y1) / 2 / drawn.height
+def _is_in_region(token: PageToken, region: Box, content: PageContent) -> bool:
+    x, y = (token.x0 + token.x1) / 2 / content.width, (token.y0 + token.y1) / 2 / content.height
     x0, y0, x1, y1 = region
-    return x0 - _NEAR <= x <= x1 + _NEAR and y0 - _NEAR <= y <= y1 + _NEAR
+    return (
+        x0 - _POSITION_TOLERANCE <= x <= x1 + _POSITION_TOLERANCE
+        and y0 - _POSITION_TOLERANCE <= y <= y1 + _POSITION_TOLERANCE
+    )
 
 
-def _judged(seen: Seen, laid: Sequence[LaidBlock]) -> PageStatus:
+def _determine_status(known_page: KnownPage, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
     """What the text is worth.
 
     It was read where the PDF has the same words, all of those with digits among them; otherwise it was recognised. A
     page that the PDF says more of, or whose pictures nothing is said of, counts as unread.
     """
-    if not laid:
-        return PageStatus.BLANK if seen.drawn.is_blank else PageStatus.IMAGE
-    told = _runs(token for block in laid for token in block.tokens)
-    own = _runs(seen.own)
-    for known in (own, _runs(seen.known)):
-        if known.total() >= _MANY and (known - told).total() > _LEFT_OUT * known.total():
+    if not layout_blocks:
+        return PageStatus.BLANK if known_page.content.is_blank else PageStatus.IMAGE
+    response_words = _count_words(token for block in layout_blocks for token in block.tokens)
+    pdf_words = _count_words(known_page.pdf_tokens)
+    for known_words in (pdf_words, _count_words(known_page.known_tokens)):
+        if (
+            known_words.total() >= _MIN_KNOWN_WORDS
+            and (known_words - response_words).total() > _MAX_OMITTED_SHARE * known_words.total()
+        ):
             return PageStatus.IMAGE
-    added = told - own
-    if added.total() > _MISREAD * told.total() or any(map(str.isdigit, "".join(added))):
+    added_words = response_words - pdf_words
+    if added_words.total() > _MAX_MISREAD_SHARE * response_words.total() or any(map(str.isdigit, "".join(added_words))):
         return PageStatus.OCR
-    return page_status(seen.drawn, laid)
+    return determine_page_status(known_page.content, layout_blocks)
 
 
-def _runs(tokens: Iterable[Token]) -> Counter[str]:
-    return Counter(_WORD.findall(" ".join(token.text for token in tokens).casefold()))
+def _count_words(tokens: Iterable[PageToken]) -> Counter[str]:
+    return Counter(_WORD_PATTERN.findall(" ".join(token.text for token in tokens).casefold()))

@@ -6,40 +6,40 @@ import hashlib
 from pathlib import Path
 
 from evalkit.errors import DocumentError
-from evalkit.regular import NotRegular, TooLarge, opened, read_regular
+from evalkit.regular import FileTooLarge, NotARegularFile, open_regular_file, read_regular_file
 
-MAX_BYTES = 512 * 1024 * 1024
+MAX_FILE_BYTES = 512 * 1024 * 1024
 
 
-def load(path: Path) -> bytes:
+def read_source_file(path: Path) -> bytes:
     """All bytes of the file. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
     try:
-        return read_regular(path, MAX_BYTES)
+        return read_regular_file(path, MAX_FILE_BYTES)
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
 
 
-def digest(path: Path) -> str:
+def hash_source_file(path: Path) -> str:
     """The file's SHA-256 as 64 hex digits, in constant memory. DocumentError: READER-UNREADABLE, READER-TOO-LARGE."""
     try:
-        with opened(path, MAX_BYTES) as file:
+        with open_regular_file(path, MAX_FILE_BYTES) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
 
 
-def unreadable(path: Path, error: OSError) -> DocumentError:
+def read_error(path: Path, error: OSError) -> DocumentError:
     """READER-UNREADABLE or READER-TOO-LARGE in words, of what the system said about the file."""
-    if isinstance(error, TooLarge):
+    if isinstance(error, FileTooLarge):
         return DocumentError(
-            f"{path.name} is larger than {MAX_BYTES // 1024**2} MB",
+            f"{path.name} is larger than {MAX_FILE_BYTES // 1024**2} MB",
             code="READER-TOO-LARGE",
             remedy="Split it into smaller files, or export it with smaller images.",
         )
     reason = {
         FileNotFoundError: "does not exist",
         IsADirectoryError: "is a folder",
-        NotRegular: "is a pipe or device, not a file",
+        NotARegularFile: "is a pipe or device, not a file",
         PermissionError: "may not be read by this user",
     }.get(type(error), "could not be read from the disk")
     return DocumentError(

@@ -9,30 +9,30 @@ from PIL import Image, ImageChops, ImageDraw
 
 from evalkit.documents.bundle import Box
 
-_FOUND = (255, 226, 92)
-_NEAR = (214, 120, 0)
-_DASH = 8
+_FOUND_COLOUR = (255, 226, 92)
+_NEAR_COLOUR = (214, 120, 0)
+_DASH_LENGTH = 8
 
 
-def light(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
+def highlight_boxes(image: Image.Image, boxes: Iterable[Box], style: Literal["found", "near"]) -> Image.Image:
     """A copy of the image with the boxes (fractions 0..1) lit: filled yellow if found, dashed outline if only near."""
-    page = image.convert("RGB")
-    layer = Image.new("RGB", page.size, "white")
-    draw = ImageDraw.Draw(layer)
+    page_image = image.convert("RGB")
+    highlight_layer = Image.new("RGB", page_image.size, "white")
+    draw = ImageDraw.Draw(highlight_layer)
     for box in boxes:
-        x0, y0, x1, y1 = (side * length for side, length in zip(box, page.size * 2, strict=True))
+        x0, y0, x1, y1 = (coordinate * length for coordinate, length in zip(box, page_image.size * 2, strict=True))
         if style == "found":
-            draw.rectangle((x0, y0, x1, y1), fill=_FOUND)
+            draw.rectangle((x0, y0, x1, y1), fill=_FOUND_COLOUR)
         else:
-            _dashed(draw, x0, y0, x1, y1)
+            _draw_dashed_rectangle(draw, x0, y0, x1, y1)
     # Multiplied, as with a marker pen: what is printed black stays black.
-    return ImageChops.multiply(page, layer)
+    return ImageChops.multiply(page_image, highlight_layer)
 
 
-def _dashed(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: float) -> None:
-    for start in range(int(x0), int(x1), 2 * _DASH):
+def _draw_dashed_rectangle(draw: ImageDraw.ImageDraw, x0: float, y0: float, x1: float, y1: float) -> None:
+    for start in range(int(x0), int(x1), 2 * _DASH_LENGTH):
         for y in (y0, y1):
-            draw.line((start, y, min(start + _DASH, x1), y), fill=_NEAR, width=2)
-    for start in range(int(y0), int(y1), 2 * _DASH):
+            draw.line((start, y, min(start + _DASH_LENGTH, x1), y), fill=_NEAR_COLOUR, width=2)
+    for start in range(int(y0), int(y1), 2 * _DASH_LENGTH):
         for x in (x0, x1):
-            draw.line((x, start, x, min(start + _DASH, y1)), fill=_NEAR, width=2)
+            draw.line((x, start, x, min(start + _DASH_LENGTH, y1)), fill=_NEAR_COLOUR, width=2)

@@ -13,47 +13,50 @@ from datetime import date
 from operator import itemgetter
 from typing import Literal
 
-from evalkit.documents.bundle import Box, Identifier, Word
+from evalkit.documents.bundle import Box, Identifier, WordPosition
 
-Kind = Literal["patient", "date_of_birth", "mrn", "report_date"]
+IdentifierKind = Literal["patient", "date_of_birth", "mrn", "report_date"]
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
-_DATE = (
+_MONTH_ABBREVIATIONS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_PATTERN = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
+_DATE_PATTERN = (
     rf"\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,2}}[/.-]\d{{1,2}}[/.-](?:\d{{4}}|\d{{2}})(?!\d)"
-    rf"|\d{{1,2}}[ -]{_MONTH}[ ,-]{{1,2}}\d{{4}}|{_MONTH} \d{{1,2}},? \d{{4}}"
+    rf"|\d{{1,2}}[ -]{_MONTH_PATTERN}[ ,-]{{1,2}}\d{{4}}|{_MONTH_PATTERN} \d{{1,2}},? \d{{4}}"
 )
 # One to four words with a capital, a comma between family and given name or none: "Marsh, Helen A.", "Helen Marsh".
-_LABEL_WORD = (
+_LABEL_WORD_PATTERN = (
     r"(?:DOB|D\.O\.B|MRN|Sex|Age|Date|Birth|Born|Gender|Ref|Acc|Visit|Exam|Report|Reported|Provider|Phone|Tel|ID)"
 )
-_NAME = rf"(?-i:[A-Z][\w'’-]*\.?(?:(?:, ?| )(?!{_LABEL_WORD}\b)[A-Z][\w'’-]*\.?){{1,3}})"
-_NUMBER = r"(?=[\w-]*\d)[A-Z0-9][\w-]{2,19}"
-_END = r"[ \t]*+[:#.]?[ \t]*+[:#]?[ \t\n]*+"
+_NAME_PATTERN = rf"(?-i:[A-Z][\w'’-]*\.?(?:(?:, ?| )(?!{_LABEL_WORD_PATTERN}\b)[A-Z][\w'’-]*\.?){{1,3}})"
+_NUMBER_PATTERN = r"(?=[\w-]*\d)[A-Z0-9][\w-]{2,19}"
+_LABEL_END_PATTERN = r"[ \t]*+[:#.]?[ \t]*+[:#]?[ \t\n]*+"
 
 #: Label and value of each kind. Of report dates, the first row that a page has wins over those below it.
-_ROWS: tuple[tuple[Kind, str, str], ...] = (
-    ("patient", r"(?:patient(?:['’]s)? name|pt\.? name|name of patient|(?:patient|(?<!\w )name)(?=[ ]*[:\t\n]))", _NAME),
-    ("date_of_birth", r"(?:d\.?o\.?b\.?|date of birth|birth ?date|born(?: on)?)", _DATE),
-    ("mrn", r"(?:mrn|mr ?#|med(?:ical)?\.? rec(?:ord)?\.?(?: (?:no\.?|number|num|#))?|chart (?:no\.?|number|#))", _NUMBER),
+_LABEL_PATTERNS: tuple[tuple[IdentifierKind, str, str], ...] = (
+    ("patient", r"(?:patient(?:['’]s)? name|pt\.? name|name of patient|(?:patient|(?<!\w )name)(?=[ ]*[:\t\n]))", _NAME_PATTERN),
+    ("date_of_birth", r"(?:d\.?o\.?b\.?|date of birth|birth ?date|born(?: on)?)", _DATE_PATTERN),
+    ("mrn", r"(?:mrn|mr ?#|med(?:ical)?\.? rec(?:ord)?\.?(?: (?:no\.?|number|num|#))?|chart (?:no\.?|number|#))", _NUMBER_PATTERN),
     ("report_date", r"(?:reported(?: on)?|report date|date reported|date of report|date of (?:service|visit|exam(?:ination)?)"
-                    r"|(?:visit|exam|service|study|signed) date|signed(?: on)?|date)", _DATE),
+                    r"|(?:visit|exam|service|study|signed) date|signed(?: on)?|date)", _DATE_PATTERN),
 )  # fmt: skip
-_LABELLED = re.compile(
-    "|".join(rf"(?<![\w/-])(?P<{kind}_label>{label}){_END}(?P<{kind}>{value})" for kind, label, value in _ROWS),
+_LABELLED_VALUE = re.compile(
+    "|".join(
+        rf"(?<![\w/-])(?P<{kind}_label>{label}){_LABEL_END_PATTERN}(?P<{kind}>{value})"
+        for kind, label, value in _LABEL_PATTERNS
+    ),
     re.IGNORECASE,
 )
-_LABEL_BEGINS = re.compile(
+_LABEL_START = re.compile(
     r"(?<!\w)(?=[bcdemnprsv])"  # as \b, but twice as fast
     r"(?:patient|pt|name|d\.?o\.?b|date|birth|born|mr|med|chart|report|visit|exam|service|study|signed)",
     re.IGNORECASE,
 )
 #: A running head names the patient without a label, family name first.
-_RUNNING = re.compile(r"[^\S\n]*([A-Z][\w'’-]+, [A-Z][\w'’-]+(?: [A-Z]\.?)?)(?=\s|$)")
+_RUNNING_HEAD_NAME = re.compile(r"[^\S\n]*([A-Z][\w'’-]+, [A-Z][\w'’-]+(?: [A-Z]\.?)?)(?=\s|$)")
 _HEAD_LINES = 2
 #: Characters of a page's text where strips stand: its head and its foot.
-_HEAD, _FOOT = 1200, 400
-_STATES = frozenset(
+_HEAD_LENGTH, _FOOT_LENGTH = 1200, 400
+_STATES_AND_DEGREES = frozenset(
     {
         "AL",
         "AK",
@@ -112,7 +115,7 @@ _STATES = frozenset(
         "NP",
     }
 )
-_NOT_NAMES = frozenset(
+_NON_NAME_WORDS = frozenset(
     {
         "PATIENT",
         "NAME",
@@ -160,83 +163,96 @@ _NOT_NAMES = frozenset(
         "ATTENDING",
     }
 )
-_ORGANISATIONS = frozenset(
+_ORGANISATION_WORDS = frozenset(
     {"INC", "LLC", "COMPANY", "INSURANCE", "HOSPITAL", "CLINIC", "CENTER", "HEALTH", "LABORATORY", "MEDICARE", "MUTUAL"}
 )
 _TITLES = frozenset({"MR", "MRS", "MS", "MISS", "DR", "MD", "JR", "SR", "II", "III"})
 
 
-def identifiers(text: str, words: Sequence[Word]) -> tuple[Identifier, ...]:
+def find_identifiers(text: str, words: Sequence[WordPosition]) -> tuple[Identifier, ...]:
     """The first of each kind on a page, in the order of the page's ``text``; ``words`` say where they stand."""
-    found: dict[Kind, Identifier] = {}
-    foot = max(len(text) - _FOOT, _HEAD)
-    for kind, value, start, end in (*_labelled(text, 0, _HEAD), *_running(text), *_labelled(text, foot, len(text))):
-        if kind not in found and (normal := _normal(kind, value)):
-            found[kind] = Identifier(kind=kind, value=value, normal=normal, box=_box(words, start, end))
-    return tuple(sorted(found.values(), key=lambda one: (one.box[1], one.box[0])))
+    first_by_kind: dict[IdentifierKind, Identifier] = {}
+    foot_start = max(len(text) - _FOOT_LENGTH, _HEAD_LENGTH)
+    for kind, raw_text, start, end in (
+        *_find_labelled_identifiers(text, 0, _HEAD_LENGTH),
+        *_find_running_names(text),
+        *_find_labelled_identifiers(text, foot_start, len(text)),
+    ):
+        if kind not in first_by_kind and (normal_form := _normalise_identifier(kind, raw_text)):
+            first_by_kind[kind] = Identifier(
+                kind=kind, value=raw_text, normal=normal_form, box=_enclose_words(words, start, end)
+            )
+    return tuple(sorted(first_by_kind.values(), key=lambda identifier: (identifier.box[1], identifier.box[0])))
 
 
-def _labelled(text: str, start: int, end: int) -> Iterator[tuple[Kind, str, int, int]]:
-    dates: list[tuple[Kind, str, int, int]] = []
+def _find_labelled_identifiers(text: str, start: int, end: int) -> Iterator[tuple[IdentifierKind, str, int, int]]:
+    plain_dates: list[tuple[IdentifierKind, str, int, int]] = []
     # Looked for alone, the labels' first letters are found ten times as fast as labels with their values.
-    labels = (_LABELLED.match(text, at.start(), end) for at in _LABEL_BEGINS.finditer(text, start, end))
-    for match in filter(None, labels):
-        for kind, _, _ in _ROWS:
+    matches = (
+        _LABELLED_VALUE.match(text, label_start.start(), end) for label_start in _LABEL_START.finditer(text, start, end)
+    )
+    for match in filter(None, matches):
+        for kind, _, _ in _LABEL_PATTERNS:
             if match[kind] is not None:
-                one: tuple[Kind, str, int, int] = (kind, " ".join(match[kind].split()), match.start(), match.end())
+                candidate: tuple[IdentifierKind, str, int, int] = (
+                    kind,
+                    " ".join(match[kind].split()),
+                    match.start(),
+                    match.end(),
+                )
                 if kind == "report_date" and match[f"{kind}_label"].casefold() == "date":
-                    dates.append(one)  # a date of anything: only where no other says more
+                    plain_dates.append(candidate)  # a date of anything: only where no other says more
                 else:
-                    yield one
-    yield from dates
+                    yield candidate
+    yield from plain_dates
 
 
-def _running(text: str) -> Iterator[tuple[Kind, str, int, int]]:
-    at = 0
+def _find_running_names(text: str) -> Iterator[tuple[IdentifierKind, str, int, int]]:
+    line_start = 0
     for line in text.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
-        if match := _RUNNING.match(line):
-            yield "patient", match[1], at + match.start(1), at + match.end(1)
-        at += len(line) + 1
+        if match := _RUNNING_HEAD_NAME.match(line):
+            yield "patient", match[1], line_start + match.start(1), line_start + match.end(1)
+        line_start += len(line) + 1
 
 
-def _normal(kind: Kind, value: str) -> str | None:
+def _normalise_identifier(kind: IdentifierKind, raw_text: str) -> str | None:
     """The form to compare by; None where it is none of the kind after all."""
     if kind == "patient":
-        return _name(value)
+        return _normalise_name(raw_text)
     if kind == "mrn":
-        return re.sub(r"[\W_]", "", value).upper()
-    return _iso(value)
+        return re.sub(r"[\W_]", "", raw_text).upper()
+    return _normalise_date(raw_text)
 
 
-def _name(value: str) -> str | None:
+def _normalise_name(name: str) -> str | None:
     """``MARSH HELEN`` of "Helen A. Marsh", "MARSH, HELEN" and "Ms. Helen Marsh".
 
-    >>> _name("Helen A. Marsh"), _name("MARSH, HELEN"), _name("Brookfield, WI"), _name("Date Reported")
+    >>> _normalise_name("Helen A. Marsh"), _normalise_name("MARSH, HELEN"), _normalise_name("Brookfield, WI"), _normalise_name("Date Reported")
     ('MARSH HELEN', 'MARSH HELEN', None, None)
     """
-    family, _, given = value.upper().partition(",")
-    parts = [word.strip(".") for word in (given + " " + family if given else family).split()]
-    if given and given.strip(" .") in _STATES:
+    family, _, given_names = name.upper().partition(",")
+    words = [word.strip(".") for word in (given_names + " " + family if given_names else family).split()]
+    if given_names and given_names.strip(" .") in _STATES_AND_DEGREES:
         return None
-    if _ORGANISATIONS.intersection(parts):
+    if _ORGANISATION_WORDS.intersection(words):
         return None
     names: list[str] = []
-    for word in parts:
-        if word in _NOT_NAMES:  # the next label has been taken along
+    for word in words:
+        if word in _NON_NAME_WORDS:  # the next label has been taken along
             break
         if word not in _TITLES and len(word) > 1:
             names.append(word)
     return f"{names[-1]} {names[0]}" if len(names) > 1 else None
 
 
-def _iso(value: str) -> str | None:
+def _normalise_date(text: str) -> str | None:
     """The date as ISO 8601, month first where both readings are possible; None for a day that never was.
 
-    >>> _iso("03/22/1971"), _iso("22.3.71"), _iso("March 22, 1971"), _iso("22-Mar-1971"), _iso("02/30/2020")
+    >>> _normalise_date("03/22/1971"), _normalise_date("22.3.71"), _normalise_date("March 22, 1971"), _normalise_date("22-Mar-1971"), _normalise_date("02/30/2020")
     ('1971-03-22', '1971-03-22', '1971-03-22', '1971-03-22', None)
     """
-    parts = re.findall(r"\d+|[a-z]{3,}", value.casefold())
-    months = [_MONTHS.index(part[:3]) + 1 for part in parts if part[:3] in _MONTHS]
+    parts = re.findall(r"\d+|[a-z]{3,}", text.casefold())
+    months = [_MONTH_ABBREVIATIONS.index(part[:3]) + 1 for part in parts if part[:3] in _MONTH_ABBREVIATIONS]
     numbers = [int(part) for part in parts if part.isdigit()]
     if months and len(numbers) == 2:
         day, year, month = numbers[0], numbers[1], months[0]
@@ -254,10 +270,10 @@ def _iso(value: str) -> str | None:
         return None
 
 
-def _box(words: Sequence[Word], start: int, end: int) -> Box:
-    inside = words[bisect_right(words, start, key=itemgetter(1)) : bisect_left(words, end, key=itemgetter(0))]
-    if not inside:
+def _enclose_words(words: Sequence[WordPosition], start: int, end: int) -> Box:
+    covered_words = words[bisect_right(words, start, key=itemgetter(1)) : bisect_left(words, end, key=itemgetter(0))]
+    if not covered_words:
         return 0.0, 0.0, 0.0, 0.0
-    x0, y0 = min(word[2] for word in inside), min(word[3] for word in inside)
-    x1, y1 = max(word[4] for word in inside), max(word[5] for word in inside)
+    x0, y0 = min(word[2] for word in covered_words), min(word[3] for word in covered_words)
+    x1, y1 = max(word[4] for word in covered_words), max(word[5] for word in covered_words)
     return x0 / 10_000, y0 / 10_000, x1 / 10_000, y1 / 10_000

@@ -13,23 +13,23 @@ from evalkit.errors import DocumentError
 
 MAX_PAGES = 20_000
 #: Readers accept this many bytes of mail headers or printer commands before the PDF begins.
-_JUNK_ALLOWED = 1024
-_MAGIC = b"%PDF-"
-_REFERENCE = re.compile(r"(\d+) \d+ R")
+_MAX_LEADING_BYTES = 1024
+_PDF_MAGIC = b"%PDF-"
+_OBJECT_REFERENCE = re.compile(r"(\d+) \d+ R")
 
 
-class OpenPdf(NamedTuple):
+class OpenedPdf(NamedTuple):
     """A document that can be read, page by page."""
 
     document: Any
     """A ``pymupdf.Document``; the caller closes it."""
     total_pages: int
     """As many as the file has or claims to have, whichever is more; at least 1."""
-    is_mended: bool
+    is_page_tree_repaired: bool
     """Whether the page tree contradicted itself and was put right here."""
 
 
-def library() -> Any:
+def load_pymupdf() -> Any:
     """PyMuPDF, imported on first use because it costs 0.2 s and most commands never read a PDF."""
     import pymupdf
 
@@ -41,32 +41,32 @@ def library() -> Any:
     return pymupdf
 
 
-def open_pdf(source: bytes | Path, file_path: str) -> OpenPdf:
+def open_pdf(source: bytes | Path, file_path: str) -> OpenedPdf:
     """The document in these bytes, or in the file there, of which only what a page needs is then read.
 
     ``file_path`` only names it in errors. DocumentError: READER-EMPTY, READER-NOT-PDF, READER-ENCRYPTED,
     READER-DAMAGED or READER-TOO-MANY-PAGES; OSError where the file cannot be read.
     """
     name = PurePath(file_path).name
-    head = _head(source)
-    if not head:
+    first_bytes = _read_first_bytes(source)
+    if not first_bytes:
         raise DocumentError(
             f"{name} is empty (0 bytes)", code="READER-EMPTY", remedy="Export or scan the document again."
         )
-    if _MAGIC not in head:
+    if _PDF_MAGIC not in first_bytes:
         raise DocumentError(
             f"{name} is not a PDF, whatever its name says",
             code="READER-NOT-PDF",
             remedy="Open it in the program it came from and save it as PDF.",
         )
-    mupdf = library()
+    pymupdf = load_pymupdf()
     try:
-        where = {"filename": str(source)} if isinstance(source, Path) else {"stream": source}
-        document = mupdf.open(**where, filetype="pdf")
-        locked = bool(document.needs_pass)
+        open_arguments = {"filename": str(source)} if isinstance(source, Path) else {"stream": source}
+        document = pymupdf.open(**open_arguments, filetype="pdf")
+        is_locked = bool(document.needs_pass)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
-        raise _damaged(name) from None
-    if locked:
+        raise _pdf_damaged_error(name) from None
+    if is_locked:
         document.close()
         raise DocumentError(
             f"{name} is locked with a password",
@@ -74,37 +74,37 @@ def open_pdf(source: bytes | Path, file_path: str) -> OpenPdf:
             remedy="Open it with its password, save a copy without one, and give us the copy.",
         )
     try:
-        claimed, pages = _claimed_pages(document), _page_numbers(document)
-        total = max(claimed, len(pages))
-        is_mended = len(pages) > 0 and not len(pages) == claimed == _counted_pages(document)
-        if is_mended and total <= MAX_PAGES:
-            _flatten(document, pages)
-        total = total if is_mended else _counted_pages(document)
+        claimed_count, page_xrefs = _read_claimed_page_count(document), _find_page_xrefs(document)
+        total_pages = max(claimed_count, len(page_xrefs))
+        is_page_tree_repaired = len(page_xrefs) > 0 and not len(page_xrefs) == claimed_count == _count_pages(document)
+        if is_page_tree_repaired and total_pages <= MAX_PAGES:
+            _flatten_page_tree(document, page_xrefs)
+        total_pages = total_pages if is_page_tree_repaired else _count_pages(document)
     except Exception:  # noqa: BLE001 - as above
         document.close()
-        raise _damaged(name) from None
-    if total > MAX_PAGES:
+        raise _pdf_damaged_error(name) from None
+    if total_pages > MAX_PAGES:
         document.close()
         raise DocumentError(
-            f"{name} claims {total:,} pages; the limit is {MAX_PAGES:,}",
+            f"{name} claims {total_pages:,} pages; the limit is {MAX_PAGES:,}",
             code="READER-TOO-MANY-PAGES",
             remedy="Split it into smaller files; if it is not that long, it is damaged: export it again.",
         )
-    if total < 1:
+    if total_pages < 1:
         document.close()
-        raise _damaged(name)
-    return OpenPdf(document, total, is_mended)
+        raise _pdf_damaged_error(name)
+    return OpenedPdf(document, total_pages, is_page_tree_repaired)
 
 
-def _head(source: bytes | Path) -> bytes:
-    length = _JUNK_ALLOWED + len(_MAGIC)
+def _read_first_bytes(source: bytes | Path) -> bytes:
+    length = _MAX_LEADING_BYTES + len(_PDF_MAGIC)
     if isinstance(source, bytes):
         return source[:length]
     with source.open("rb") as file:
         return file.read(length)
 
 
-def _damaged(name: str) -> DocumentError:
+def _pdf_damaged_error(name: str) -> DocumentError:
     return DocumentError(
         f"{name} is damaged and cannot be opened, or has no pages",
         code="READER-DAMAGED",
@@ -112,7 +112,7 @@ def _damaged(name: str) -> DocumentError:
     )
 
 
-def _counted_pages(document: Any) -> int:
+def _count_pages(document: Any) -> int:
     """MuPDF's own count; 0 where it refuses to count because the tree contradicts itself."""
     try:
         return int(document.page_count)
@@ -120,43 +120,43 @@ def _counted_pages(document: Any) -> int:
         return 0
 
 
-def _claimed_pages(document: Any) -> int:
+def _read_claimed_page_count(document: Any) -> int:
     """What the root of the page tree says; 0 where it says nothing of use."""
-    kind, value = document.xref_get_key(document.pdf_catalog(), "Pages/Count")
-    return max(int(value), 0) if kind == "int" else 0
+    kind, count = document.xref_get_key(document.pdf_catalog(), "Pages/Count")
+    return max(int(count), 0) if kind == "int" else 0
 
 
-def _page_numbers(document: Any) -> list[int]:
+def _find_page_xrefs(document: Any) -> list[int]:
     """The object numbers of the pages, found by walking the tree; at most one more than ``MAX_PAGES``.
 
     MuPDF trusts the tree's counts: where a count is too low, it drops the pages at the end without a word.
     """
-    kind, root = document.xref_get_key(document.pdf_catalog(), "Pages")
+    kind, root_reference = document.xref_get_key(document.pdf_catalog(), "Pages")
     if kind != "xref":
         return []
-    root_number = int(root.split()[0])
-    has_kids = document.xref_get_key(root_number, "Kids")[0] != "null"
-    if not has_kids and document.xref_get_key(root_number, "Type")[1] != "/Page":
+    root_xref = int(root_reference.split()[0])
+    has_kids = document.xref_get_key(root_xref, "Kids")[0] != "null"
+    if not has_kids and document.xref_get_key(root_xref, "Type")[1] != "/Page":
         return []
-    found: list[int] = []
-    ancestors_seen: set[int] = set()
-    waiting = [root_number]
-    while waiting and len(found) <= MAX_PAGES:
-        number = waiting.pop()
+    page_xrefs: list[int] = []
+    visited_xrefs: set[int] = set()
+    pending_xrefs = [root_xref]
+    while pending_xrefs and len(page_xrefs) <= MAX_PAGES:
+        xref = pending_xrefs.pop()
         # A page that is referred to but not there is a page all the same: nobody knows what it said.
-        kind, kids = document.xref_get_key(number, "Kids") if number < document.xref_length() else ("null", "")
+        kind, kids = document.xref_get_key(xref, "Kids") if xref < document.xref_length() else ("null", "")
         if kind == "null":
-            found.append(number)
-        elif number not in ancestors_seen:
-            ancestors_seen.add(number)
+            page_xrefs.append(xref)
+        elif xref not in visited_xrefs:
+            visited_xrefs.add(xref)
             if kind == "xref":
                 kids = document.xref_object(int(kids.split()[0]), compressed=True)
-            waiting.extend(int(match) for match in reversed(_REFERENCE.findall(kids)))
-    return found
+            pending_xrefs.extend(int(match) for match in reversed(_OBJECT_REFERENCE.findall(kids)))
+    return page_xrefs
 
 
-def _flatten(document: Any, pages: list[int]) -> None:
+def _flatten_page_tree(document: Any, page_xrefs: list[int]) -> None:
     """Make the page tree one honest list. Inherited attributes stay: they are looked up through each page's parent."""
-    root = int(document.xref_get_key(document.pdf_catalog(), "Pages")[1].split()[0])
-    document.xref_set_key(root, "Kids", "[" + " ".join(f"{number} 0 R" for number in pages) + "]")
-    document.xref_set_key(root, "Count", str(len(pages)))
+    root_xref = int(document.xref_get_key(document.pdf_catalog(), "Pages")[1].split()[0])
+    document.xref_set_key(root_xref, "Kids", "[" + " ".join(f"{xref} 0 R" for xref in page_xrefs) + "]")
+    document.xref_set_key(root_xref, "Count", str(len(page_xrefs)))

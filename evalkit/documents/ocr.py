@@ -28,47 +28,54 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from PIL import Image
 
-from evalkit.documents.quality import GOOD, Quality, Recognised, judge, sureness
-from evalkit.documents.upright import Back, Upright, cleaned, flattened, is_blank, upright
+from evalkit.documents.quality import GOOD_SCORE, OcrWord, PageQuality, assess_quality, mean_confidence
+from evalkit.documents.upright import (
+    DeskewedImage,
+    InverseTransform,
+    denoise_image,
+    deskew_image,
+    flatten_background,
+    is_blank_image,
+)
 from evalkit.errors import DocumentError, EvalkitError, UsageError
-from evalkit.extras import installing
+from evalkit.extras import format_install_hint
 
-DPI = 200
+OCR_DPI = 200
 """What pages should be drawn at: finer costs time and gains no words, at 150 small print suffers."""
-EngineName = Literal["auto", "tesseract", "rapidocr", "none"]
+OcrEngineName = Literal["auto", "tesseract", "rapidocr", "none"]
 
 #: Below this a page is so poorly recognised that it may stand the wrong way.
-_SURE = 60
+_MIN_UPRIGHT_CONFIDENCE = 60
 #: Tesseract's own measure of how sure it is of a page's turn. Measured: right from 3 up at 200 dpi, wrong up to 1.3.
-_SURE_OF_TURN = 3.0
+_MIN_ROTATION_CONFIDENCE = 3.0
 #: The share of a page's seconds that asking for its turn, and each try of one, may take: what takes longer is no print.
-_TRIAL = 1 / 6
+_ROTATION_TIME_SHARE = 1 / 6
 #: The order in which turns are tried where nothing tells: sheets are more often fed upside down than sideways.
-_TURNS = (2, 1, 3)
+_ROTATIONS_TO_TRY = (2, 1, 3)
 #: Tesseract takes at most 32767 pixels a side; beyond 50 megapixels any engine takes too much memory.
-_MAX_SIDE, _MAX_PIXELS = 16_000, 50_000_000
+_MAX_IMAGE_SIDE, _MAX_IMAGE_PIXELS = 16_000, 50_000_000
 #: So many pixels a side cannot hold a letter.
-_MIN_SIDE = 8
+_MIN_IMAGE_SIDE = 8
 #: What RapidOCR is sure of nonsense with, so that its confidences mean what tesseract's do.
-_RAPID_WRONG = 0.55
+_RAPIDOCR_WRONG_CONFIDENCE = 0.55
 _PR_SET_PDEATHSIG = 1
 _PRCTL: Callable[..., int] | None = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
-class Engine(Protocol):
+class OcrEngine(Protocol):
     """What recognises print."""
 
     @property
     def name_and_version(self) -> str:
         """Such as ``tesseract 5.3.0 eng``: part of what a bundle says about its reader."""
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[Recognised]:
+    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
         """The words of the picture (mode L or RGB), line by line, in its pixels; empty where there are none.
 
         DocumentError OCR-TIMEOUT after ``seconds``, OCR-FAILED where the engine breaks down.
         """
 
-    def turn(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
         """By how many quarter turns clockwise, 0..3, the picture stands turned; None where that is not sure.
 
         Errors as ``recognise``.
@@ -76,47 +83,49 @@ class Engine(Protocol):
 
 
 @dataclass(frozen=True)
-class Reading:
+class OcrReading:
     """What was recognised on a page that is a picture."""
 
-    words: tuple[Recognised, ...]
-    """Line by line, in pixels of the upright picture; ``back.box`` places them on the page as it came."""
+    words: tuple[OcrWord, ...]
+    """Line by line, in pixels of the upright picture; ``inverse.box`` places them on the page as it came."""
     width: int
     """Pixels of the upright picture."""
     height: int
-    turn: int
+    quarter_turns: int
     """Quarter turns clockwise, 0..3, by which the page stands turned."""
-    angle: float
+    skew_angle: float
     """Degrees clockwise by which it is tilted besides."""
-    back: Back
-    quality: Quality
+    inverse: InverseTransform
+    quality: PageQuality
 
 
-def engine(name: EngineName = "auto") -> Engine | None:
+def find_ocr_engine(name: OcrEngineName = "auto") -> OcrEngine | None:
     """The engine of that name; ``auto`` is tesseract if it is installed, else RapidOCR, else None, as is ``none``.
 
     UsageError OCR-MISSING where an engine is asked for by name and is not installed.
     """
     if name == "none":
         return None
-    if name in ("auto", "tesseract") and (found := _tesseract()):
-        return found
+    if name in ("auto", "tesseract") and (tesseract := _find_tesseract()):
+        return tesseract
     if name in ("auto", "rapidocr") and _has_rapidocr():
         return RapidOcr()
     if name == "auto":
         return None
-    install = {
+    install_advice = {
         "tesseract": "Install it (apt-get install tesseract-ocr, or brew install tesseract)",
-        "rapidocr": f"Install it ({installing('ocr')})",
+        "rapidocr": f"Install it ({format_install_hint('ocr')})",
     }[name]
     raise UsageError(
         f"the OCR engine {name} is not installed",
         code="OCR-MISSING",
-        remedy=f"{install}, or choose auto or none.",
+        remedy=f"{install_advice}, or choose auto or none.",
     )
 
 
-def read_image(image: Image.Image, engine: Engine, *, dpi: int = DPI, seconds: float = 60) -> Reading | None:
+def recognise_image(
+    image: Image.Image, engine: OcrEngine, *, dpi: int = OCR_DPI, seconds: float = 60
+) -> OcrReading | None:
     """What stands on the picture of a page drawn at ``dpi``, however it is turned or tilted; None where it is blank.
 
     ``seconds`` are for recognising it once; mending a poor page and finding its turn may take twice as
@@ -125,67 +134,72 @@ def read_image(image: Image.Image, engine: Engine, *, dpi: int = DPI, seconds: f
     raises nothing: ``quality.readable`` is False. DocumentError: OCR-TIMEOUT, OCR-FAILED, or OCR-IMAGE for a picture
     whose file is broken.
     """
-    picture, scale = _fitted(image)
+    grey, scale = _prepare_grey_image(image)
     dpi = max(round(dpi * scale), 1)
-    picture = cleaned(picture)
-    if min(picture.size) < _MIN_SIDE or is_blank(picture):
+    grey = denoise_image(grey)
+    if min(grey.size) < _MIN_IMAGE_SIDE or is_blank_image(grey):
         return None
-    page = upright(picture)
-    words = engine.recognise(page.image, dpi=dpi, seconds=seconds)
-    if judge(words, page.image, dpi).score < GOOD and (flat := flattened(picture)):
-        flat = cleaned(flat)
-        again = upright(flat)
-        found = _tried(engine, again, dpi, seconds)
-        if judge(found, again.image, dpi).score >= judge(words, page.image, dpi).score:
-            picture, page, words = flat, again, found
-    if sureness(words) < _SURE or _lies_sideways(words):
-        page, words = _turned(page, words, picture, engine, dpi, seconds * _TRIAL)
-    return Reading(
+    deskewed = deskew_image(grey)
+    words = engine.recognise(deskewed.image, dpi=dpi, seconds=seconds)
+    if assess_quality(words, deskewed.image, dpi).score < GOOD_SCORE and (flat_image := flatten_background(grey)):
+        flat_image = denoise_image(flat_image)
+        flat_deskewed = deskew_image(flat_image)
+        flat_words = _recognise_or_empty(engine, flat_deskewed, dpi, seconds)
+        if (
+            assess_quality(flat_words, flat_deskewed.image, dpi).score
+            >= assess_quality(words, deskewed.image, dpi).score
+        ):
+            grey, deskewed, words = flat_image, flat_deskewed, flat_words
+    if mean_confidence(words) < _MIN_UPRIGHT_CONFIDENCE or _is_sideways(words):
+        deskewed, words = _find_best_rotation(deskewed, words, grey, engine, dpi, seconds * _ROTATION_TIME_SHARE)
+    return OcrReading(
         words=tuple(words),
-        width=page.image.width,
-        height=page.image.height,
-        turn=page.turn,
-        angle=page.angle,
-        back=page.back,
-        quality=judge(words, page.image, dpi),
+        width=deskewed.image.width,
+        height=deskewed.image.height,
+        quarter_turns=deskewed.quarter_turns,
+        skew_angle=deskewed.skew_angle,
+        inverse=deskewed.inverse,
+        quality=assess_quality(words, deskewed.image, dpi),
     )
 
 
-def _tried(engine: Engine, page: Upright, dpi: int, seconds: float) -> list[Recognised]:
+def _recognise_or_empty(engine: OcrEngine, deskewed: DeskewedImage, dpi: int, seconds: float) -> list[OcrWord]:
     """The page's words; none where the engine fails, as something was read before that is worth keeping."""
     try:
-        return engine.recognise(page.image, dpi=dpi, seconds=seconds)
+        return engine.recognise(deskewed.image, dpi=dpi, seconds=seconds)
     except DocumentError:
         return []
 
 
-def _turned(
-    page: Upright, words: list[Recognised], picture: Image.Image, engine: Engine, dpi: int, seconds: float
-) -> tuple[Upright, list[Recognised]]:
+def _find_best_rotation(
+    deskewed: DeskewedImage, words: list[OcrWord], grey: Image.Image, engine: OcrEngine, dpi: int, seconds: float
+) -> tuple[DeskewedImage, list[OcrWord]]:
     """The page and its words as they are read best; as given, if no turn is better."""
     try:
-        known = engine.turn(page.image, dpi=dpi, seconds=seconds)
-        tried = _TURNS if known is None else (known,) if known else ()
-        for turn in tried:
-            other = upright(picture, turn, page.angle)
-            found = engine.recognise(other.image, dpi=dpi, seconds=seconds)
-            if _lies_sideways(words) or (sureness(found) > sureness(words) and not _lies_sideways(found)):
-                page, words = other, found
-            if sureness(words) >= _SURE and not _lies_sideways(words):
+        detected_turns = engine.detect_quarter_turns(deskewed.image, dpi=dpi, seconds=seconds)
+        candidate_turns = _ROTATIONS_TO_TRY if detected_turns is None else (detected_turns,) if detected_turns else ()
+        for quarter_turns in candidate_turns:
+            rotated = deskew_image(grey, quarter_turns, deskewed.skew_angle)
+            rotated_words = engine.recognise(rotated.image, dpi=dpi, seconds=seconds)
+            if _is_sideways(words) or (
+                mean_confidence(rotated_words) > mean_confidence(words) and not _is_sideways(rotated_words)
+            ):
+                deskewed, words = rotated, rotated_words
+            if mean_confidence(words) >= _MIN_UPRIGHT_CONFIDENCE and not _is_sideways(words):
                 break
     except DocumentError:
         # What was read at first is something; its quality tells what it is worth.
-        return page, words
-    return page, words
+        return deskewed, words
+    return deskewed, words
 
 
-def _lies_sideways(words: Sequence[Recognised]) -> bool:
+def _is_sideways(words: Sequence[OcrWord]) -> bool:
     """Whether most longer words are taller than wide: some engines read them as they stand, line order lost."""
-    longer = [word for word in words if len(word.text) > 3]
-    return sum(word.y1 - word.y0 > word.x1 - word.x0 for word in longer) > len(longer) / 2
+    long_words = [word for word in words if len(word.text) > 3]
+    return sum(word.y1 - word.y0 > word.x1 - word.x0 for word in long_words) > len(long_words) / 2
 
 
-def _fitted(image: Image.Image) -> tuple[Image.Image, float]:
+def _prepare_grey_image(image: Image.Image) -> tuple[Image.Image, float]:
     """The picture in grey and no larger than engines take, and by how much it was made smaller."""
     try:
         image.load()
@@ -194,12 +208,12 @@ def _fitted(image: Image.Image) -> tuple[Image.Image, float]:
             "the picture of a page is broken", code="OCR-IMAGE", remedy="Scan or export the document again."
         ) from None
     if image.has_transparency_data:
-        paper = Image.new("RGBA", image.size, "white")
-        paper.alpha_composite(image.convert("RGBA"))
-        image = paper
+        white_background = Image.new("RGBA", image.size, "white")
+        white_background.alpha_composite(image.convert("RGBA"))
+        image = white_background
     grey = image.convert("L")
-    pixels = max(grey.width * grey.height, 1)
-    scale = min(1.0, _MAX_SIDE / max(*grey.size, 1), math.sqrt(_MAX_PIXELS / pixels))
+    pixel_count = max(grey.width * grey.height, 1)
+    scale = min(1.0, _MAX_IMAGE_SIDE / max(*grey.size, 1), math.sqrt(_MAX_IMAGE_PIXELS / pixel_count))
     if scale < 1:
         grey = grey.resize((max(round(grey.width * scale), 1), max(round(grey.height * scale), 1)))
     return grey, scale
@@ -213,53 +227,55 @@ class Tesseract:
     """The path of the program."""
     name_and_version: str
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[Recognised]:
-        """See ``Engine``."""
-        table = self._asked(image, dpi, seconds, "--psm", "3", "-l", "eng", "tsv")
-        return list(_words(table))
+    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
+        """See ``OcrEngine``."""
+        tsv = self._run_tesseract(image, dpi, seconds, "--psm", "3", "-l", "eng", "tsv")
+        return list(_parse_tsv_words(tsv))
 
-    def turn(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
-        """See ``Engine``; None also where its data for this (``osd``) is missing or a page has too few words."""
+    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+        """See ``OcrEngine``; None also where its data for this (``osd``) is missing or a page has too few words."""
         try:
-            answer = self._asked(image, dpi, seconds, "--psm", "0", "-l", "osd")
+            output = self._run_tesseract(image, dpi, seconds, "--psm", "0", "-l", "osd")
         except DocumentError as error:
             if error.code == "OCR-TIMEOUT":
                 raise
             return None
-        told = dict(re.findall(r"^(Orientation in degrees|Orientation confidence): ([\d.]+)$", answer, re.MULTILINE))
-        if float(told.get("Orientation confidence", 0)) < _SURE_OF_TURN:
+        orientation = dict(
+            re.findall(r"^(Orientation in degrees|Orientation confidence): ([\d.]+)$", output, re.MULTILINE)
+        )
+        if float(orientation.get("Orientation confidence", 0)) < _MIN_ROTATION_CONFIDENCE:
             return None
-        return round(float(told["Orientation in degrees"]) / 90) % 4
+        return round(float(orientation["Orientation in degrees"]) / 90) % 4
 
-    def _asked(self, image: Image.Image, dpi: int, seconds: float, *options: str) -> str:
+    def _run_tesseract(self, image: Image.Image, dpi: int, seconds: float, *options: str) -> str:
         grey = image.convert("L")
         # Through a pipe: a patient's page shall not lie in a temporary file.
-        picture = b"P5 %d %d 255\n" % grey.size + grey.tobytes()
-        return _answer([self.program, "stdin", "stdout", "--dpi", str(max(dpi, 70)), *options], picture, seconds)
+        pgm_bytes = b"P5 %d %d 255\n" % grey.size + grey.tobytes()
+        return _run_command([self.program, "stdin", "stdout", "--dpi", str(max(dpi, 70)), *options], pgm_bytes, seconds)
 
 
-def _tesseract() -> Tesseract | None:
+def _find_tesseract() -> Tesseract | None:
     """Tesseract, if it is installed, runs and knows English."""
     program = shutil.which("tesseract")
-    name = _name(program) if program else None
-    return Tesseract(program, name) if program and name else None
+    name_and_version = _read_tesseract_version(program) if program else None
+    return Tesseract(program, name_and_version) if program and name_and_version else None
 
 
 @lru_cache(maxsize=8)
-def _name(program: str) -> str | None:
+def _read_tesseract_version(program: str) -> str | None:
     try:
-        told = _answer([program, "--version"], b"", 10)
-        languages = _answer([program, "--list-langs"], b"", 10)
+        version_output = _run_command([program, "--version"], b"", 10)
+        languages = _run_command([program, "--list-langs"], b"", 10)
     except EvalkitError:
         return None
-    number = re.match(r"tesseract v?(\S+)", told)
-    return f"tesseract {number[1]} eng" if number and "eng" in languages.splitlines() else None
+    version_match = re.match(r"tesseract v?(\S+)", version_output)
+    return f"tesseract {version_match[1]} eng" if version_match and "eng" in languages.splitlines() else None
 
 
-def _answer(command: list[str], picture: bytes, seconds: float) -> str:
+def _run_command(command: list[str], stdin_bytes: bytes, seconds: float) -> str:
     """What the program writes to standard output. What it says on standard error may quote the page: not kept."""
     try:
-        child = subprocess.Popen(  # noqa: S603 - the program is the one on PATH, the options are ours
+        process = subprocess.Popen(  # noqa: S603 - the program is the one on PATH, the options are ours
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -267,13 +283,13 @@ def _answer(command: list[str], picture: bytes, seconds: float) -> str:
             # With more threads of its own in each of many readers, tesseract takes up to twenty times as long.
             env={**os.environ, "OMP_THREAD_LIMIT": "1"},
             process_group=0,
-            preexec_fn=partial(_die_with, os.getpid()),  # noqa: PLW1509 - calls two functions that take no locks
+            preexec_fn=partial(_die_with_parent, os.getpid()),  # noqa: PLW1509 - calls two functions that take no locks
         )
     except OSError:
-        raise _failed("tesseract") from None
-    with child:
+        raise _engine_failed_error("tesseract") from None
+    with process:
         try:
-            answer, _ = child.communicate(picture, timeout=max(seconds, 0))
+            output, _ = process.communicate(stdin_bytes, timeout=max(seconds, 0))
         except subprocess.TimeoutExpired:
             raise DocumentError(
                 "recognising a page took longer than allowed",
@@ -281,15 +297,15 @@ def _answer(command: list[str], picture: bytes, seconds: float) -> str:
                 remedy="Scan it again, straight and clean, at 200 to 300 dpi; or allow more seconds.",
             ) from None
         finally:
-            if child.poll() is None:
+            if process.poll() is None:
                 # The whole group: what is called tesseract may be a script that starts the real one.
-                os.killpg(child.pid, signal.SIGKILL)
-    if child.returncode:
-        raise _failed("tesseract")
-    return answer.decode(errors="replace")
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        raise _engine_failed_error("tesseract")
+    return output.decode(errors="replace")
 
 
-def _die_with(parent: int) -> None:
+def _die_with_parent(parent_pid: int) -> None:
     """Called in the child before it becomes tesseract: let the system end it when the reader dies.
 
     A reader past its time, or whose run was killed, dies at once and cannot tidy up; tesseract would go on for as long
@@ -298,29 +314,29 @@ def _die_with(parent: int) -> None:
     """
     if _PRCTL:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it died before that could be arranged
+        if os.getppid() != parent_pid:  # it died before that could be arranged
             os._exit(1)
 
 
-def _failed(name: str) -> DocumentError:
+def _engine_failed_error(engine_name: str) -> DocumentError:
     return DocumentError(
-        f"{name} broke down over a page",
+        f"{engine_name} broke down over a page",
         code="OCR-FAILED",
         remedy="Print the document to a new PDF and run that one; if others fail too, install the engine again.",
     )
 
 
-def _words(table: str) -> Iterator[Recognised]:
+def _parse_tsv_words(tsv: str) -> Iterator[OcrWord]:
     """The words of tesseract's table: rows of 12 columns, of which those of level 5 are words."""
-    lines: dict[tuple[str, ...], int] = {}
-    for row in table.splitlines():
+    line_numbers: dict[tuple[str, ...], int] = {}
+    for row in tsv.splitlines():
         cells = row.split("\t", 11)
         # Pictures and rules come as words of white space.
         if len(cells) < 12 or cells[0] != "5" or not (text := cells[11].strip()):
             continue
-        line = lines.setdefault(tuple(cells[1:5]), len(lines))
+        line_number = line_numbers.setdefault(tuple(cells[1:5]), len(line_numbers))
         x, y, width, height = map(int, cells[6:10])
-        yield Recognised(text, x, y, x + width, y + height, round(min(max(float(cells[10]), 0), 100)), line)
+        yield OcrWord(text, x, y, x + width, y + height, round(min(max(float(cells[10]), 0), 100)), line_number)
 
 
 def _has_rapidocr() -> bool:
@@ -337,49 +353,57 @@ class RapidOcr:
     def __init__(self) -> None:
         self.name_and_version = f"rapidocr {version('rapidocr')}"
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[Recognised]:  # noqa: ARG002
-        """See ``Engine``."""
+    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:  # noqa: ARG002
+        """See ``OcrEngine``."""
         # Its networks were taught on pictures as OpenCV holds them: blue first.
         pixels = np.asarray(image.convert("RGB"))[:, :, ::-1]
         try:
-            found = _rapidocr()(pixels, use_cls=False, return_word_box=True)
+            ocr_output = _load_rapidocr()(pixels, use_cls=False, return_word_box=True)
         except Exception:  # noqa: BLE001 - its errors share no base, and may quote the document: not chained
-            raise _failed("rapidocr") from None
-        if found.boxes is None or found.txts is None:
+            raise _engine_failed_error("rapidocr") from None
+        if ocr_output.boxes is None or ocr_output.txts is None:
             return []
-        words = found.word_results or [()] * len(found.txts)
-        lines = zip(found.txts, found.scores, found.boxes, words, strict=True)
-        return [word for number, line in enumerate(lines) for word in _line_words(number, *line)]
+        word_results = ocr_output.word_results or [()] * len(ocr_output.txts)
+        lines = zip(ocr_output.txts, ocr_output.scores, ocr_output.boxes, word_results, strict=True)
+        return [word for line_number, line in enumerate(lines) for word in _build_line_words(line_number, *line)]
 
-    def turn(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:  # noqa: ARG002
-        """See ``Engine``; always None: it cannot tell."""
+    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:  # noqa: ARG002
+        """See ``OcrEngine``; always None: it cannot tell."""
         return None
 
 
 @lru_cache(maxsize=1)
-def _rapidocr() -> Any:
+def _load_rapidocr() -> Any:
     """Its networks, loaded once. One thread each: the readers share the cores."""
     from rapidocr import RapidOCR  # type: ignore[import-not-found,unused-ignore]
 
     return RapidOCR(params={"Global.log_level": "critical", "EngineConfig.onnxruntime.intra_op_num_threads": 1})
 
 
-def _line_words(number: int, text: str, score: float, corners: Any, words: Sequence[Any]) -> Iterator[Recognised]:
+def _build_line_words(
+    line_number: int, text: str, line_confidence: float, corners: Any, word_results: Sequence[Any]
+) -> Iterator[OcrWord]:
     """The words of one recognised line, each with its own box if there is one, else with its share of the line's."""
-    boxed = [(word, sure, _hull(quad)) for word, sure, quad in words if word.strip()]
-    if not boxed:
-        x0, y0, x1, y1 = _hull(corners)
-        step = (x1 - x0) / max(len(text), 1)
-        boxed = [
-            (match[0], score, (round(x0 + step * match.start()), y0, round(x0 + step * match.end()), y1))
+    boxed_words = [
+        (word, word_confidence, _enclose_corners(quad)) for word, word_confidence, quad in word_results if word.strip()
+    ]
+    if not boxed_words:
+        x0, y0, x1, y1 = _enclose_corners(corners)
+        character_width = (x1 - x0) / max(len(text), 1)
+        boxed_words = [
+            (
+                match[0],
+                line_confidence,
+                (round(x0 + character_width * match.start()), y0, round(x0 + character_width * match.end()), y1),
+            )
             for match in re.finditer(r"\S+", text)
         ]
-    for word, sure, box in boxed:
+    for word, word_confidence, box in boxed_words:
         # It is 0.98 sure of what is right and still 0.58 to 0.79 sure of print that stands on its head.
-        comparable = (float(sure) - _RAPID_WRONG) / (1 - _RAPID_WRONG)
-        yield Recognised(word, *box, round(100 * min(max(comparable, 0.0), 1.0)), number)
+        scaled_confidence = (float(word_confidence) - _RAPIDOCR_WRONG_CONFIDENCE) / (1 - _RAPIDOCR_WRONG_CONFIDENCE)
+        yield OcrWord(word, *box, round(100 * min(max(scaled_confidence, 0.0), 1.0)), line_number)
 
 
-def _hull(corners: Any) -> tuple[int, int, int, int]:
+def _enclose_corners(corners: Any) -> tuple[int, int, int, int]:
     x, y = np.asarray(corners, dtype=float).reshape(-1, 2).T
     return round(x.min()), round(y.min()), round(x.max()), round(y.max())

@@ -6,84 +6,89 @@ from collections.abc import Sequence
 from itertools import accumulate, chain
 from operator import add
 
-from evalkit.documents.bundle import Block, Box, LayoutMetadata, Page, PageStatus, Word, Words
-from evalkit.documents.drawn import Drawn, Line, Token
-from evalkit.documents.identifiers import identifiers
-from evalkit.documents.layout import LaidBlock
+from evalkit.documents.bundle import Block, Box, LayoutMetadata, PackedWords, Page, PageStatus, WordPosition
+from evalkit.documents.drawn import PageContent, PageLine, PageToken
+from evalkit.documents.identifiers import find_identifiers
+from evalkit.documents.layout import LayoutBlock
 
-_NO_WORD = Token("", 0.0, 0.0, 0.0, 0.0)
+_EMPTY_TOKEN = PageToken("", 0.0, 0.0, 0.0, 0.0)
 
 
-def text_of(laid: Sequence[LaidBlock]) -> str:
+def join_block_text(layout_blocks: Sequence[LayoutBlock]) -> str:
     """The text of a page with these blocks."""
-    return "\n".join([_text(block) for block in laid])
+    return "\n".join([_format_block_text(block) for block in layout_blocks])
 
 
-def page_of(number: int, status: PageStatus, laid: Sequence[LaidBlock], drawn: Drawn) -> Page:
+def build_page(page_num: int, status: PageStatus, layout_blocks: Sequence[LayoutBlock], content: PageContent) -> Page:
     """The page with these blocks, which stand in points of the page as it is displayed."""
-    visible = [_block(block, drawn) for block in laid]
-    paragraphs = tuple([block.text for block in visible])
-    text, words = "\n".join(paragraphs), _words(laid, drawn)
+    visible_blocks = [_build_block(block, content) for block in layout_blocks]
+    paragraphs = tuple([block.text for block in visible_blocks])
+    text, words = "\n".join(paragraphs), _build_word_positions(layout_blocks, content)
     # Not validated: each word would be looked at once more, and all of it was made here.
     return Page.model_construct(
-        page_num=number,
+        page_num=page_num,
         status=status,
         text=text,
         paragraphs=paragraphs,
         layout_metadata=LayoutMetadata(
-            block_types=tuple(block.type for block in visible),
-            has_tables=any(block.type == "table" for block in visible),
+            block_types=tuple(block.type for block in visible_blocks),
+            has_tables=any(block.type == "table" for block in visible_blocks),
         ),
-        blocks=(*visible, *(_hidden(line, drawn) for line in drawn.hidden)),
-        words=Words(words),
-        identifiers=identifiers(text, words),
+        blocks=(*visible_blocks, *(_build_hidden_block(line, content) for line in content.hidden_lines)),
+        words=PackedWords(words),
+        identifiers=find_identifiers(text, words),
     )
 
 
-def _text(block: LaidBlock) -> str:
+def _format_block_text(block: LayoutBlock) -> str:
     return "\n".join(["\t".join([" ".join([token[0] for token in cell]) for cell in row]) for row in block.rows])
 
 
-def _block(block: LaidBlock, page: Drawn) -> Block:
-    return Block(type=block.type, text=_text(block), box=_box(block.tokens, page), furniture=block.furniture)
-
-
-def _hidden(line: Line, page: Drawn) -> Block:
-    return Block(type="paragraph", text=line.text, box=_box(line.tokens, page), hidden=True)
-
-
-def _box(tokens: Sequence[Token], page: Drawn) -> Box:
-    _, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
-    width, height = page.width, page.height
-    return (
-        _share(min(lefts), width),
-        _share(min(tops), height),
-        _share(max(rights), width),
-        _share(max(bottoms), height),
+def _build_block(block: LayoutBlock, content: PageContent) -> Block:
+    return Block(
+        type=block.type,
+        text=_format_block_text(block),
+        box=_enclose_tokens(block.tokens, content),
+        furniture=block.furniture,
     )
 
 
-def _share(length: float, whole: float) -> float:
+def _build_hidden_block(line: PageLine, content: PageContent) -> Block:
+    return Block(type="paragraph", text=line.text, box=_enclose_tokens(line.tokens, content), hidden=True)
+
+
+def _enclose_tokens(tokens: Sequence[PageToken], content: PageContent) -> Box:
+    _, lefts, tops, rights, bottoms = zip(*tokens, strict=True)
+    width, height = content.width, content.height
+    return (
+        _compute_share(min(lefts), width),
+        _compute_share(min(tops), height),
+        _compute_share(max(rights), width),
+        _compute_share(max(bottoms), height),
+    )
+
+
+def _compute_share(length: float, full_length: float) -> float:
     """The length as a fraction 0..1 of the whole, in ten-thousandths."""
-    return round(min(max(length / whole, 0.0), 1.0), 4)
+    return round(min(max(length / full_length, 0.0), 1.0), 4)
 
 
-def _words(blocks: Sequence[LaidBlock], page: Drawn) -> tuple[Word, ...]:
+def _build_word_positions(blocks: Sequence[LayoutBlock], content: PageContent) -> tuple[WordPosition, ...]:
     """Where each word stands in the page's text and on the page; the text is the words with one separator each."""
     # An empty cell is followed by its separator alone, as if by a word without letters.
-    cells = [cell or (_NO_WORD,) for block in blocks for row in block.rows for cell in row]
+    cells = [cell or (_EMPTY_TOKEN,) for block in blocks for row in block.rows for cell in row]
     if not cells:
         return ()
     # All words of the page together, a column at a time: this is the reader's innermost loop.
     texts, x0s, y0s, x1s, y1s = zip(*chain.from_iterable(cells), strict=True)
     lengths = list(map(len, texts))
     starts = list(accumulate([length + 1 for length in lengths[:-1]], initial=0))
-    lefts, rights = _scaled(x0s, page.width), _scaled(x1s, page.width)
-    heights = list({*y0s, *y1s})  # few: the words of a line share theirs
-    down = dict(zip(heights, _scaled(heights, page.height), strict=True))
-    tops, bottoms = map(down.__getitem__, y0s), map(down.__getitem__, y1s)
+    lefts, rights = _scale_to_ten_thousandths(x0s, content.width), _scale_to_ten_thousandths(x1s, content.width)
+    y_coordinates = list({*y0s, *y1s})  # few: the words of a line share theirs
+    scaled_by_y = dict(zip(y_coordinates, _scale_to_ten_thousandths(y_coordinates, content.height), strict=True))
+    tops, bottoms = map(scaled_by_y.__getitem__, y0s), map(scaled_by_y.__getitem__, y1s)
     words = tuple(zip(starts, map(add, starts, lengths), lefts, tops, rights, bottoms, strict=True))
-    if min(*lefts, *down.values()) < 0 or max(*rights, *down.values()) > 10_000:
+    if min(*lefts, *scaled_by_y.values()) < 0 or max(*rights, *scaled_by_y.values()) > 10_000:
         words = tuple(
             [
                 (start, end, max(left, 0), max(top, 0), min(right, 10_000), min(bottom, 10_000))
@@ -93,6 +98,6 @@ def _words(blocks: Sequence[LaidBlock], page: Drawn) -> tuple[Word, ...]:
     return words if all(lengths) else tuple([word for word in words if word[0] < word[1]])
 
 
-def _scaled(lengths: Sequence[float], whole: float) -> list[int]:
+def _scale_to_ten_thousandths(lengths: Sequence[float], full_length: float) -> list[int]:
     """In ten-thousandths of the whole."""
-    return [round(10_000 * (length / whole)) for length in lengths]
+    return [round(10_000 * (length / full_length)) for length in lengths]

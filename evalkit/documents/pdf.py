@@ -9,71 +9,78 @@ from importlib.metadata import version
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from evalkit.collector import resting
+from evalkit.collector import pause_gc
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
-from evalkit.documents.drawn import Drawn, Proven, look_at
-from evalkit.documents.layout import LaidBlock, Setting, Typography, lay_out, margin_keys, setting
-from evalkit.documents.mupdf import library, open_pdf
-from evalkit.documents.page import page_of, text_of
+from evalkit.documents.drawn import PageContent, VerifiedGlyphs, read_page_content
+from evalkit.documents.layout import (
+    LayoutBlock,
+    Typography,
+    TypographyStats,
+    collect_margin_keys,
+    lay_out_blocks,
+    measure_typography,
+)
+from evalkit.documents.mupdf import load_pymupdf, open_pdf
+from evalkit.documents.page import build_page, join_block_text
 
 if TYPE_CHECKING:  # OCR brings NumPy, which most commands do without
-    from evalkit.documents.scanned import Recogniser, Scans
+    from evalkit.documents.scanned import PageRecogniser, ScannedPages
 
 #: Of what is decided here about order, blocks and status; raise it with every change that alters a bundle.
 LAYOUT_VERSION = 8
 #: A page that images cover by this much and that has fewer words than this: what it says is in the images.
-_PICTURED = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
+_IMAGE_PAGE_LIMITS = ((0.5, 60), (0.25, 40), (0.15, 15), (0.05, 8))
 #: A page with so many curves and fewer words than this has its letters drawn as outlines.
-_OUTLINED = (600, 60)
+_OUTLINE_PAGE_LIMITS = (600, 60)
 #: So many characters make a page's own typography; shorter ones are judged by the whole document's.
-_OWN_TYPOGRAPHY = 400
+_MIN_TYPOGRAPHY_CHARACTERS = 400
 #: So many long pages wait at most to learn whether the text in their margins is repeated.
-_WAITING = 200
-_NO_ENGINE = "the pictures were not read: install tesseract, or name an OCR engine in the setting ocr"
-_UNKNOWN_CHARACTER = "\ufffd"
+_MAX_PENDING_PAGES = 200
+_NO_OCR_ENGINE_NOTE = "the pictures were not read: install tesseract, or name an OCR engine in the setting ocr"
+_REPLACEMENT_CHARACTER = "\ufffd"
 #: How MuPDF says it.
-_NO_MEMORY = re.compile(r"alloc \(.*\) failed")
+_ALLOCATION_FAILED = re.compile(r"alloc \(.*\) failed")
 
 
 @cache
-def reader_version(ocr: str | None = None) -> str:
+def local_reader_version(engine_version: str | None = None) -> str:
     """What reads PDFs here: ``pymupdf 1.28.2 layout 4, tesseract 5.3.0 eng``; part of every fingerprint.
 
-    ``ocr`` is the engine's name and version, None without one. Does not load PyMuPDF.
+    ``engine_version`` is the engine's name and version, None without one. Does not load PyMuPDF.
     """
-    return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}" + (f", {ocr}" if ocr else "")
+    return f"pymupdf {version('pymupdf')} layout {LAYOUT_VERSION}" + (f", {engine_version}" if engine_version else "")
 
 
 def read_pdf(
-    data: bytes,
+    pdf_bytes: bytes,
     *,
     file_path: str,
     doc_id: str,
     sha256: str,
     timestamp: str,
-    recogniser: Recogniser | None = None,
+    recogniser: PageRecogniser | None = None,
 ) -> DocumentBundle:
-    """The bundle of the PDF in ``data``; equal bytes give an equal bundle.
+    """The bundle of the PDF in ``pdf_bytes``; equal bytes give an equal bundle.
 
-    ``sha256`` is the hash of ``data``, ``timestamp`` ISO 8601 UTC; ``file_path`` is recorded, not read. Without a
+    ``sha256`` is the hash of ``pdf_bytes``, ``timestamp`` ISO 8601 UTC; ``file_path`` is recorded, not read. Without a
     ``recogniser``, pages that are pictures stay without text. DocumentError (READER-…) where the file cannot be
     opened; a broken page alone becomes a ``failed`` one.
     """
-    opened = open_pdf(data, file_path)
-    document, total_pages, is_mended = opened
-    scans = recogniser.of(opened, PurePath(file_path).name) if recogniser else None
+    opened_pdf = open_pdf(pdf_bytes, file_path)
+    document, total_pages, is_page_tree_repaired = opened_pdf
+    scanned_pages = recogniser.create_scanned_pages(opened_pdf, PurePath(file_path).name) if recogniser else None
     try:
-        with resting():
-            pages = _pages(document, total_pages, scans)
-        pages = scans.recognised(pages) if scans else pages
-        is_repaired = is_mended or bool(document.is_repaired)
+        with pause_gc():
+            pages = _build_pages(document, total_pages, scanned_pages)
+        pages = scanned_pages.recognise_pages(pages) if scanned_pages else pages
+        is_repaired = is_page_tree_repaired or bool(document.is_repaired)
     finally:
         document.close()
     return DocumentBundle(
         doc_id=doc_id,
         file_path=file_path,
         sha256=sha256,
-        reader=reader_version(recogniser.engine.name_and_version if recogniser else None),
+        reader=local_reader_version(recogniser.engine.name_and_version if recogniser else None),
         is_repaired=is_repaired,
         total_pages=total_pages,
         processing_timestamp=timestamp,
@@ -81,102 +88,114 @@ def read_pdf(
     )
 
 
-def _pages(document: Any, total: int, scans: Scans | None) -> tuple[Page, ...]:
-    """Pages 1..``total``, in order.
+def _build_pages(document: Any, total_pages: int, scanned_pages: ScannedPages | None) -> tuple[Page, ...]:
+    """Pages 1..``total_pages``, in order.
 
     Whether a margin's text is furniture is known when it stands on a second page; how short pages are set, at the end.
-    Until then pages wait, but no more than ``_WAITING`` long ones, or a thousand pages would be in memory twice.
+    Until then pages wait, but no more than ``_MAX_PENDING_PAGES`` long ones, or a thousand pages would be in memory twice.
     """
-    done: dict[int, Page] = {}
-    waiting: dict[int, Drawn] = {}
-    short: dict[int, Drawn] = {}
-    seen: set[tuple[str, str]] = set()
-    repeated: set[tuple[str, str]] = set()
-    whole = Setting()
-    proven: Proven = {}
-    pictured: set[int] = set()
-    for number in range(1, total + 1):
-        drawn = look(document, number - 1, proven)
-        if drawn is None:
-            done[number] = failed_page(number)
+    pages_by_number: dict[int, Page] = {}
+    pending_contents: dict[int, PageContent] = {}
+    short_contents: dict[int, PageContent] = {}
+    seen_margin_keys: set[tuple[str, str]] = set()
+    repeated_margin_keys: set[tuple[str, str]] = set()
+    document_stats = TypographyStats()
+    verified_glyphs: VerifiedGlyphs = {}
+    pages_needing_ocr: set[int] = set()
+    for page_num in range(1, total_pages + 1):
+        content = load_page_content(document, page_num - 1, verified_glyphs)
+        if content is None:
+            pages_by_number[page_num] = create_failed_page(page_num)
             continue
-        if scans:
-            drawn = scans.seen(number, drawn)
-        elif drawn.is_pictured:
-            pictured.add(number)
-        own, keys = setting(drawn.lines), margin_keys(drawn)
-        whole.add(own)
-        repeated |= keys & seen
-        seen |= keys
-        if own.characters < _OWN_TYPOGRAPHY:
-            short[number] = drawn
-        elif keys <= repeated:
-            done[number] = _page(number, drawn, repeated, own.typography)
+        if scanned_pages:
+            content = scanned_pages.prepare_content(page_num, content)
+        elif content.needs_ocr:
+            pages_needing_ocr.add(page_num)
+        page_stats, page_margin_keys = measure_typography(content.visible_lines), collect_margin_keys(content)
+        document_stats.add(page_stats)
+        repeated_margin_keys |= page_margin_keys & seen_margin_keys
+        seen_margin_keys |= page_margin_keys
+        if page_stats.character_count < _MIN_TYPOGRAPHY_CHARACTERS:
+            short_contents[page_num] = content
+        elif page_margin_keys <= repeated_margin_keys:
+            pages_by_number[page_num] = _finish_page(page_num, content, repeated_margin_keys, page_stats.typography)
         else:
-            waiting[number] = drawn
-        if len(waiting) > _WAITING:
-            first = next(iter(waiting))
-            done[first] = _long_page(first, waiting.pop(first), repeated)
-    done |= {number: _long_page(number, drawn, repeated) for number, drawn in waiting.items()}
-    done |= {number: _page(number, drawn, repeated, whole.typography) for number, drawn in short.items()}
-    pages = (done[number] for number in range(1, total + 1))
-    return tuple(_told(page) if page.page_num in pictured else page for page in pages)
+            pending_contents[page_num] = content
+        if len(pending_contents) > _MAX_PENDING_PAGES:
+            first_pending = next(iter(pending_contents))
+            pages_by_number[first_pending] = _finish_long_page(
+                first_pending, pending_contents.pop(first_pending), repeated_margin_keys
+            )
+    pages_by_number |= {
+        page_num: _finish_long_page(page_num, content, repeated_margin_keys)
+        for page_num, content in pending_contents.items()
+    }
+    pages_by_number |= {
+        page_num: _finish_page(page_num, content, repeated_margin_keys, document_stats.typography)
+        for page_num, content in short_contents.items()
+    }
+    pages = (pages_by_number[page_num] for page_num in range(1, total_pages + 1))
+    return tuple(_note_unread_picture(page) if page.page_num in pages_needing_ocr else page for page in pages)
 
 
-def _told(page: Page) -> Page:
+def _note_unread_picture(page: Page) -> Page:
     """The page, with a word on its picture if the rest of it is readable."""
-    return page.model_copy(update={"unread": _NO_ENGINE}) if page.status.readable and page.text else page
+    return page.model_copy(update={"unread": _NO_OCR_ENGINE_NOTE}) if page.status.is_readable and page.text else page
 
 
-def look(document: Any, index: int, proven: Proven) -> Drawn | None:
+def load_page_content(document: Any, page_index: int, verified_glyphs: VerifiedGlyphs) -> PageContent | None:
     """What is drawn on the page; None where it is broken."""
-    mupdf = library()
+    pymupdf = load_pymupdf()
     try:
-        mupdf.TOOLS.mupdf_warnings()  # asked for, so that those of files before, held back to be counted, are told now
-        page = document.load_page(index)
-        drawn = look_at(page, proven)
+        pymupdf.TOOLS.mupdf_warnings()  # asked for, so that those of files before, held back to be counted, are told now
+        page = document.load_page(page_index)
+        content = read_page_content(page, verified_glyphs)
         # MuPDF shows a page that is missing, or whose content cannot be unpacked, as an empty one.
-        if drawn.is_blank and (mupdf.TOOLS.mupdf_warnings() or not _is_page(document, page.xref)):
+        if content.is_blank and (pymupdf.TOOLS.mupdf_warnings() or not _is_page_object(document, page.xref)):
             return None
     except Exception as error:  # noqa: BLE001 - MuPDF's errors share no base but Exception, and the other pages may be well
-        if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+        if isinstance(error, MemoryError) or _ALLOCATION_FAILED.search(str(error)):
             raise MemoryError from None  # no later page would be better off
         return None
-    return drawn if drawn.width > 0 and drawn.height > 0 else None
+    return content if content.width > 0 and content.height > 0 else None
 
 
-def _is_page(document: Any, number: int) -> bool:
-    return any(document.xref_get_key(number, key)[0] != "null" for key in ("Type", "Parent", "MediaBox", "Contents"))
+def _is_page_object(document: Any, xref: int) -> bool:
+    return any(document.xref_get_key(xref, key)[0] != "null" for key in ("Type", "Parent", "MediaBox", "Contents"))
 
 
-def _long_page(number: int, drawn: Drawn, repeated: set[tuple[str, str]]) -> Page:
-    return _page(number, drawn, repeated, setting(drawn.lines).typography)
+def _finish_long_page(page_num: int, content: PageContent, repeated_margin_keys: set[tuple[str, str]]) -> Page:
+    return _finish_page(page_num, content, repeated_margin_keys, measure_typography(content.visible_lines).typography)
 
 
-def _page(number: int, drawn: Drawn, repeated: set[tuple[str, str]], usual: Typography) -> Page:
-    laid = lay_out(drawn, repeated, usual)
-    return page_of(number, page_status(drawn, laid), laid, drawn)
+def _finish_page(
+    page_num: int, content: PageContent, repeated_margin_keys: set[tuple[str, str]], typography: Typography
+) -> Page:
+    layout_blocks = lay_out_blocks(content, repeated_margin_keys, typography)
+    return build_page(page_num, determine_page_status(content, layout_blocks), layout_blocks, content)
 
 
-def failed_page(number: int) -> Page:
+def create_failed_page(page_num: int) -> Page:
     """A page that is broken, or could not be sent to whoever reads."""
-    layout = LayoutMetadata(block_types=(), has_tables=False)
-    return Page(page_num=number, status=PageStatus.FAILED, text="", paragraphs=(), layout_metadata=layout, blocks=())
+    layout_metadata = LayoutMetadata(block_types=(), has_tables=False)
+    return Page(
+        page_num=page_num, status=PageStatus.FAILED, text="", paragraphs=(), layout_metadata=layout_metadata, blocks=()
+    )
 
 
-def page_status(drawn: Drawn, laid: Sequence[LaidBlock]) -> PageStatus:
+def determine_page_status(content: PageContent, layout_blocks: Sequence[LayoutBlock]) -> PageStatus:
     """How the text of a page with these blocks came to be known, or whether it is the page's text at all."""
-    if not laid:
-        return PageStatus.BLANK if drawn.is_blank else PageStatus.IMAGE
-    own_words = sum(len(block.tokens) for block in laid if not block.furniture)
-    is_read = drawn.layer_share > 0.5  # somebody has laid the text of the images over them
-    pictured = _PICTURED[-1:] if is_read else _PICTURED
-    if any(drawn.image_share >= share and own_words < words for share, words in pictured):
+    if not layout_blocks:
+        return PageStatus.BLANK if content.is_blank else PageStatus.IMAGE
+    body_word_count = sum(len(block.tokens) for block in layout_blocks if not block.furniture)
+    is_mostly_ocr_layer = content.ocr_layer_share > 0.5  # somebody has laid the text of the images over them
+    image_limits = _IMAGE_PAGE_LIMITS[-1:] if is_mostly_ocr_layer else _IMAGE_PAGE_LIMITS
+    if any(content.image_share >= min_share and body_word_count < max_words for min_share, max_words in image_limits):
         return PageStatus.IMAGE
-    if drawn.shapes >= _OUTLINED[0] and own_words < _OUTLINED[1]:
+    if content.shape_count >= _OUTLINE_PAGE_LIMITS[0] and body_word_count < _OUTLINE_PAGE_LIMITS[1]:
         return PageStatus.IMAGE
-    if any(_UNKNOWN_CHARACTER in line.text for line in drawn.lines):
-        text = text_of(laid)
-        if 2 * text.count(_UNKNOWN_CHARACTER) > sum(map(len, text.split())):
+    if any(_REPLACEMENT_CHARACTER in line.text for line in content.visible_lines):
+        text = join_block_text(layout_blocks)
+        if 2 * text.count(_REPLACEMENT_CHARACTER) > sum(map(len, text.split())):
             return PageStatus.IMAGE
-    return PageStatus.OCR if is_read else PageStatus.TEXT
+    return PageStatus.OCR if is_mostly_ocr_layer else PageStatus.TEXT

@@ -1,6 +1,6 @@
 """Whether a scanned page can be read at all, and what would help if not (specification 002 §7.1).
 
-An engine always answers something. Below ``THRESHOLD`` about half of its words are wrong, and whatever a model makes of
+An engine always answers something. Below ``MIN_READABLE_SCORE`` about half of its words are wrong, and whatever a model makes of
 them is invention: such a page is for a person, with what would help.
 """
 
@@ -16,22 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from evalkit.documents.upright import GRAINY, SPECKLED, grain, ink, specks
+from evalkit.documents.upright import GRAIN_THRESHOLD, SPECKLE_THRESHOLD, detect_ink, measure_grain, measure_speckle
 
-THRESHOLD = 0.5
+MIN_READABLE_SCORE = 0.5
 """Below it a page is not readable: about half of its words are wrong."""
 
 #: Measured on real pages made worse step by step: the confidence of words that were all right, and all wrong.
-_ALL_RIGHT, _ALL_WRONG = 92.0, 27.0
+_CONFIDENCE_ALL_RIGHT, _CONFIDENCE_ALL_WRONG = 92.0, 27.0
 #: Less of the letters in plausible words than this, and less of the ink in words, lowers the score in proportion. Of 102
 #: pages of print with their logos, stamps and rules, the one with the least ink in words has 0.68 there.
-_PLAUSIBLE_ENOUGH, _COVERED_ENOUGH = 0.8, 0.65
-GOOD = 0.75
+_MIN_PLAUSIBLE_SHARE, _MIN_COVERED_SHARE = 0.8, 0.65
+GOOD_SCORE = 0.75
 """From here up a page is read well, and nothing is said about its picture."""
 
-_EDGES = " .,;:!?\"'()[]{}<>«»“”‘’*_|/\\-–—=+&%#$°^~`"
-_JOINED = re.compile(r"[-–—/.:,;_@&+()=]+")
-_PLAUSIBLE = tuple(
+_EDGE_PUNCTUATION = " .,;:!?\"'()[]{}<>«»“”‘’*_|/\\-–—=+&%#$°^~`"
+_JOINING_PUNCTUATION = re.compile(r"[-–—/.:,;_@&+()=]+")
+_PLAUSIBLE_PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
         # Words: all small, all capitals or one capital first; a vowel in all that are longer than an abbreviation.
@@ -47,7 +47,7 @@ _PLAUSIBLE = tuple(
 )
 
 
-class Recognised(NamedTuple):
+class OcrWord(NamedTuple):
     """One recognised word. Pixels of the picture it was recognised in, x to the right, y downwards."""
 
     text: str
@@ -57,137 +57,158 @@ class Recognised(NamedTuple):
     y1: int
     confidence: int
     """How sure the engine is, 0..100."""
-    line: int
+    line_number: int
     """Words of one line have the same number and follow one another."""
 
 
 @dataclass(frozen=True)
-class Quality:
+class PageQuality:
     """How well a page could be recognised."""
 
     score: float
     """0..1: about the share of its words that are right."""
-    readable: bool
+    is_readable: bool
     problems: tuple[str, ...]
     """What is wrong with the picture and what would help, for a clinician. Empty where the page is read well."""
 
 
 @dataclass(frozen=True)
-class _Look:
+class _PageMeasurements:
     """What was measured of a page, whole."""
 
-    words: int
-    paper: float
+    word_count: int
+    paper_level: float
     """How light the paper is, 0..255."""
     contrast: float
     """How much darker the print is, of 255 levels."""
     sharpness: float
     """How much of the contrast the steepest edges bridge from one pixel to the next, 0..1."""
     is_noisy: bool
-    height: float
+    word_height: float
     """Of the words, pixels at 200 dpi."""
-    covered: float
+    covered_ink_share: float
     """The share of the ink that is in words."""
 
 
 #: What is wrong, and what would help; from the page as a whole to its print. Of 115 pages that were drawn well, print
 #: bridged 0.3 and more of the contrast in one pixel and was 16 pixels high and more.
-_PROBLEMS: tuple[tuple[Callable[[_Look], bool], str], ...] = (
-    (lambda look: look.paper < 110, "the page is very dark: scan it again, lighter"),
-    (lambda look: look.paper >= 110 and look.contrast < 60, "the print is very pale: scan it again, darker"),
-    (lambda look: look.is_noisy, "the page is full of specks: scan the original rather than a copy or a fax"),
+_PROBLEM_RULES: tuple[tuple[Callable[[_PageMeasurements], bool], str], ...] = (
+    (lambda measurements: measurements.paper_level < 110, "the page is very dark: scan it again, lighter"),
     (
-        lambda look: look.sharpness < 0.2,
+        lambda measurements: measurements.paper_level >= 110 and measurements.contrast < 60,
+        "the print is very pale: scan it again, darker",
+    ),
+    (
+        lambda measurements: measurements.is_noisy,
+        "the page is full of specks: scan the original rather than a copy or a fax",
+    ),
+    (
+        lambda measurements: measurements.sharpness < 0.2,
         "the page is blurred or was scanned too coarsely: scan it again at 300 dpi, flat on the glass",
     ),
-    (lambda look: look.words > 0 and look.height < 12, "the print is too small: scan it again at 300 dpi"),
     (
-        lambda look: look.words > 0 and look.covered < _COVERED_ENOUGH,
+        lambda measurements: measurements.word_count > 0 and measurements.word_height < 12,
+        "the print is too small: scan it again at 300 dpi",
+    ),
+    (
+        lambda measurements: measurements.word_count > 0 and measurements.covered_ink_share < _MIN_COVERED_SHARE,
         "much of the page is not print: if it is handwriting or a picture, type what matters",
     ),
     (
-        lambda look: not look.words,
+        lambda measurements: not measurements.word_count,
         "no words could be recognised: if it is a photograph or handwriting, type what matters; "
         "if it is print, scan it again at 300 dpi",
     ),
 )
-_UNEXPLAINED = "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters"
+_UNEXPLAINED_PROBLEM = (
+    "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters"
+)
 
 
-def judge(words: Sequence[Recognised], grey: Image.Image, dpi: int) -> Quality:
-    """How well the picture (mode L, drawn at ``dpi``) was recognised as ``words``, which are in its pixels.
+def assess_quality(words: Sequence[OcrWord], grey: Image.Image, dpi: int) -> PageQuality:
+    """How well the picture (mode L, drawn at ``dpi``) was recognised as ``word_count``, which are in its pixels.
 
     A picture without words scores 0, whatever is on it; whether it is blank is to be asked before.
     """
-    found = ink(grey)
-    covered = _covered(words, found, grey)
-    score = _score(words, covered)
+    ink_mask = detect_ink(grey)
+    covered_ink_share = _measure_covered_ink(words, ink_mask, grey)
+    score = _compute_score(words, covered_ink_share)
     problems: tuple[str, ...] = ()
-    if score < GOOD:
-        look = _look(words, grey, dpi, covered)
-        problems = tuple(said for is_so, said in _PROBLEMS if is_so(look))
-        problems = problems or ((_UNEXPLAINED,) if score < THRESHOLD else ())
-    return Quality(score, score >= THRESHOLD, problems)
+    if score < GOOD_SCORE:
+        measurements = _measure_page(words, grey, dpi, covered_ink_share)
+        problems = tuple(problem for has_problem, problem in _PROBLEM_RULES if has_problem(measurements))
+        problems = problems or ((_UNEXPLAINED_PROBLEM,) if score < MIN_READABLE_SCORE else ())
+    return PageQuality(score, score >= MIN_READABLE_SCORE, problems)
 
 
-def sureness(words: Sequence[Recognised]) -> float:
+def mean_confidence(words: Sequence[OcrWord]) -> float:
     """The words' mean confidence, 0..100, each letter counting the same; 0 where there are none."""
-    letters = sum(len(word.text) for word in words)
-    return sum(word.confidence * len(word.text) for word in words) / letters if letters else 0.0
+    letter_count = sum(len(word.text) for word in words)
+    return sum(word.confidence * len(word.text) for word in words) / letter_count if letter_count else 0.0
 
 
-def is_plausible(token: str) -> bool:
+def is_plausible_token(token: str) -> bool:
     """Whether a token looks like what people print, a word, a number or a code, not like what smudges are taken for.
 
-    >>> [is_plausible(token) for token in ("carcinoma,", "(HER2)", "3.2x1.5", "c.68_69delAG", "wWlkjJ", "|~", "hsqrtzkw")]
+    >>> [is_plausible_token(token) for token in ("carcinoma,", "(HER2)", "3.2x1.5", "c.68_69delAG", "wWlkjJ", "|~", "hsqrtzkw")]
     [True, True, True, True, False, False, False]
     """
-    core = token.strip(_EDGES)
-    parts = [core] if _matches(core) else [part for part in _JOINED.split(core) if part]
-    return bool(parts) and all(_matches(part) for part in parts)
+    trimmed_token = token.strip(_EDGE_PUNCTUATION)
+    parts = (
+        [trimmed_token]
+        if _is_plausible_part(trimmed_token)
+        else [part for part in _JOINING_PUNCTUATION.split(trimmed_token) if part]
+    )
+    return bool(parts) and all(_is_plausible_part(part) for part in parts)
 
 
-def _matches(part: str) -> bool:
-    return any(pattern.fullmatch(part) for pattern in _PLAUSIBLE)
+def _is_plausible_part(part: str) -> bool:
+    return any(pattern.fullmatch(part) for pattern in _PLAUSIBLE_PATTERNS)
 
 
-def _score(words: Sequence[Recognised], covered: float) -> float:
-    letters = sum(len(word.text) for word in words)
-    if not letters:
+def _compute_score(words: Sequence[OcrWord], covered_ink_share: float) -> float:
+    letter_count = sum(len(word.text) for word in words)
+    if not letter_count:
         return 0.0
-    right = (sureness(words) - _ALL_WRONG) / (_ALL_RIGHT - _ALL_WRONG)
-    plausible = sum(len(word.text) for word in words if is_plausible(word.text)) / letters
-    score = right * min(plausible / _PLAUSIBLE_ENOUGH, 1) * min(covered / _COVERED_ENOUGH, 1)
+    confidence_score = (mean_confidence(words) - _CONFIDENCE_ALL_WRONG) / (
+        _CONFIDENCE_ALL_RIGHT - _CONFIDENCE_ALL_WRONG
+    )
+    plausible_share = sum(len(word.text) for word in words if is_plausible_token(word.text)) / letter_count
+    score = (
+        confidence_score
+        * min(plausible_share / _MIN_PLAUSIBLE_SHARE, 1)
+        * min(covered_ink_share / _MIN_COVERED_SHARE, 1)
+    )
     return round(min(max(score, 0.0), 1.0), 2)
 
 
-def _covered(words: Sequence[Recognised], found: NDArray[np.bool_], grey: Image.Image) -> float:
+def _measure_covered_ink(words: Sequence[OcrWord], ink_mask: NDArray[np.bool_], grey: Image.Image) -> float:
     """The share of the ink that stands within words: words that the engine passed over have no confidence."""
-    total = int(found.sum())
-    if not total:
+    ink_total = int(ink_mask.sum())
+    if not ink_total:
         return 1.0
-    down, across = found.shape[0] / grey.height, found.shape[1] / grey.width
-    in_words = np.zeros_like(found)
+    y_scale, x_scale = ink_mask.shape[0] / grey.height, ink_mask.shape[1] / grey.width
+    word_mask = np.zeros_like(ink_mask)
     for word in words:
-        in_words[int(word.y0 * down) : int(word.y1 * down) + 2, int(word.x0 * across) : int(word.x1 * across) + 2] = (
-            True
-        )
-    return int((found & in_words).sum()) / total
+        word_mask[
+            int(word.y0 * y_scale) : int(word.y1 * y_scale) + 2, int(word.x0 * x_scale) : int(word.x1 * x_scale) + 2
+        ] = True
+    return int((ink_mask & word_mask).sum()) / ink_total
 
 
-def _look(words: Sequence[Recognised], grey: Image.Image, dpi: int, covered: float) -> _Look:
-    levels = np.asarray(grey, dtype=np.int16)
-    paper = float(np.percentile(levels, 80))
-    print_ = levels[levels < paper - 10]
-    contrast = paper - float(np.percentile(print_, 5)) if print_.size else 0.0
-    steps = np.abs(np.diff(levels, axis=1))
-    edges = steps[steps > 0.05 * contrast]
-    return _Look(
-        words=len(words),
-        paper=paper,
+def _measure_page(words: Sequence[OcrWord], grey: Image.Image, dpi: int, covered_ink_share: float) -> _PageMeasurements:
+    grey_levels = np.asarray(grey, dtype=np.int16)
+    paper_level = float(np.percentile(grey_levels, 80))
+    print_levels = grey_levels[grey_levels < paper_level - 10]
+    contrast = paper_level - float(np.percentile(print_levels, 5)) if print_levels.size else 0.0
+    level_steps = np.abs(np.diff(grey_levels, axis=1))
+    edge_steps = level_steps[level_steps > 0.05 * contrast]
+    return _PageMeasurements(
+        word_count=len(words),
+        paper_level=paper_level,
         contrast=contrast,
-        sharpness=float(np.percentile(edges, 90)) / max(contrast, 1.0) if edges.size else 0.0,
-        is_noisy=grain(grey) > GRAINY or specks(grey) > SPECKLED,
-        height=median(word.y1 - word.y0 for word in words) * 200 / dpi if words else 0.0,
-        covered=covered,
+        sharpness=float(np.percentile(edge_steps, 90)) / max(contrast, 1.0) if edge_steps.size else 0.0,
+        is_noisy=measure_grain(grey) > GRAIN_THRESHOLD or measure_speckle(grey) > SPECKLE_THRESHOLD,
+        word_height=median(word.y1 - word.y0 for word in words) * 200 / dpi if words else 0.0,
+        covered_ink_share=covered_ink_share,
     )

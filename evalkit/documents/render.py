@@ -11,12 +11,12 @@ from typing import Any
 
 from PIL import Image
 
-from evalkit.documents.file import load, unreadable
-from evalkit.documents.mupdf import OpenPdf, library, open_pdf
+from evalkit.documents.file import read_error, read_source_file
+from evalkit.documents.mupdf import OpenedPdf, load_pymupdf, open_pdf
 from evalkit.errors import DocumentError
 
 #: 50 megapixels are 150 MB in memory: a poster becomes coarser instead of exhausting the machine.
-MAX_PIXELS = 50_000_000
+MAX_RENDER_PIXELS = 50_000_000
 _THUMBNAIL_DPI = 24
 #: Twice the 220 pixels of the contact sheet, for screens with fine dots.
 _PREVIEW_DPI = 52
@@ -27,33 +27,37 @@ def render_page(path: Path, page_num: int, dpi: int = 110) -> Image.Image:
 
     DocumentError where the file cannot be opened, and READER-PAGE where this page does not exist or cannot be drawn.
     """
-    opened = open_pdf(load(path), str(path))
+    opened_pdf = open_pdf(read_source_file(path), str(path))
     try:
-        return drawn_page(opened, path, page_num, dpi)
+        return render_opened_page(opened_pdf, path, page_num, dpi)
     finally:
-        opened.document.close()
+        opened_pdf.document.close()
 
 
-def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int, *, grey_allowed: bool = False) -> Image.Image:
+def render_opened_page(
+    opened_pdf: OpenedPdf, path: Path, page_num: int, dpi: int, *, allow_grey: bool = False
+) -> Image.Image:
     """As ``render_page``, of a file that is open already; ``path`` only names it in errors.
 
-    ``grey_allowed``: a page without any colour may be L instead of RGB, the same to the eye in half the time.
+    ``allow_grey``: a page without any colour may be L instead of RGB, the same to the eye in half the time.
     """
-    if not 1 <= page_num <= opened.total_pages:
+    if not 1 <= page_num <= opened_pdf.total_pages:
         raise DocumentError(
             f"{path.name} has no page {page_num}",
             code="READER-PAGE",
-            remedy=f"Ask for a page from 1 to {opened.total_pages}.",
+            remedy=f"Ask for a page from 1 to {opened_pdf.total_pages}.",
         )
     try:
-        page = opened.document.load_page(page_num - 1)
+        page = opened_pdf.document.load_page(page_num - 1)
         # A point is 1/72 inch.
-        pixels = page.rect.width * page.rect.height * (dpi / 72) ** 2
-        fitting = max(int(dpi * min(1.0, math.sqrt(MAX_PIXELS / max(pixels, 1.0)))), 1)
-        pymupdf, shown = library(), page.get_displaylist()
-        mode, colours = ("L", pymupdf.csGRAY) if grey_allowed and _is_grey(page, shown) else ("RGB", pymupdf.csRGB)
-        scale = pymupdf.Matrix(fitting / 72, fitting / 72)
-        pixmap = shown.get_pixmap(matrix=scale, colorspace=colours, alpha=0)
+        pixel_count = page.rect.width * page.rect.height * (dpi / 72) ** 2
+        fitting_dpi = max(int(dpi * min(1.0, math.sqrt(MAX_RENDER_PIXELS / max(pixel_count, 1.0)))), 1)
+        pymupdf, display_list = load_pymupdf(), page.get_displaylist()
+        mode, colorspace = (
+            ("L", pymupdf.csGRAY) if allow_grey and _is_grey(page, display_list) else ("RGB", pymupdf.csRGB)
+        )
+        scale_matrix = pymupdf.Matrix(fitting_dpi / 72, fitting_dpi / 72)
+        pixmap = display_list.get_pixmap(matrix=scale_matrix, colorspace=colorspace, alpha=0)
         # A copy: Pillow would share the memory of grey ones, which goes with the pixmap.
         return Image.frombytes(mode, (pixmap.width, pixmap.height), pixmap.samples_mv)
     except Exception:  # noqa: BLE001 - MuPDF's errors share no base, and may quote the document: not chained
@@ -64,115 +68,115 @@ def drawn_page(opened: OpenPdf, path: Path, page_num: int, dpi: int, *, grey_all
         ) from None
 
 
-def _is_grey(page: Any, shown: Any) -> bool:
-    """Whether all that is ``shown`` of the page is black, white or grey, and its pictures are written as such.
+def _is_grey(page: Any, display_list: Any) -> bool:
+    """Whether all that is ``display_list`` of the page is black, white or grey, and its pictures are written as such.
 
     It is asked of MuPDF's own device for it, which gives up at the first colour; pictures are not unpacked. The device does
     not look into the glyphs of Type 3 fonts, which are drawn like small pages: where there may be any, it is False.
     """
-    if _may_have_type3(page):
+    if _may_have_type3_font(page):
         return False
-    mupdf = library().mupdf
-    told = mupdf.ll_fz_new_test_device_outparams()  # the device writes into it as long as it is used
-    device = mupdf.FzDevice(mupdf.ll_fz_new_test_device_outparams_fn(0.0, 0, None, told))
+    mupdf = load_pymupdf().mupdf
+    outparams = mupdf.ll_fz_new_test_device_outparams()  # the device writes into it as long as it is used
+    device = mupdf.FzDevice(mupdf.ll_fz_new_test_device_outparams_fn(0.0, 0, None, outparams))
     try:
-        everything = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
-        mupdf.fz_run_display_list(shown.this, device, mupdf.FzMatrix(), everything, mupdf.FzCookie())
+        infinite_rect = mupdf.FzRect(mupdf.FzRect.Fixed_INFINITE)
+        mupdf.fz_run_display_list(display_list.this, device, mupdf.FzMatrix(), infinite_rect, mupdf.FzCookie())
         mupdf.fz_close_device(device)
     except Exception:  # noqa: BLE001 - so it gives up; what else is wrong with the page, drawing it says
         return False
-    return bool(told.is_color == 0)
+    return bool(outparams.is_color == 0)
 
 
-def _may_have_type3(page: Any) -> bool:
+def _may_have_type3_font(page: Any) -> bool:
     """Whether the page has a font of Type 3, or an annotation, field or pattern, whose fonts are not among the page's."""
     if page.first_annot is not None or page.first_widget is not None:
         return True
     if any(font[2] == "Type3" for font in page.get_fonts(full=True)):
         return True
     document = page.parent
-    inside = [form[0] for form in document.get_page_xobjects(page.number)]
-    patterns = [document.xref_get_key(one, "Resources/Pattern")[0] for one in (page.xref, *inside)]
-    inherits = document.xref_get_key(page.xref, "Resources")[0] == "null"
-    return inherits or any(kind != "null" for kind in patterns)
+    form_xrefs = [form[0] for form in document.get_page_xobjects(page.number)]
+    pattern_kinds = [document.xref_get_key(xref, "Resources/Pattern")[0] for xref in (page.xref, *form_xrefs)]
+    has_inherited_resources = document.xref_get_key(page.xref, "Resources")[0] == "null"
+    return has_inherited_resources or any(kind != "null" for kind in pattern_kinds)
 
 
-def page_pngs(path: Path, pages: Iterable[int], dpi: int = 110) -> list[bytes]:
+def render_page_pngs(path: Path, page_numbers: Iterable[int], dpi: int = 110) -> list[bytes]:
     """The pages (from 1) as PNG, for a model that sees. DocumentError as of ``render_page``."""
-    opened = open_pdf(load(path), str(path))
+    opened_pdf = open_pdf(read_source_file(path), str(path))
     try:
-        return [_png(drawn_page(opened, path, page, dpi)) for page in pages]
+        return [_encode_png(render_opened_page(opened_pdf, path, page_num, dpi)) for page_num in page_numbers]
     finally:
-        opened.document.close()
+        opened_pdf.document.close()
 
 
-def _png(image: Image.Image) -> bytes:
+def _encode_png(image: Image.Image) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, "PNG")
     return buffer.getvalue()
 
 
-def jpeg(image: Image.Image, quality: int = 75) -> bytes:
+def encode_jpeg(image: Image.Image, quality: int = 75) -> bytes:
     """The image as JPEG; ``quality`` 1..95."""
     buffer = io.BytesIO()
     # Converting copies even where there is nothing to do.
-    plain = image if image.mode in ("RGB", "L") else image.convert("RGB")
-    plain.save(buffer, "JPEG", quality=quality)
+    encodable_image = image if image.mode in ("RGB", "L") else image.convert("RGB")
+    encodable_image.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()
 
 
-class PagePictures:
+class PageImages:
     """The pages of one PDF as JPEG, for a screen: the file is opened once, the last pages are kept.
 
     The file is read page by page from the disk, so that memory does not grow with it; where it is changed meanwhile,
     no page is drawn any more: what was checked on opening would not be what is shown.
     """
 
-    def __init__(self, path: Path, *, dpi: int = 140, kept: int = 2) -> None:
-        """DocumentError where the file cannot be opened. ``kept`` pages stay in memory; the browser keeps more."""
+    def __init__(self, path: Path, *, dpi: int = 140, max_cached_pages: int = 2) -> None:
+        """DocumentError where the file cannot be opened. ``max_cached_pages`` pages stay in memory; the browser keeps more."""
         self._path = path
         self._dpi = dpi
-        self._state = self._state_on_disk()
+        self._file_state = self._read_file_state()
         try:
-            self._open = open_pdf(path, str(path))
+            self._opened_pdf = open_pdf(path, str(path))
         except OSError as error:
-            raise unreadable(path, error) from error
-        self._cached = lru_cache(maxsize=kept)(self._drawn)
+            raise read_error(path, error) from error
+        self._render_cached_jpeg = lru_cache(maxsize=max_cached_pages)(self._render_jpeg)
 
-    def page(self, page_num: int) -> bytes:
+    def render_full_size(self, page_num: int) -> bytes:
         """The page (from 1) at full size. DocumentError: READER-PAGE, READER-CHANGED or READER-UNREADABLE."""
-        return self._cached(page_num)
+        return self._render_cached_jpeg(page_num)
 
-    def thumbnail(self, page_num: int) -> bytes:
-        """The page (from 1) a few centimetres wide. Errors as of ``page``."""
-        return self._drawn(page_num, _THUMBNAIL_DPI, quality=60)
+    def render_thumbnail(self, page_num: int) -> bytes:
+        """The page (from 1) a few centimetres wide. Errors as of ``render_full_size``."""
+        return self._render_jpeg(page_num, _THUMBNAIL_DPI, quality=60)
 
-    def preview(self, page_num: int) -> bytes:
-        """The page (from 1) so large that its headings can be read. Errors as of ``page``."""
-        return self._drawn(page_num, _PREVIEW_DPI, quality=65)
+    def render_preview(self, page_num: int) -> bytes:
+        """The page (from 1) so large that its headings can be read. Errors as of ``render_full_size``."""
+        return self._render_jpeg(page_num, _PREVIEW_DPI, quality=65)
 
     def close(self) -> None:
         """Give the file back."""
-        self._cached.cache_clear()
-        self._open.document.close()
+        self._render_cached_jpeg.cache_clear()
+        self._opened_pdf.document.close()
 
-    def _drawn(self, page_num: int, dpi: int | None = None, quality: int = 75) -> bytes:
-        if self._state_on_disk() != self._state:
+    def _render_jpeg(self, page_num: int, dpi: int | None = None, quality: int = 75) -> bytes:
+        if self._read_file_state() != self._file_state:
             raise DocumentError(
                 f"{self._path.name} was changed while it was open",
                 code="READER-CHANGED",
                 remedy="Run the document again, then open its case again.",
             )
         try:
-            image = drawn_page(self._open, self._path, page_num, dpi or self._dpi, grey_allowed=True)
-            return jpeg(image, quality)
+            image = render_opened_page(self._opened_pdf, self._path, page_num, dpi or self._dpi, allow_grey=True)
+            return encode_jpeg(image, quality)
         finally:
             # MuPDF keeps up to 256 MB of decoded scans, across documents, which a reader of pages hardly asks for twice.
-            library().TOOLS.store_shrink(100)
+            load_pymupdf().TOOLS.store_shrink(100)
 
-    def _state_on_disk(self) -> tuple[int, int, int]:
+    def _read_file_state(self) -> tuple[int, int, int]:
         try:
-            state = self._path.stat()
+            file_stat = self._path.stat()
         except OSError as error:
-            raise unreadable(self._path, error) from error
-        return state.st_ino, state.st_size, state.st_mtime_ns
+            raise read_error(self._path, error) from error
+        return file_stat.st_ino, file_stat.st_size, file_stat.st_mtime_ns

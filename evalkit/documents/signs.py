@@ -11,78 +11,87 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
-from evalkit.documents.mupdf import library
+from evalkit.documents.mupdf import load_pymupdf
 
-_SECTION = re.compile(rb"beginbf(char|range)(.*?)endbf", re.DOTALL)
-_CHAR = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>")
-_RANGE = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>\s*(?:<([0-9A-Fa-f\s]+)>|\[(.*?)\])", re.DOTALL)
-_TARGET = re.compile(rb"<([0-9A-Fa-f\s]+)>")
+_CMAP_SECTION = re.compile(rb"beginbf(char|range)(.*?)endbf", re.DOTALL)
+_CHAR_MAPPING = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>")
+_RANGE_MAPPING = re.compile(rb"<([0-9A-Fa-f\s]+)>\s*<([0-9A-Fa-f\s]+)>\s*(?:<([0-9A-Fa-f\s]+)>|\[(.*?)\])", re.DOTALL)
+_TARGET_HEX = re.compile(rb"<([0-9A-Fa-f\s]+)>")
 #: Encodings that have letters and digits where ASCII has them.
-_BASE = re.compile(r"/(WinAnsi|MacRoman|Standard)Encoding")
-_DIFFERENCES = re.compile(r"/Differences\s*\[(.*?)\]", re.DOTALL)
-_NAME_OR_CODE = re.compile(r"/[^\s/\[\]<>()]+|\d+")
-_CODES = 256
-_UNKNOWN = 0xFFFD
+_BASE_ENCODING = re.compile(r"/(WinAnsi|MacRoman|Standard)Encoding")
+_ENCODING_DIFFERENCES = re.compile(r"/Differences\s*\[(.*?)\]", re.DOTALL)
+_GLYPH_NAME_OR_CODE = re.compile(r"/[^\s/\[\]<>()]+|\d+")
+_CODE_COUNT = 256
+_REPLACEMENT_CODE_POINT = 0xFFFD
 
 
-def belied(document: Any, number: int) -> set[str]:
-    """The characters that the font, object ``number`` of a ``pymupdf.Document``, says for letters of another name."""
-    kinds = document.xref_get_key(number, "Subtype")[1], document.xref_get_key(number, "ToUnicode")[0]
-    if kinds[0] not in ("/Type1", "/MMType1", "/TrueType") or kinds[1] != "xref":
+def find_misleading_characters(document: Any, font_xref: int) -> set[str]:
+    """The characters that the font, object ``font_xref`` of a ``pymupdf.Document``, says for letters of another name."""
+    font_kinds = document.xref_get_key(font_xref, "Subtype")[1], document.xref_get_key(font_xref, "ToUnicode")[0]
+    if font_kinds[0] not in ("/Type1", "/MMType1", "/TrueType") or font_kinds[1] != "xref":
         return set()
-    meant = _meant(document, number)
-    if not meant:
+    encoded_by_code = _read_encoding(document, font_xref)
+    if not encoded_by_code:
         return set()
-    said = document.xref_stream(int(document.xref_get_key(number, "ToUnicode")[1].split()[0])) or b""
-    return {sign for code, sign in _said(said) if _contradict(meant.get(code, ""), sign)}
+    cmap = document.xref_stream(int(document.xref_get_key(font_xref, "ToUnicode")[1].split()[0])) or b""
+    return {
+        character
+        for code, character in _iter_cmap_mappings(cmap)
+        if _is_contradiction(encoded_by_code.get(code, ""), character)
+    }
 
 
-def _contradict(meant: str, said: str) -> bool:
-    one, other = (unicodedata.normalize("NFKC", text).casefold() for text in (meant, said))
-    return len(said) == 1 and meant.isalnum() and said.isalnum() and one != other
+def _is_contradiction(encoded: str, mapped: str) -> bool:
+    folded_encoded, folded_mapped = (unicodedata.normalize("NFKC", text).casefold() for text in (encoded, mapped))
+    return len(mapped) == 1 and encoded.isalnum() and mapped.isalnum() and folded_encoded != folded_mapped
 
 
-def _meant(document: Any, number: int) -> dict[int, str]:
+def _read_encoding(document: Any, font_xref: int) -> dict[int, str]:
     """By code, the characters that the font's encoding names."""
-    kind, value = document.xref_get_key(number, "Encoding")
+    kind, encoding = document.xref_get_key(font_xref, "Encoding")
     if kind == "xref":
-        value = document.xref_object(int(value.split()[0]), compressed=True)
-    meant = {code: chr(code) for code in range(128) if chr(code).isalnum()} if _BASE.search(value) else {}
-    found = _DIFFERENCES.search(value)
+        encoding = document.xref_object(int(encoding.split()[0]), compressed=True)
+    encoded_by_code = (
+        {code: chr(code) for code in range(128) if chr(code).isalnum()} if _BASE_ENCODING.search(encoding) else {}
+    )
+    differences = _ENCODING_DIFFERENCES.search(encoding)
     code = 0
-    for part in _NAME_OR_CODE.findall(found[1] if found else ""):
+    for part in _GLYPH_NAME_OR_CODE.findall(differences[1] if differences else ""):
         if part.startswith("/"):
-            letter = library().mupdf.ll_fz_unicode_from_glyph_name(part[1:])
-            meant[code] = "" if letter in (0, _UNKNOWN) else chr(letter)
+            code_point = load_pymupdf().mupdf.ll_fz_unicode_from_glyph_name(part[1:])
+            encoded_by_code[code] = "" if code_point in (0, _REPLACEMENT_CODE_POINT) else chr(code_point)
             code += 1
         else:
             code = int(part)
-    return meant
+    return encoded_by_code
 
 
-def _said(cmap: bytes) -> Iterator[tuple[int, str]]:
+def _iter_cmap_mappings(cmap: bytes) -> Iterator[tuple[int, str]]:
     """Codes, and what they stand for."""
-    for kind, body in _SECTION.findall(cmap):
-        if kind == b"char":
-            for code, target in _CHAR.findall(body):
-                yield _number(code), _text(target)
+    for section_kind, section_body in _CMAP_SECTION.findall(cmap):
+        if section_kind == b"char":
+            for code, target in _CHAR_MAPPING.findall(section_body):
+                yield _parse_hex_number(code), _decode_hex_text(target)
             continue
-        for first, last, target, targets in _RANGE.findall(body):
-            start, end = _number(first), min(_number(last), _CODES - 1)
+        for first, last, target, targets in _RANGE_MAPPING.findall(section_body):
+            start, end = _parse_hex_number(first), min(_parse_hex_number(last), _CODE_COUNT - 1)
             for step, code in enumerate(range(start, end + 1)):
-                each = _TARGET.findall(targets)
+                range_targets = _TARGET_HEX.findall(targets)
                 if target:
-                    text = _text(target)
-                    yield code, text[:-1] + chr(min(ord(text[-1]) + step, 0x10FFFF)) if text else ""
-                elif step < len(each):
-                    yield code, _text(each[step])
+                    target_text = _decode_hex_text(target)
+                    yield (
+                        code,
+                        target_text[:-1] + chr(min(ord(target_text[-1]) + step, 0x10FFFF)) if target_text else "",
+                    )
+                elif step < len(range_targets):
+                    yield code, _decode_hex_text(range_targets[step])
 
 
-def _number(digits: bytes) -> int:
+def _parse_hex_number(hex_digits: bytes) -> int:
     """PDF lets white space stand between the digits, and takes none at all for nothing."""
-    return int(b"".join(digits.split()) or b"0", 16)
+    return int(b"".join(hex_digits.split()) or b"0", 16)
 
 
-def _text(digits: bytes) -> str:
-    digits = b"".join(digits.split())
-    return bytes.fromhex(digits.decode() + "0" * (len(digits) % 2)).decode("utf-16-be", "replace")
+def _decode_hex_text(hex_digits: bytes) -> str:
+    hex_digits = b"".join(hex_digits.split())
+    return bytes.fromhex(hex_digits.decode() + "0" * (len(hex_digits) % 2)).decode("utf-16-be", "replace")

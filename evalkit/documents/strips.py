@@ -8,78 +8,95 @@ from datetime import date
 from typing import Literal
 
 from evalkit.documents.bundle import DocumentBundle, Identifier
-from evalkit.documents.identifiers import Kind
+from evalkit.documents.identifiers import IdentifierKind
 
-Relation = Literal["first", "same", "doubtful", "other", "none"]
+PatientRelation = Literal["first", "same", "doubtful", "other", "none"]
 
 #: What tells patients apart, in the order in which it is said; a report's date tells nothing about whose it is.
-_WHO: dict[Kind, str] = {"patient": "name", "date_of_birth": "date of birth", "mrn": "record number"}
-_ALONE: tuple[Relation, str] = ("first", "")
-_NAMELESS: tuple[Relation, str] = ("none", "")
+_IDENTIFYING_KINDS: dict[IdentifierKind, str] = {
+    "patient": "name",
+    "date_of_birth": "date of birth",
+    "mrn": "record number",
+}
+_FIRST_WITH_IDENTITY: tuple[PatientRelation, str] = ("first", "")
+_NO_IDENTITY: tuple[PatientRelation, str] = ("none", "")
 
 
 @dataclass(frozen=True)
-class Strip:
+class PatientBanner:
     """Name and dates of one page, and how they agree with those of the page before."""
 
     text: str
     """``DOE, JOHN · 01/15/1970``: in one form, so that two pages can be compared at a glance."""
-    relation: Relation
+    relation: PatientRelation
     """``first``: no earlier page to compare with; ``doubtful``: one thing agrees, another differs; ``none``: no name."""
-    words: str
+    relation_text: str
     """``same as page 2``, ``another patient than page 2`` …; empty where there is nothing to compare."""
     identifiers: tuple[Identifier, ...]
     """What it was made of, with the place on the page, where a person can see whether it was read rightly."""
 
 
-def strips(bundle: DocumentBundle) -> tuple[Strip, ...]:
+def build_patient_banners(bundle: DocumentBundle) -> tuple[PatientBanner, ...]:
     """The strip of every page, in order. A page is compared with the last one before it that says the same kind of thing."""
-    return tuple(_strips(bundle))
+    return tuple(_iter_patient_banners(bundle))
 
 
-def strip(bundle: DocumentBundle, page: int) -> Strip:
+def build_patient_banner(bundle: DocumentBundle, page_num: int) -> PatientBanner:
     """The strip of one page, from 1. KeyError if the document has no such page."""
-    bundle.page(page)
-    return strips(bundle)[page - 1]
+    bundle.page(page_num)
+    return build_patient_banners(bundle)[page_num - 1]
 
 
-def _strips(bundle: DocumentBundle) -> Iterator[Strip]:
-    last: dict[Kind, tuple[int, str]] = {}
+def _iter_patient_banners(bundle: DocumentBundle) -> Iterator[PatientBanner]:
+    latest_by_kind: dict[IdentifierKind, tuple[int, str]] = {}
     for page in bundle.pages:
-        here: dict[Kind, str] = {one.kind: one.normal for one in page.identifiers}
-        who: list[Kind] = [kind for kind in _WHO if kind in here]
-        before = {kind: last[kind] for kind in who if kind in last}
-        compared = _compared(here, before) if before else _ALONE if who else _NAMELESS
-        yield Strip(_text(here), *compared, page.identifiers)
-        last.update({kind: (page.page_num, here[kind]) for kind in who})
+        identity: dict[IdentifierKind, str] = {identifier.kind: identifier.normal for identifier in page.identifiers}
+        identifying_kinds: list[IdentifierKind] = [kind for kind in _IDENTIFYING_KINDS if kind in identity]
+        previous_by_kind = {kind: latest_by_kind[kind] for kind in identifying_kinds if kind in latest_by_kind}
+        comparison = (
+            _compare_identity(identity, previous_by_kind)
+            if previous_by_kind
+            else _FIRST_WITH_IDENTITY
+            if identifying_kinds
+            else _NO_IDENTITY
+        )
+        yield PatientBanner(_format_identity(identity), *comparison, page.identifiers)
+        latest_by_kind.update({kind: (page.page_num, identity[kind]) for kind in identifying_kinds})
 
 
-def _compared(here: dict[Kind, str], before: dict[Kind, tuple[int, str]]) -> tuple[Relation, str]:
+def _compare_identity(
+    identity: dict[IdentifierKind, str], previous_by_kind: dict[IdentifierKind, tuple[int, str]]
+) -> tuple[PatientRelation, str]:
     """Each kind with the last page that has it: between two names there may be pages with a number alone."""
-    different = [kind for kind, (_, said) in before.items() if here[kind] != said]
-    page = max(before[kind][0] for kind in different or before)
-    if not different:
-        return "same", f"same as page {page}"
-    if len(different) < len(before):
-        return "doubtful", f"another {' and '.join(_WHO[kind] for kind in different)} than page {page}"
-    return "other", f"another patient than page {page}"
+    differing_kinds = [
+        kind for kind, (_, previous_normal) in previous_by_kind.items() if identity[kind] != previous_normal
+    ]
+    page_num = max(previous_by_kind[kind][0] for kind in differing_kinds or previous_by_kind)
+    if not differing_kinds:
+        return "same", f"same as page {page_num}"
+    if len(differing_kinds) < len(previous_by_kind):
+        return (
+            "doubtful",
+            f"another {' and '.join(_IDENTIFYING_KINDS[kind] for kind in differing_kinds)} than page {page_num}",
+        )
+    return "other", f"another patient than page {page_num}"
 
 
-def _text(here: dict[Kind, str]) -> str:
+def _format_identity(identity: dict[IdentifierKind, str]) -> str:
     """One form for every page.
 
-    >>> _text({"patient": "DOE JOHN", "date_of_birth": "1970-01-15"}), _text({"mrn": "TM409"}), _text({})
+    >>> _format_identity({"patient": "DOE JOHN", "date_of_birth": "1970-01-15"}), _format_identity({"mrn": "TM409"}), _format_identity({})
     ('DOE, JOHN · 01/15/1970', 'no name on this page · record TM409', 'no name on this page')
     """
-    said = [here["patient"].replace(" ", ", ", 1) if "patient" in here else "no name on this page"]
-    if "date_of_birth" in here:
-        said.append(_day(here["date_of_birth"]))
-    elif "report_date" in here:
-        said.append(f"dated {_day(here['report_date'])}")
-    if "patient" not in here and "mrn" in here:
-        said.append(f"record {here['mrn']}")
-    return " · ".join(said)
+    parts = [identity["patient"].replace(" ", ", ", 1) if "patient" in identity else "no name on this page"]
+    if "date_of_birth" in identity:
+        parts.append(_format_us_date(identity["date_of_birth"]))
+    elif "report_date" in identity:
+        parts.append(f"dated {_format_us_date(identity['report_date'])}")
+    if "patient" not in identity and "mrn" in identity:
+        parts.append(f"record {identity['mrn']}")
+    return " · ".join(parts)
 
 
-def _day(iso: str) -> str:
-    return date.fromisoformat(iso).strftime("%m/%d/%Y")
+def _format_us_date(iso_date: str) -> str:
+    return date.fromisoformat(iso_date).strftime("%m/%d/%Y")

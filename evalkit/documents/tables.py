@@ -14,21 +14,21 @@ from operator import itemgetter
 from typing import NamedTuple
 
 #: Lines this near to each other are one line; ends this near to a line touch it.
-_NEAR = 2.5
+_TOLERANCE = 2.5
 #: Beyond this many lines it is a drawing or a diagram, and the search would take seconds.
 _MAX_RULES = 1_500
 
 
-class Rule(NamedTuple):
+class RulingLine(NamedTuple):
     """A straight line along an axis."""
 
-    at: float
+    position: float
     """y of a horizontal rule, x of a vertical one."""
     start: float
     end: float
 
 
-class Cell(NamedTuple):
+class GridCell(NamedTuple):
     """A rectangle without a line inside it."""
 
     x0: float
@@ -38,10 +38,10 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Grid:
+class TableGrid:
     """Cells that hang together, at least two rows and two columns of them."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[GridCell, ...]
 
     @cached_property
     def box(self) -> tuple[float, float, float, float]:
@@ -50,47 +50,51 @@ class Grid:
         return min(lefts), min(tops), max(rights), max(bottoms)
 
     @cached_property
-    def columns(self) -> list[float]:
+    def column_edges(self) -> list[float]:
         """The left edges of the columns, ascending."""
         return sorted({cell.x0 for cell in self.cells})
 
     @cached_property
-    def rows(self) -> list[float]:
+    def row_edges(self) -> list[float]:
         """The upper edges of the rows, ascending."""
         return sorted({cell.y0 for cell in self.cells})
 
     @cached_property
-    def _by_corner(self) -> dict[tuple[float, float], Cell]:
+    def _cells_by_corner(self) -> dict[tuple[float, float], GridCell]:
         return {(cell.x0, cell.y0): cell for cell in self.cells}
 
-    def cell_at(self, x: float, y: float) -> Cell:
+    def find_cell(self, x: float, y: float) -> GridCell:
         """The cell that the point is in, or the nearest one."""
-        column, row = bisect_left(self.columns, x), bisect_left(self.rows, y)
+        column, row = bisect_left(self.column_edges, x), bisect_left(self.row_edges, y)
         if column and row:
-            likely = self._by_corner.get((self.columns[column - 1], self.rows[row - 1]))
-            if likely and x <= likely.x1 and y <= likely.y1:
-                return likely
+            likely_cell = self._cells_by_corner.get((self.column_edges[column - 1], self.row_edges[row - 1]))
+            if likely_cell and x <= likely_cell.x1 and y <= likely_cell.y1:
+                return likely_cell
         # It is in a cell that reaches over several rows or columns, or beside the table.
-        return min(self.cells, key=lambda cell: _distance(cell, x, y))
+        return min(self.cells, key=lambda cell: _distance_to_cell(cell, x, y))
 
 
-def find_grids(horizontal: Iterable[Rule], vertical: Iterable[Rule]) -> list[Grid]:
+def find_grids(horizontal_rules: Iterable[RulingLine], vertical_rules: Iterable[RulingLine]) -> list[TableGrid]:
     """The ruled tables that these lines draw, from the top down. None if there are too many lines for a table."""
-    across, down = _joined(horizontal), _joined(vertical)
-    if len(across) < 3 or len(down) < 3 or len(across) + len(down) > _MAX_RULES:
+    merged_horizontal, merged_vertical = _merge_rules(horizontal_rules), _merge_rules(vertical_rules)
+    if (
+        len(merged_horizontal) < 3
+        or len(merged_vertical) < 3
+        or len(merged_horizontal) + len(merged_vertical) > _MAX_RULES
+    ):
         return []
-    groups = _touching(_cells(across, down))
-    grids = [Grid(tuple(sorted(group, key=lambda cell: (cell.y0, cell.x0)))) for group in groups]
-    tables = [grid for grid in grids if len(grid.rows) >= 2 and len(grid.columns) >= 2]
+    cell_groups = _group_touching_cells(_find_cells(merged_horizontal, merged_vertical))
+    grids = [TableGrid(tuple(sorted(group, key=lambda cell: (cell.y0, cell.x0)))) for group in cell_groups]
+    tables = [grid for grid in grids if len(grid.row_edges) >= 2 and len(grid.column_edges) >= 2]
     return sorted(tables, key=lambda grid: (grid.box[1], grid.box[0]))
 
 
-def find_stacks(horizontal: Iterable[Rule]) -> list[list[Rule]]:
+def find_rule_stacks(horizontal_rules: Iterable[RulingLine]) -> list[list[RulingLine]]:
     """Three or more horizontal rules of equal extent, one below the other: a table that has no vertical lines."""
-    stacks: list[list[Rule]] = []
-    for rule in _joined(horizontal):
+    stacks: list[list[RulingLine]] = []
+    for rule in _merge_rules(horizontal_rules):
         for stack in stacks:
-            if abs(stack[-1].start - rule.start) < 2 * _NEAR and abs(stack[-1].end - rule.end) < 2 * _NEAR:
+            if abs(stack[-1].start - rule.start) < 2 * _TOLERANCE and abs(stack[-1].end - rule.end) < 2 * _TOLERANCE:
                 stack.append(rule)
                 break
         else:
@@ -98,105 +102,116 @@ def find_stacks(horizontal: Iterable[Rule]) -> list[list[Rule]]:
     return [stack for stack in stacks if len(stack) >= 3]
 
 
-def _joined(rules: Iterable[Rule]) -> list[Rule]:
+def _merge_rules(rules: Iterable[RulingLine]) -> list[RulingLine]:
     """Rules at nearly the same place become one; pieces in a row become one long rule."""
-    result: list[Rule] = []
-    for at, level in _levels(sorted(rules)):
-        pieces = sorted(level, key=lambda rule: rule.start)
+    merged_rules: list[RulingLine] = []
+    for position, level_rules in _group_by_level(sorted(rules)):
+        pieces = sorted(level_rules, key=lambda rule: rule.start)
         start, end = pieces[0].start, pieces[0].end
         for rule in pieces[1:]:
-            if rule.start > end + _NEAR:
-                result.append(Rule(at, start, end))
+            if rule.start > end + _TOLERANCE:
+                merged_rules.append(RulingLine(position, start, end))
                 start, end = rule.start, rule.end
             end = max(end, rule.end)
-        result.append(Rule(at, start, end))
-    return result
+        merged_rules.append(RulingLine(position, start, end))
+    return merged_rules
 
 
-def _levels(rules: list[Rule]) -> Iterator[tuple[float, list[Rule]]]:
+def _group_by_level(rules: list[RulingLine]) -> Iterator[tuple[float, list[RulingLine]]]:
     """Rules of one level, with the level's place; ``rules`` are sorted."""
-    level: list[Rule] = []
+    level_rules: list[RulingLine] = []
     for rule in rules:
-        if level and rule.at - level[-1].at > _NEAR:
-            yield level[0].at, level
-            level = []
-        level.append(rule)
-    if level:
-        yield level[0].at, level
+        if level_rules and rule.position - level_rules[-1].position > _TOLERANCE:
+            yield level_rules[0].position, level_rules
+            level_rules = []
+        level_rules.append(rule)
+    if level_rules:
+        yield level_rules[0].position, level_rules
 
 
-def _cells(across: list[Rule], down: list[Rule]) -> list[Cell]:
+def _find_cells(horizontal_rules: list[RulingLine], vertical_rules: list[RulingLine]) -> list[GridCell]:
     """Each corner's smallest rectangle to the right and below whose four sides are drawn."""
     crossings = {
         (x, y): (column, row)
-        for column, (x, top, bottom) in enumerate(down)
-        for row, (y, left, right) in enumerate(across)
-        if left - _NEAR <= x <= right + _NEAR and top - _NEAR <= y <= bottom + _NEAR
+        for column, (x, top, bottom) in enumerate(vertical_rules)
+        for row, (y, left, right) in enumerate(horizontal_rules)
+        if left - _TOLERANCE <= x <= right + _TOLERANCE and top - _TOLERANCE <= y <= bottom + _TOLERANCE
     }
-    rights, belows = _following(crossings, rule=1, along=0), _following(crossings, rule=0, along=1)
-    cells = (_smallest(*corner, rights[corner], belows[corner], crossings) for corner in crossings)
+    right_corners, lower_corners = (
+        _find_following_crossings(crossings, rule_index=1, coordinate_index=0),
+        _find_following_crossings(crossings, rule_index=0, coordinate_index=1),
+    )
+    cells = (
+        _find_smallest_cell(*corner, right_corners[corner], lower_corners[corner], crossings) for corner in crossings
+    )
     return [cell for cell in cells if cell]
 
 
-def _following(
-    crossings: dict[tuple[float, float], tuple[int, int]], *, rule: int, along: int
+def _find_following_crossings(
+    crossings: dict[tuple[float, float], tuple[int, int]], *, rule_index: int, coordinate_index: int
 ) -> dict[tuple[float, float], list[tuple[float, float]]]:
     """For each crossing those that come after it on the same rule, the nearest first.
 
-    ``rule`` is the place of the rule's number among the two of a crossing, ``along`` that of the coordinate.
+    ``rule_index`` is the place of the rule's number among the two of a crossing, ``coordinate_index`` that of the coordinate.
     """
-    on_rule: dict[int, list[tuple[float, float]]] = {}
+    points_by_rule: dict[int, list[tuple[float, float]]] = {}
     for point, rules in crossings.items():
-        on_rule.setdefault(rules[rule], []).append(point)
-    following: dict[tuple[float, float], list[tuple[float, float]]] = {}
-    for points in on_rule.values():
-        points.sort(key=itemgetter(along))
-        following |= {point: points[number:] for number, point in enumerate(points, 1)}
-    return following
+        points_by_rule.setdefault(rules[rule_index], []).append(point)
+    following_points: dict[tuple[float, float], list[tuple[float, float]]] = {}
+    for points in points_by_rule.values():
+        points.sort(key=itemgetter(coordinate_index))
+        following_points |= {point: points[index:] for index, point in enumerate(points, 1)}
+    return following_points
 
 
-def _smallest(
+def _find_smallest_cell(
     x: float,
     y: float,
-    rights: list[tuple[float, float]],
-    belows: list[tuple[float, float]],
+    right_corners: list[tuple[float, float]],
+    lower_corners: list[tuple[float, float]],
     crossings: dict[tuple[float, float], tuple[int, int]],
-) -> Cell | None:
-    for below in belows:
-        for right in rights:
-            corner = crossings.get((right[0], below[1]))
+) -> GridCell | None:
+    for lower_corner in lower_corners:
+        for right_corner in right_corners:
+            far_crossing = crossings.get((right_corner[0], lower_corner[1]))
             # The far corner must hang on the same two rules as its neighbours, not on others at the same level.
-            if corner and corner[0] == crossings[right][0] and corner[1] == crossings[below][1]:
-                return Cell(x, y, right[0], below[1])
+            if (
+                far_crossing
+                and far_crossing[0] == crossings[right_corner][0]
+                and far_crossing[1] == crossings[lower_corner][1]
+            ):
+                return GridCell(x, y, right_corner[0], lower_corner[1])
     return None
 
 
-def _touching(cells: list[Cell]) -> list[list[Cell]]:
+def _group_touching_cells(cells: list[GridCell]) -> list[list[GridCell]]:
     """Cells in groups that share corners."""
-    at_corner: dict[tuple[float, float], list[Cell]] = {}
+    cells_by_corner: dict[tuple[float, float], list[GridCell]] = {}
     for cell in cells:
-        for corner in _corners(cell):
-            at_corner.setdefault(corner, []).append(cell)
-    groups: list[list[Cell]] = []
-    grouped: set[Cell] = set()
-    for first in cells:
-        if first in grouped:
+        for corner in _list_corners(cell):
+            cells_by_corner.setdefault(corner, []).append(cell)
+    cell_groups: list[list[GridCell]] = []
+    grouped_cells: set[GridCell] = set()
+    for first_cell in cells:
+        if first_cell in grouped_cells:
             continue
-        group, waiting = [], [first]
-        grouped.add(first)
-        while waiting:
-            cell = waiting.pop()
+        group, pending_cells = [], [first_cell]
+        grouped_cells.add(first_cell)
+        while pending_cells:
+            cell = pending_cells.pop()
             group.append(cell)
-            neighbours = {near for corner in _corners(cell) for near in at_corner[corner]} - grouped
-            grouped |= neighbours
-            waiting.extend(neighbours)
-        groups.append(group)
-    return groups
+            neighbours = {
+                neighbour for corner in _list_corners(cell) for neighbour in cells_by_corner[corner]
+            } - grouped_cells
+            grouped_cells |= neighbours
+            pending_cells.extend(neighbours)
+        cell_groups.append(group)
+    return cell_groups
 
 
-def _corners(cell: Cell) -> tuple[tuple[float, float], ...]:
+def _list_corners(cell: GridCell) -> tuple[tuple[float, float], ...]:
     return (cell.x0, cell.y0), (cell.x1, cell.y0), (cell.x0, cell.y1), (cell.x1, cell.y1)
 
 
-def _distance(cell: Cell, x: float, y: float) -> float:
+def _distance_to_cell(cell: GridCell, x: float, y: float) -> float:
     return max(cell.x0 - x, 0.0, x - cell.x1) + max(cell.y0 - y, 0.0, y - cell.y1)

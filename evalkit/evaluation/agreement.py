@@ -12,7 +12,7 @@ import krippendorff
 import numpy as np
 from sklearn.metrics import cohen_kappa_score
 
-from evalkit.batch.labels import Span
+from evalkit.batch.labels import PageSpan
 from evalkit.evaluation.metrics import CANNOT_TELL, boundary_scores
 
 
@@ -55,7 +55,7 @@ def alpha(table: Sequence[Sequence[str | None]]) -> float:
     return float(krippendorff.alpha(reliability_data=paired, level_of_measurement="nominal"))
 
 
-def boundary_agreement(first_spans: Sequence[Span], second_spans: Sequence[Span]) -> float:
+def boundary_agreement(first_spans: Sequence[PageSpan], second_spans: Sequence[PageSpan]) -> float:
     """How far two experts cut one document at the same pages, 0 to 1: F1 of boundaries, whoever comes first.
 
     1 where neither cut it. Of many documents together, pool their ``boundary_scores``.

@@ -26,7 +26,16 @@ from enum import StrEnum
 from functools import cache
 from itertools import pairwise
 
-from evalkit.documents.bundle import Block, BlockType, DocumentBundle, LayoutMetadata, Page, PageStatus, Word, Words
+from evalkit.documents.bundle import (
+    Block,
+    BlockType,
+    DocumentBundle,
+    LayoutMetadata,
+    PackedWords,
+    Page,
+    PageStatus,
+    WordPosition,
+)
 
 
 class Kind(StrEnum):
@@ -2230,7 +2239,7 @@ def _written(dice: random.Random) -> Iterator[tuple[BlockType, str]]:
 
 def _page(number: int, blocks: Sequence[tuple[BlockType, str]]) -> Page:
     """The blocks set line by line, each word with its box, a line height of 1.2 % of the page."""
-    words: list[Word] = []
+    words: list[WordPosition] = []
     made: list[Block] = []
     row = at = 0
     for kind, text in blocks:
@@ -2253,7 +2262,7 @@ def _page(number: int, blocks: Sequence[tuple[BlockType, str]]) -> Page:
         paragraphs=paragraphs,
         layout_metadata=LayoutMetadata(block_types=kinds, has_tables="table" in kinds),
         blocks=tuple(made),
-        words=Words(words),
+        words=PackedWords(words),
     )
 
 

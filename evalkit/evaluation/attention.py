@@ -16,10 +16,16 @@ import pandas as pd
 from evalkit.errors import StoreError
 from evalkit.evaluation.intervals import exact
 from evalkit.review.ground_truth import is_simulated
-from evalkit.review.opinions import Opinions
+from evalkit.review.opinions import CaseOpinions
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import described, is_noticed, read_seeded, seeded_cases, still_holds
-from evalkit.store import Files, packet_name
+from evalkit.review.seeded import (
+    describe_fault,
+    is_fault_corrected,
+    is_seeded_truth_current,
+    iterate_seeded_cases,
+    read_seeded_case,
+)
+from evalkit.store import OutputFolder, packet_file_name
 
 Standing = Literal["answered", "waiting", "nobody", "void"]
 """``nobody``: it waits, and everybody in the roster knows the document; ``void``: of the planted part something else is true now."""
@@ -61,25 +67,25 @@ class SeededCase:
         return self.outcome == "validated" and not self.asked
 
 
-def read(files: Files, problems: list[str]) -> Iterator[SeededCase]:
+def read(files: OutputFolder, problems: list[str]) -> Iterator[SeededCase]:
     """The seeded cases of an output folder, in order; a sentence in ``problems`` for each that cannot be read."""
-    roster = Roster(files).deciding()
-    for case_id, _ in seeded_cases(files):
+    roster = Roster(files).list_deciding_reviewers()
+    for case_id, _ in iterate_seeded_cases(files):
         try:
             yield _read(files, case_id, roster)
         except StoreError as error:
             problems.append(str(error))
 
 
-def _read(files: Files, case_id: str, roster: Sequence[str]) -> SeededCase:
-    seeded = read_seeded(files, case_id)
-    about = (case_id, seeded.doc_id, seeded.fault.kind, described(seeded.fault))
-    if not files.exists(packet_name(case_id)) or not still_holds(files, seeded):
+def _read(files: OutputFolder, case_id: str, roster: Sequence[str]) -> SeededCase:
+    seeded = read_seeded_case(files, case_id)
+    about = (case_id, seeded.doc_id, seeded.fault.kind, describe_fault(seeded.fault))
+    if not files.has_file(packet_file_name(case_id)) or not is_seeded_truth_current(files, seeded):
         return SeededCase(*about, "void")
-    opinions = Opinions.read(files, case_id)
-    chain = opinions.chains[case_id]
+    opinions = CaseOpinions.read(files, case_id)
+    chain = opinions.reviews_by_case[case_id]
     if not chain:
-        is_for_nobody = bool(roster) and set(roster) <= set(opinions.barred(case_id))
+        is_for_nobody = bool(roster) and set(roster) <= set(opinions.list_excluded_reviewers(case_id))
         return SeededCase(*about, "nobody" if is_for_nobody else "waiting")
     review = chain[0][1]
     return SeededCase(
@@ -88,7 +94,7 @@ def _read(files: Files, case_id: str, roster: Sequence[str]) -> SeededCase:
         review.reviewer,
         is_simulated(review.reviewer),
         review.outcome,
-        is_noticed(seeded.fault, review),
+        is_fault_corrected(seeded.fault, review),
         bool(review.second_opinion),
         review.seconds_active,
     )

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
-from evalkit.classification.schema import DocumentType, type_definitions
+from evalkit.classification.schema import DocumentType, load_type_definitions
 from evalkit.evaluation.ground_truth import Level, Truth
 from evalkit.evaluation.splitting import OVERLAP, SHINGLE, by_type
-from evalkit.review.ground_truth import Source
+from evalkit.review.ground_truth import GroundTruthSource
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ def _title(facts: Facts) -> Iterator[str]:
         yield "judgements: use them for demonstrations and tests only.**\n"
     yield "# Ground truth of clinical documents\n"
     yield f"{len(facts.truths)} documents, {sum(facts.rows.values())} rows, one per {facts.level}."
-    yield f"Written by evalkit {version('evalkit')}; definitions of the types: version {type_definitions()['version']}."
+    yield f"Written by evalkit {version('evalkit')}; definitions of the types: version {load_type_definitions()['version']}."
     if facts.left_out:
         yield f"\n{facts.left_out} files of the output folder could not be read; what stood in them is missing here."
     if facts.misses is None:
@@ -89,7 +89,7 @@ def _title(facts: Facts) -> Iterator[str]:
 
 def _sources(facts: Facts) -> Iterator[str]:
     yield "\n## Types and sources\n"
-    meanings: dict[Source, str] = {
+    meanings: dict[GroundTruthSource, str] = {
         "SME_VALIDATED": "an expert agreed with the agent",
         "SME_CORRECTED": "an expert corrected the agent",
         "AUTO_ACCEPTED": "silver: accepted by rules, **no expert has looked**",
@@ -151,7 +151,7 @@ def _columns(facts: Facts) -> Iterator[str]:
 
 
 def _types(_: Facts) -> Iterator[str]:
-    definitions = type_definitions()
+    definitions = load_type_definitions()
     yield f"\n## What the types mean (version {definitions['version']})"
     for kind in DocumentType:
         told = definitions[kind]

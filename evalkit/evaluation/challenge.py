@@ -24,13 +24,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from evalkit.batch.asking import Asking
-from evalkit.batch.identity import Source, find
+from evalkit.batch.asking import ModelSession
+from evalkit.batch.identity import SourceDocument, discover_documents
 from evalkit.batch.labels import read_classifications
-from evalkit.batch.reading import Readers
-from evalkit.batch.runner import how_of, in_a_thread, orchestrator
-from evalkit.classification.findings import is_failure
-from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+from evalkit.batch.reading import ReaderPool
+from evalkit.batch.runner import build_reader_config, create_orchestrator, run_sync
+from evalkit.classification.findings import is_agent_failure
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v2_consistency import MIXTURE_TOLERANCE
@@ -42,8 +42,8 @@ from evalkit.evaluation.intervals import Estimate, exact
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Usage
 from evalkit.review.stored import read_bundle, read_result
-from evalkit.settings import Limits, Settings
-from evalkit.store import RESULTS, Files, canonical, located
+from evalkit.settings import LimitSettings, Settings
+from evalkit.store import RESULTS_FOLDER, OutputFolder, encode_canonical_json, parse_output_location
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,7 +257,7 @@ def conduct(
         UsageError: no such kind, no such path, or no classification that is taken for right.
     """
     given = settings or Settings.load(models={"default": model} if model is not None else None, profile=profile)
-    return in_a_thread(_conduct(list(paths), given, classifications, chosen(kinds), limit, seed))
+    return run_sync(_conduct(list(paths), given, classifications, chosen(kinds), limit, seed))
 
 
 def chosen(kinds: Iterable[str]) -> list[Fault]:
@@ -282,21 +282,25 @@ async def _conduct(
     seed: int,
 ) -> Challenge:
     by_run = {name: value for name, value in settings.limits.model_dump().items() if name.endswith("_per_run")}
-    by_document = Limits(calls_per_document=0)
+    by_document = LimitSettings(calls_per_document=0)
     given = settings.model_copy(
         update={"limits": by_document.model_copy(update=by_run), "on_agent_failure": "escalate"}
     )
     problems: list[str] = []
     left_out: list[str] = []
-    async with Asking(given) as asking:
-        checks = orchestrator(given, asking, observing=False)  # what is computed would hide that a model sleeps
-        at_once = given.calls_in_flight if asking.is_remote else 1
+    async with ModelSession(given) as asking:
+        checks = create_orchestrator(
+            given, asking, include_rule_findings=False
+        )  # what is computed would hide that a model sleeps
+        at_once = given.calls_in_flight if asking.has_language_models else 1
         folders, pdfs = _sorted_out(paths)
         cleans = [clean for folder in folders for clean in accepted(folder, problems)]
         if pdfs:
             cleans += await _from_pdfs(pdfs, given, checks, classifications, problems, left_out)
         # Folders that are named twice, or that have the same document, count it once.
-        cleans = list({(one.bundle.sha256, canonical(one.classification.to_json())): one for one in cleans}.values())
+        cleans = list(
+            {(one.bundle.sha256, encode_canonical_json(one.classification.to_json())): one for one in cleans}.values()
+        )
         if not cleans:
             raise UsageError(
                 "nothing here has a classification that is taken for right" + (f" ({problems[0]})" if problems else ""),
@@ -316,8 +320,8 @@ async def _conduct(
 def _sorted_out(paths: Iterable[Path | str]) -> tuple[list[Path | str], list[Path]]:
     """Output folders, and whatever else."""
     folders, others = [], []
-    for path in map(located, paths):
-        if isinstance(path, str) or Files(path).is_there(RESULTS):
+    for path in map(parse_output_location, paths):
+        if isinstance(path, str) or OutputFolder(path).has_folder(RESULTS_FOLDER):
             folders.append(path)
         else:
             others.append(path)
@@ -329,7 +333,7 @@ def accepted(folder: Path | str, problems: list[str]) -> Iterator[Clean]:
 
     Those that an expert corrected are left out, accepted or not: their answer was wrong.
     """
-    files = Files(folder)
+    files = OutputFolder(folder)
     known = read_truths(folder)
     problems += known.problems
     sources = {truth.record.doc_id: truth.record.ground_truth_source for truth in known.truths}
@@ -338,7 +342,7 @@ def accepted(folder: Path | str, problems: list[str]) -> Iterator[Clean]:
         for truth in known.truths
         if truth.record.ground_truth_source == "SME_VALIDATED"
     }
-    for name in files.names(RESULTS):
+    for name in files.list_json_files(RESULTS_FOLDER):
         doc_id = Path(name).stem
         if sources.get(doc_id) == "SME_CORRECTED":
             continue
@@ -362,18 +366,18 @@ async def _from_pdfs(
     problems: list[str],
     left_out: list[str],
 ) -> list[Clean]:
-    found = find(paths, {})
+    found = discover_documents(paths, {})
     problems += [str(problem) for problem in found.problems]
     supplied: Mapping[str, Any] = {}
     if classifications is not None:
         supplied, unknown = read_classifications(Path(classifications), found.sources)
         problems += [str(problem) for problem in unknown]
-    how = how_of(settings)
+    how = build_reader_config(settings)
 
-    async def one(source: Source, readers: Readers) -> Clean | None:
+    async def one(source: SourceDocument, readers: ReaderPool) -> Clean | None:
         try:
-            if source.fault:
-                raise source.fault
+            if source.read_error:
+                raise source.read_error
             bundle = (await readers.read(source.path, doc_id=source.doc_id, timestamp=_TIMESTAMP)).bundle
         except DocumentError as error:
             problems.append(f"{source.doc_id}: {error}")
@@ -385,7 +389,7 @@ async def _from_pdfs(
             return None
         return Clean(bundle, outcome.classification)
 
-    with Readers(settings.workers or 1, how) as readers:
+    with ReaderPool(settings.workers or 1, how) as readers:
         cleans = await _gathered([partial(one, source, readers) for source in found.sources], 2)
     return [clean for clean in cleans if clean is not None]
 
@@ -445,13 +449,13 @@ class _Planted:
 
     fault: Fault
     draft: Draft
-    before: Outcome
+    before: ClassificationOutcome
     place: int
 
 
 def _cases(
     fault: Fault,
-    quiet: Sequence[tuple[Clean, Outcome]],
+    quiet: Sequence[tuple[Clean, ClassificationOutcome]],
     places: int,
     limit: int,
     seed: int,
@@ -478,7 +482,7 @@ def _cases(
 def _mark(draft: Draft) -> str:
     """Of all that a check can see."""
     pages = [[block.text for block in page.blocks] for page in draft.bundle.pages]
-    return hashlib.sha256(canonical([draft.bundle.sha256, draft.answer, pages])).hexdigest()
+    return hashlib.sha256(encode_canonical_json([draft.bundle.sha256, draft.answer, pages])).hexdigest()
 
 
 def _dice(*parts: object) -> random.Random:
@@ -516,12 +520,12 @@ async def _judged(checks: RetryOrchestrator, planted: _Planted) -> Case:
     )
 
 
-def _alarm(clean: Clean, before: Outcome) -> Alarm:
+def _alarm(clean: Clean, before: ClassificationOutcome) -> Alarm:
     grave = (one for one in before.issues if one.severity is not IssueSeverity.MINOR)
     return Alarm(clean.bundle.doc_id, tuple(sorted({one.code for one in grave})))
 
 
-def _new_issues(before: Outcome, after: Outcome) -> list[Issue]:
+def _new_issues(before: ClassificationOutcome, after: ClassificationOutcome) -> list[Issue]:
     """BLOCKER and MAJOR issues, repaired ones too, that were not there before; failures of agents are none."""
 
     def content(issue: Issue) -> str:
@@ -530,7 +534,7 @@ def _new_issues(before: Outcome, after: Outcome) -> list[Issue]:
     known = Counter(map(content, before.issues))
     new = []
     for issue in after.issues:
-        if issue.severity is IssueSeverity.MINOR or is_failure(issue):
+        if issue.severity is IssueSeverity.MINOR or is_agent_failure(issue):
             continue
         known[content(issue)] -= 1
         if known[content(issue)] < 0:
@@ -538,7 +542,7 @@ def _new_issues(before: Outcome, after: Outcome) -> list[Issue]:
     return new
 
 
-def _outcome(clean: ClassificationOutput, after: Outcome, new: Sequence[Issue]) -> str:
+def _outcome(clean: ClassificationOutput, after: ClassificationOutcome, new: Sequence[Issue]) -> str:
     if after.verdict.decision is not Decision.AUTO_ACCEPT:
         return "escalated" if new else "missed"  # an agent failed; had it answered, it might have said nothing
     if not any(issue.status == "repaired" for issue in new):

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from evalkit.batch.labels import Span
+from evalkit.batch.labels import PageSpan
 from evalkit.evaluation.contrast import Case, Overall, Paired, overall, paired
 from evalkit.evaluation.estimates import is_certain
 from evalkit.evaluation.metrics import is_exact, merged
@@ -208,7 +208,7 @@ def _open_codes(document: Document) -> Counter[str]:
     return Counter(one.code for one in document.findings if one.status == "open")
 
 
-def _written(segments: Sequence[Span]) -> str:
+def _written(segments: Sequence[PageSpan]) -> str:
     """Segments as a file of labels has them, by first page.
 
     >>> _written([(3, 3, None), (1, 2, "Clinical Note")])
@@ -221,7 +221,7 @@ def _written(segments: Sequence[Span]) -> str:
     return "; ".join(f"{pages} {kind}" for pages, kind in ranges)
 
 
-def _in_order(segments: Sequence[Span]) -> tuple[Span, ...]:
+def _in_order(segments: Sequence[PageSpan]) -> tuple[PageSpan, ...]:
     return tuple(sorted(segments, key=lambda one: (*one[:2], one[2] or "")))
 
 
@@ -293,7 +293,7 @@ def _joined(agent: Labels | None) -> Labels | None:
     return agent and replace(agent, segments=tuple(merged(agent.segments)))
 
 
-def _is_exact(agent: Labels | None, segments: Sequence[Span]) -> bool:
+def _is_exact(agent: Labels | None, segments: Sequence[PageSpan]) -> bool:
     """Where nothing was answered, it is never right."""
     return agent is not None and is_exact(segments, agent.segments, typed=True)
 

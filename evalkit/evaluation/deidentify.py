@@ -23,12 +23,12 @@ from importlib.resources import files
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
-from evalkit.classification.lexicon import lexicon
+from evalkit.classification.lexicon import load_lexicon
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.ground_truth import Truth
 from evalkit.evaluation.intervals import exact
-from evalkit.review.ground_truth import SIMULATED, is_simulated
+from evalkit.review.ground_truth import SIMULATED_PREFIX, is_simulated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -527,7 +527,7 @@ def doc_name(sha256: str) -> str:
 def pseudonyms(reviewers: Iterable[str]) -> dict[str, str]:
     """``reviewer_1`` … in the order of the names' hashes; a program's reviews stay marked as such."""
     ordered = sorted(set(reviewers), key=lambda name: hashlib.sha256(name.encode("utf-8", "replace")).hexdigest())
-    return {name: f"{SIMULATED if is_simulated(name) else ''}reviewer_{i}" for i, name in enumerate(ordered, 1)}
+    return {name: f"{SIMULATED_PREFIX if is_simulated(name) else ''}reviewer_{i}" for i, name in enumerate(ordered, 1)}
 
 
 #: Letters and digits in a row, and the new name of a document as a whole.
@@ -656,8 +656,8 @@ def _is_ordinary(word: str) -> bool:
 @cache
 def _ordinary() -> frozenset[str]:
     """Words in small letters that are nobody's name: those of files, of forms and of the five types."""
-    groups = (chain(group.phrases, group.symbols) for group in lexicon().groups)
-    vendors = (chain([name], others) for name, others in lexicon().vendors)
+    groups = (chain(group.phrases, group.symbols) for group in load_lexicon().groups)
+    vendors = (chain([name], others) for name, others in load_lexicon().vendor_aliases)
     told = " ".join(chain.from_iterable(chain(groups, vendors)))
     return _COMMON | {word.casefold() for word in _LETTERS.findall(f"{told} {_ORDINARY}")}
 

@@ -20,7 +20,7 @@ from evalkit.evaluation.agreement import alpha, boundary_agreement, kappa
 from evalkit.evaluation.intervals import Estimate, exact
 from evalkit.evaluation.metrics import boundary_scores, is_exact, pooled
 from evalkit.evaluation.study import Answer, Document, Labels, Study, Truth
-from evalkit.review.packet import ADJUDICATION, SECOND
+from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
 
 def _standing(one: Document) -> list[Answer]:
@@ -31,7 +31,7 @@ def _standing(one: Document) -> list[Answer]:
             cases.pop(answer.case_id, None)
         else:
             cases[answer.case_id] = answer
-    return [answer for case_id, answer in cases.items() if not case_id.endswith(ADJUDICATION)]
+    return [answer for case_id, answer in cases.items() if not case_id.endswith(ADJUDICATION_SUFFIX)]
 
 
 def by_reviewer(study: Study) -> pd.DataFrame:
@@ -127,7 +127,7 @@ _Said = tuple[Answer, Labels]
 def _pair(one: Document) -> tuple[_Said, _Said] | None:
     """The standing answers of the case and of its second opinion, where both decided something."""
     standing = {answer.case_id: (answer, answer.labels) for answer in _standing(one) if answer.labels is not None}
-    first, second = standing.get(one.doc_id), standing.get(f"{one.doc_id}{SECOND}")
+    first, second = standing.get(one.doc_id), standing.get(f"{one.doc_id}{SECOND_SUFFIX}")
     return (first, second) if first and second else None
 
 
@@ -140,7 +140,7 @@ def _compared(one: Document, first: _Said, second: _Said) -> dict[str, Any]:
         "is_same_type": said.dominant_type == other_said.dominant_type,
         "is_same_segments": is_exact(said.segments, other_said.segments, typed=True),
         "boundaries": boundary_agreement(said.segments, other_said.segments),
-        "adjudicated": any(answer.case_id.endswith(ADJUDICATION) for answer in one.answers),
+        "adjudicated": any(answer.case_id.endswith(ADJUDICATION_SUFFIX) for answer in one.answers),
         "simulated": answer.is_simulated or other.is_simulated,
     }
 

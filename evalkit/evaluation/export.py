@@ -30,7 +30,7 @@ from evalkit.evaluation.splitting import split as divided
 from evalkit.review.ground_truth import GroundTruth
 from evalkit.review.roster import Roster
 from evalkit.review.stored import read_bundle
-from evalkit.store import RESULTS, Files, Index, is_there, result_name
+from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex, has_database, result_file_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -150,11 +150,11 @@ def export_ground_truth(
     wanted = _Wanted(level, silver, deidentify, split, seed, with_text)
     target = None if to is None else Path(os.path.realpath(to))
     _check_options(wanted, target, file_format)
-    gathered = _gathered(Files(output), wanted)
+    gathered = _gathered(OutputFolder(output), wanted)
     try:
         if file_format == "folder":
             assert target is not None  # noqa: S101 - _check_options
-            count = _write_folder(gathered, wanted, target, Files(output))
+            count = _write_folder(gathered, wanted, target, OutputFolder(output))
         else:
             count = _write_file(gathered.documents, wanted, target, file_format)
     except OSError as error:
@@ -203,7 +203,7 @@ class _Gathered:
     """Masked everywhere: those of the folder's names."""
 
 
-def _gathered(files: Files, wanted: _Wanted) -> _Gathered:
+def _gathered(files: OutputFolder, wanted: _Wanted) -> _Gathered:
     found = read_truths(files.root, silver=wanted.silver)
     problems = list(found.problems)
     if not wanted.needs_bundles:
@@ -229,19 +229,19 @@ def _gathered(files: Files, wanted: _Wanted) -> _Gathered:
     return _Gathered(tuple(documents), tuple(problems), aliases.words if aliases else frozenset())
 
 
-def _aliases(files: Files, found: Truths, problems: list[str]) -> Aliases:
+def _aliases(files: OutputFolder, found: Truths, problems: list[str]) -> Aliases:
     """Other names for all documents and reviewers of the folder, exported or not: notes may speak of any."""
     rows: dict[str, dict[str, Any]] = {}
     reviewers = set(found.reviewers)
     try:
-        reviewers.update(Roster(files).names())
-        if is_there(files.root):
-            with Index(files.root) as index:
-                rows = {row["doc_id"]: row for row in index.documents()}
+        reviewers.update(Roster(files).list_names())
+        if has_database(files.root):
+            with OutputIndex(files.root) as index:
+                rows = {row["doc_id"]: row for row in index.list_documents()}
     except StoreError as error:
         problems.append(error.message)
     hashes = {truth.record.doc_id: truth.sha256 for truth in found.truths}
-    of_results = {name.rpartition("/")[2].removesuffix(".json") for name in files.names(RESULTS)}
+    of_results = {name.rpartition("/")[2].removesuffix(".json") for name in files.list_json_files(RESULTS_FOLDER)}
     named = []
     for doc_id in sorted(of_results | rows.keys() | hashes.keys()):
         row = rows.get(doc_id, {})
@@ -250,10 +250,10 @@ def _aliases(files: Files, found: Truths, problems: list[str]) -> Aliases:
     return Aliases(named, reviewers)
 
 
-def _hash_of(files: Files, doc_id: str) -> str | None:
+def _hash_of(files: OutputFolder, doc_id: str) -> str | None:
     """What the result says, of a document that the index does not know."""
     try:
-        sha256 = files.read(result_name(doc_id), schema_version=RESULT_VERSION).get("sha256")
+        sha256 = files.read_json(result_file_name(doc_id), schema_version=RESULT_VERSION).get("sha256")
     except StoreError:
         return None
     return sha256 if isinstance(sha256, str) else None
@@ -442,7 +442,7 @@ def replacing(target: Path) -> Iterator[Path]:
 # --- folders --------------------------------------------------------------------------------------------------------
 
 
-def _write_folder(gathered: _Gathered, wanted: _Wanted, target: Path, files: Files) -> int:
+def _write_folder(gathered: _Gathered, wanted: _Wanted, target: Path, files: OutputFolder) -> int:
     parts = {name: list[_Document]() for name in wanted.shares or [_UNDIVIDED]}
     for document in gathered.documents:
         parts[document.part or _UNDIVIDED].append(document)
@@ -474,7 +474,7 @@ def _write_folder(gathered: _Gathered, wanted: _Wanted, target: Path, files: Fil
     return sum(map(len, tables.values()))
 
 
-def _texts(files: Files, wanted: _Wanted) -> Iterator[str]:
+def _texts(files: OutputFolder, wanted: _Wanted) -> Iterator[str]:
     """What some of the documents say: those with the smallest hashes, so that it is the same ones every time."""
     truths = [one for one in read_truths(files.root, silver=wanted.silver).truths if one.sha256]
     for truth in sorted(truths, key=lambda one: one.sha256 or "")[:_LOOKED_AT]:

@@ -17,7 +17,7 @@ from functools import cache, cached_property, partial
 from importlib.resources import files
 from typing import Any, Literal
 
-from evalkit.classification.primary_classifier import dominant_overall, mixture_of
+from evalkit.classification.primary_classifier import choose_overall_type, compute_mixture
 from evalkit.classification.schema import (
     REPORT_TYPES,
     ClassificationOutput,
@@ -27,8 +27,8 @@ from evalkit.classification.schema import (
     Segment,
     TypePresence,
 )
-from evalkit.classification.v4_evidence_quality import SHORTEST
-from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus, Words
+from evalkit.classification.v4_evidence_quality import MIN_SNIPPET_WORDS
+from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, PackedWords, Page, PageStatus
 from evalkit.evaluation.alterations import Kind, Planted, plant
 from evalkit.issue import Agent
 
@@ -143,9 +143,9 @@ def _remixed(draft: Draft) -> bool:
         segment["segment_page_count"] = segment["end_page"] - segment["start_page"] + 1
     draft.answer["number_of_segments"] = len(draft.segments)
     segments = ClassificationOutput.model_validate(draft.answer).segments
-    mixture = mixture_of(segments)
+    mixture = compute_mixture(segments)
     draft.answer["document_mixture"] = [entry.model_dump(mode="json") for entry in mixture]
-    overall = dominant_overall(segments, mixture)
+    overall = choose_overall_type(segments, mixture)
     draft.answer["dominant_type_overall"] = overall.value if overall else None
     return overall is not None
 
@@ -191,7 +191,7 @@ def _with_block(
     if not hidden:
         paragraphs = (text, *page.paragraphs) if first else (*page.paragraphs, text)
         shift = len(text) + 1 if first else 0
-        words = Words((start + shift, end + shift, *box) for start, end, *box in page.words)
+        words = PackedWords((start + shift, end + shift, *box) for start, end, *box in page.words)
         types = (
             ("paragraph", *page.layout_metadata.block_types)
             if first
@@ -571,9 +571,9 @@ def _moved_quote(draft: Draft, dice: Dice) -> bool:
         for segment in draft.segments
         for row in segment["segment_composition"]
         for said in row["top_evidence"]
-        for page in draft.bundle.between(segment["start_page"], segment["end_page"])
+        for page in draft.bundle.iter_pages(segment["start_page"], segment["end_page"])
         if page.page_num != said["page"]
-        and page.status.readable
+        and page.status.is_readable
         and _loose(said["snippet"]) not in _around(draft, page)
     ]
     if not moves:
@@ -585,7 +585,7 @@ def _moved_quote(draft: Draft, dice: Dice) -> bool:
 
 def _around(draft: Draft, page: Page) -> str:
     """What a quote from that page may say: it may run on to the next."""
-    return _loose("".join(one.text for one in draft.bundle.between(page.page_num, page.page_num + 1)))
+    return _loose("".join(one.text for one in draft.bundle.iter_pages(page.page_num, page.page_num + 1)))
 
 
 def _quote_of_other_segment(draft: Draft, dice: Dice) -> bool:
@@ -625,7 +625,7 @@ def _said_instead(draft: Draft, dice: Dice, *, said: str, furniture: bool = Fals
     segment, claim = found
     number = dice.randint(segment["start_page"], segment["end_page"])
     text = _drawn(said, dice)
-    if not draft.bundle.page(number).status.readable:
+    if not draft.bundle.page(number).status.is_readable:
         return False
     draft.bundle = _with_block(draft.bundle, number, text, first=furniture, furniture=furniture)
     claim.update(top_evidence=[{"snippet": text, "page": number, "anchors_found": []}], confidence=0.9)
@@ -658,7 +658,7 @@ def _strange_page(draft: Draft, dice: Dice, *, said: str, kinds: Sequence[str]) 
     text: Mapping[str, Any] = dice.choice(texts()[said])
     number = draft.bundle.total_pages + 1
     paragraphs = [_filled(line, dice) for line in text["page"].strip().splitlines() if line.strip()]
-    quoted = [line for line in paragraphs if SHORTEST <= len(line.split()) <= 40]
+    quoted = [line for line in paragraphs if MIN_SNIPPET_WORDS <= len(line.split()) <= 40]
     draft.bundle = _with_pages(draft.bundle, [*draft.bundle.pages, _page(number, paragraphs)])
     kind = dice.choice([one for one in kinds if one in text.get("as", kinds)])
     evidence = tuple(Evidence(snippet=line, page=number) for line in dice.sample(quoted, min(2, len(quoted))))
@@ -700,7 +700,7 @@ def _keyword(draft: Draft, dice: Dice) -> bool:
 
 
 def _said_to_model(draft: Draft, dice: Dice, *, said: str, hidden: bool) -> bool:
-    readable = [page.page_num for page in draft.bundle.pages if page.status.readable]
+    readable = [page.page_num for page in draft.bundle.pages if page.status.is_readable]
     text = _drawn(said, dice)
     draft.bundle = _with_block(draft.bundle, dice.choice(readable), text, hidden=hidden)
     return True

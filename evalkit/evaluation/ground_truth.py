@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
-from evalkit.batch.draws import read_draws
+from evalkit.batch.draws import read_draw_probabilities
 from evalkit.classification.schema import Segment
-from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
+from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
 from evalkit.errors import StoreError
-from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED, GroundTruth, is_simulated, revisions
-from evalkit.review.packet import base_of
-from evalkit.store import GROUND_TRUTH, REVIEWS, Files, bundle_name, review_name
+from evalkit.review.ground_truth import SCHEMA_VERSION, SIMULATED_PREFIX, GroundTruth, is_simulated, list_revisions
+from evalkit.review.packet import get_base_case_id
+from evalkit.store import GROUND_TRUTH_FOLDER, REVIEWS_FOLDER, OutputFolder, bundle_file_name, review_file_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ _FIRST = {
     "ground_truth_source": "SME_VALIDATED: an expert agreed. SME_CORRECTED: an expert corrected. "
     "AUTO_ACCEPTED (silver): accepted by rules, nobody has looked.",
     "is_simulated": f"True where a program answered any case of the document, for a demonstration or test: a reviewer's "
-    f"name begins with {SIMULATED!r}.",
+    f"name begins with {SIMULATED_PREFIX!r}.",
     "dominant_type": "The document type of the whole file.",
 }
 _LAST = {
@@ -138,17 +138,17 @@ def load_ground_truth(output: Path | str, level: Level = "document", *, silver: 
 
 def read_truths(output: Path | str, *, silver: bool = False) -> Truths:
     """The ground truth of a folder's documents; records of other tasks than classification are passed over."""
-    files = Files(output)
+    files = OutputFolder(output)
     problems: list[str] = []
     drawn = _drawn(files, problems)
     reviews = list(_reviews(files, problems))
     answers: dict[str, list[str]] = {}
     for case_id, reviewer, outcome in reviews:
         if outcome != "reopened":
-            answers.setdefault(base_of(case_id), []).append(reviewer)
+            answers.setdefault(get_base_case_id(case_id), []).append(reviewer)
     reviewers = {reviewer for _, reviewer, _ in reviews}
     truths = []
-    for name in files.names(GROUND_TRUTH):
+    for name in files.list_json_files(GROUND_TRUTH_FOLDER):
         try:
             record = _record(files, name)
         except StoreError as error:
@@ -166,10 +166,10 @@ def read_truths(output: Path | str, *, silver: bool = False) -> Truths:
     return Truths(tuple(truths), tuple(problems), frozenset(reviewers))
 
 
-def _drawn(files: Files, problems: list[str]) -> Mapping[str, float] | None:
+def _drawn(files: OutputFolder, problems: list[str]) -> Mapping[str, float] | None:
     """What the draws say; None where one cannot be read, and then nobody knows what it raised."""
     try:
-        return read_draws(files)
+        return read_draw_probabilities(files)
     except StoreError as error:
         problems.append(error.message)
         return None
@@ -183,16 +183,16 @@ def _probability(record: GroundTruth, drawn: Mapping[str, float] | None) -> floa
     return max((one for one in (stored, drawn.get(record.doc_id)) if one is not None), default=None)
 
 
-def _reviews(files: Files, problems: list[str]) -> Iterator[tuple[str, str, str]]:
+def _reviews(files: OutputFolder, problems: list[str]) -> Iterator[tuple[str, str, str]]:
     """Case, reviewer and outcome of every review in the folder but those of seeded cases."""
-    for case_id in files.folders(REVIEWS):
+    for case_id in files.list_subfolders(REVIEWS_FOLDER):
         try:
-            names = [review_name(case_id, number) for number in revisions(files, case_id)]
+            names = [review_file_name(case_id, number) for number in list_revisions(files, case_id)]
         except StoreError:
             continue  # no case is called so
         for name in names:
             try:
-                stored = files.read(name, schema_version=SCHEMA_VERSION)
+                stored = files.read_json(name, schema_version=SCHEMA_VERSION)
             except StoreError as error:
                 problems.append(error.message)
                 continue
@@ -205,8 +205,8 @@ def _reviews(files: Files, problems: list[str]) -> Iterator[tuple[str, str, str]
                 problems.append(f"{name} does not have the shape of a review")
 
 
-def _record(files: Files, name: str) -> GroundTruth | None:
-    stored = files.read(name, schema_version=SCHEMA_VERSION)
+def _record(files: OutputFolder, name: str) -> GroundTruth | None:
+    stored = files.read_json(name, schema_version=SCHEMA_VERSION)
     if "ground_truth_classification" not in stored:
         return None
     try:
@@ -220,10 +220,10 @@ def _record(files: Files, name: str) -> GroundTruth | None:
     return record
 
 
-def _with_bundle(files: Files, record: GroundTruth, problems: list[str]) -> Truth:
+def _with_bundle(files: OutputFolder, record: GroundTruth, problems: list[str]) -> Truth:
     try:
         # As it is: validating every word of every page would take many times as long.
-        stored = files.read(bundle_name(record.doc_id), schema_version=BUNDLE_VERSION)
+        stored = files.read_json(bundle_file_name(record.doc_id), schema_version=BUNDLE_VERSION)
     except StoreError as error:
         problems.append(f"{record.doc_id!r}: {error.message}")
         return Truth(record, None, None)

@@ -27,7 +27,7 @@ import pandas as pd
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, precision_recall_fscore_support
 
-from evalkit.batch.labels import Span
+from evalkit.batch.labels import PageSpan
 from evalkit.classification.schema import DocumentType, PresenceLevel
 
 #: The confusion's column for documents without an answer.
@@ -174,7 +174,7 @@ class Panoptic(NamedTuple):
     false_negatives: int
 
 
-def merged(spans: Sequence[Span]) -> list[Span]:
+def merged(spans: Sequence[PageSpan]) -> list[PageSpan]:
     """The spans in order of pages, neighbours of the same type as one: the second reading of ruling 12.
 
     Neighbours follow each other without a gap, or overlap. Two that nobody could tell the type of stay two.
@@ -182,7 +182,7 @@ def merged(spans: Sequence[Span]) -> list[Span]:
     >>> merged([(4, 5, "Note"), (1, 2, "Note"), (3, 3, "Note"), (6, 6, "Other")])
     [(1, 5, 'Note'), (6, 6, 'Other')]
     """
-    found: list[Span] = []
+    found: list[PageSpan] = []
     for first, last, kind in _segments(spans):
         before = found[-1] if found else None
         if before and kind is not None and before[2] == kind and first <= before[1] + 1:
@@ -192,7 +192,7 @@ def merged(spans: Sequence[Span]) -> list[Span]:
     return found
 
 
-def page_types(spans: Sequence[Span], total_pages: int) -> list[str | None]:
+def page_types(spans: Sequence[PageSpan], total_pages: int) -> list[str | None]:
     """The type of each page, one entry a page; None where it has none or nobody can tell.
 
     >>> page_types([(1, 2, "Note"), (2, 3, "Other")], 4)
@@ -202,7 +202,7 @@ def page_types(spans: Sequence[Span], total_pages: int) -> list[str | None]:
     return [None if owner < 0 else segments[owner][2] for owner in _owners(segments, total_pages)]
 
 
-def page_accuracy(truth: Sequence[Span], predicted: Sequence[Span], total_pages: int) -> float:
+def page_accuracy(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], total_pages: int) -> float:
     """Share of a document's pages with the right type, 0 to 1. Pages without a type are wrong on either side.
 
     >>> page_accuracy([(1, 2, "Note"), (3, 4, "Other")], [(1, 3, "Note")], 4)
@@ -213,7 +213,7 @@ def page_accuracy(truth: Sequence[Span], predicted: Sequence[Span], total_pages:
     return sum(said is not None and said == true for true, said in types) / total_pages if total_pages else math.nan
 
 
-def boundaries(spans: Sequence[Span]) -> set[int]:
+def boundaries(spans: Sequence[PageSpan]) -> set[int]:
     """The pages after the first on which a segment begins.
 
     >>> boundaries([(1, 2, "Note"), (3, 3, "Note"), (4, 9, "Other")])
@@ -222,7 +222,7 @@ def boundaries(spans: Sequence[Span]) -> set[int]:
     return {first for first, _, _ in _segments(spans) if first > 1}
 
 
-def boundary_scores(truth: Sequence[Span], predicted: Sequence[Span]) -> Scores:
+def boundary_scores(truth: Sequence[PageSpan], predicted: Sequence[PageSpan]) -> Scores:
     """Of the pages said to begin a segment, how many do (precision); of those that do, how many were said (recall).
 
     The first page is not counted, as everybody gets it right. A document of one segment that was called one has
@@ -245,7 +245,7 @@ def pooled(scores: Iterable[Scores]) -> Scores:
     return _scores(*(sum(column) for column in zip(*counts, strict=True))) if counts else _scores(0, 0, 0)
 
 
-def panoptic_quality(truth: Sequence[Span], predicted: Sequence[Span], typed: bool = False) -> Panoptic:
+def panoptic_quality(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], typed: bool = False) -> Panoptic:
     """How well the predicted segments are the true ones, in one number for finding and fitting them.
 
     A predicted segment is found when more than half of the pages in either are in both (IoU > 0.5) and, where
@@ -276,7 +276,7 @@ def pooled_panoptic(many: Iterable[Panoptic]) -> Panoptic:
     return _panoptic(*(sum(column) for column in zip(*counts, strict=True))) if counts else _panoptic(0.0, 0, 0, 0)
 
 
-def is_exact(truth: Sequence[Span], predicted: Sequence[Span], typed: bool) -> bool:
+def is_exact(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], typed: bool) -> bool:
     """Whether the segments are exactly the true ones, in any order; where ``typed``, with their types, all known.
 
     >>> is_exact([(1, 2, "A"), (3, 3, "B")], [(3, 3, "A"), (1, 2, "A")], typed=False)
@@ -288,7 +288,7 @@ def is_exact(truth: Sequence[Span], predicted: Sequence[Span], typed: bool) -> b
     return Counter(theirs) == Counter(ours) and all(kind is not None for *_, kind in ours)
 
 
-def drag_and_drop_distance(truth: Sequence[Span], predicted: Sequence[Span], total_pages: int) -> int:
+def drag_and_drop_distance(truth: Sequence[PageSpan], predicted: Sequence[PageSpan], total_pages: int) -> int:
     """The fewest pages that a person must move until the predicted grouping is the true one.
 
     Pages stay where a predicted segment becomes a true one, each at most once; they stay most where the matching of
@@ -306,12 +306,12 @@ def drag_and_drop_distance(truth: Sequence[Span], predicted: Sequence[Span], tot
     return total_pages - int(shared[linear_sum_assignment(shared, maximize=True)].sum())
 
 
-def _segments(spans: Iterable[Span]) -> list[Span]:
+def _segments(spans: Iterable[PageSpan]) -> list[PageSpan]:
     """Those that have pages, by first page; the order of those that begin together is kept."""
     return sorted((span for span in spans if span[0] <= span[1]), key=lambda span: span[0])
 
 
-def _owners(segments: Sequence[Span], total_pages: int) -> npt.NDArray[np.intp]:
+def _owners(segments: Sequence[PageSpan], total_pages: int) -> npt.NDArray[np.intp]:
     """Which of the segments (in order of pages) each page belongs to, -1 for none."""
     owners = np.full(total_pages, -1, dtype=np.intp)
     for place, (first, last, _) in reversed(list(enumerate(segments))):
@@ -319,7 +319,7 @@ def _owners(segments: Sequence[Span], total_pages: int) -> npt.NDArray[np.intp]:
     return owners
 
 
-def _overlap(one: Span, other: Span, typed: bool) -> float:
+def _overlap(one: PageSpan, other: PageSpan, typed: bool) -> float:
     """Shared pages over all pages of both, or 0 where they are no match."""
     if typed and (one[2] != other[2] or one[2] is None):
         return 0.0

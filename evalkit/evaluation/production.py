@@ -15,7 +15,7 @@ from evalkit.evaluation.domain import Certain, Drawn, share_within
 from evalkit.evaluation.estimates import is_certain
 from evalkit.evaluation.intervals import Estimate, Observed, exact, weighted
 from evalkit.evaluation.study import TYPES, Document, Study
-from evalkit.store import Files, result_name, shaped
+from evalkit.store import OutputFolder, result_file_name, validate_stored
 
 DIFFERENCE_COLUMNS = (
     *("doc_id", "production", "agent", "truth", "right", "production_confidence", "agent_confidence"),
@@ -72,11 +72,11 @@ def evidence_of(study: Study, doc_id: str) -> pd.DataFrame:
     terms in it that decided. Empty where there is no usable answer. Reads the document's result: NotFound where there
     is none, StoreError where it is damaged.
     """
-    name = result_name(doc_id)
-    stored = Files(study.output).read(name).get("classification")
+    name = result_file_name(doc_id)
+    stored = OutputFolder(study.output).read_json(name).get("classification")
     if stored is None:
         return pd.DataFrame([], columns=list(EVIDENCE_COLUMNS))
-    answer = shaped(ClassificationOutput, stored, name, "Run the document with --fresh.")
+    answer = validate_stored(ClassificationOutput, stored, name, "Run the document with --fresh.")
     claims = [one for segment in answer.segments for one in segment.segment_composition]
     claims.sort(key=lambda one: (one.document_type != answer.dominant_type_overall, -one.segment_share))
     rows = [

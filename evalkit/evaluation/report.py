@@ -38,7 +38,7 @@ from evalkit.evaluation.export import replacing, write_private
 from evalkit.evaluation.intervals import Estimate
 from evalkit.evaluation.study import Standing, Study
 from evalkit.evaluation.template_reviews import read_cycles, template_reviews
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 SIMULATED = "Simulated: {count} of {of} reviews were made by a program. Nothing here says how good anything is."
 
@@ -500,7 +500,7 @@ def _cost(study: Study) -> Section:
 
 
 def _templates_reviewed(study: Study) -> Section | None:
-    cycles = read_cycles(Files(study.output))
+    cycles = read_cycles(OutputFolder(study.output))
     if not cycles:
         return None
     known = template_reviews(cycles)

@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
-from evalkit.batch.draws import Draw, Stratum, draws, sampled
-from evalkit.batch.labels import stored_production
+from evalkit.batch.draws import Draw, Stratum, read_all_draws, read_sampled_probabilities
+from evalkit.batch.labels import read_stored_labels
 from evalkit.classification.result import DocumentResult
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation.study import Document, Study, read_study
-from evalkit.review.packet import SMEPacketGenerator, publish
+from evalkit.review.packet import SMEPacketGenerator, publish_packet
 from evalkit.review.stored import read_bundle, read_result
-from evalkit.store import Files, Index, draw_name, packet_name
+from evalkit.store import OutputFolder, OutputIndex, packet_file_name, sample_draw_file_name
 
 By = Literal["production", "type", "decision"]
 #: What a document is sorted by; the words for those that have no such value.
@@ -92,22 +92,22 @@ def sample(output: Path | str, number: int, by: By, *, seed: str, drawn_at: str)
     The draw is written down before its cases: what a broken run left out is put into the queue by the next draw, or by
     the next run. UsageError as in ``plan``, or where a run is writing; StoreError.
     """
-    files = Files(output)
+    files = OutputFolder(output)
     with files.run_lock():
         made = plan(read_study(output), number, by, seed=seed, drawn_at=drawn_at)
-        if not files.create(draw_name(len(draws(files)) + 1), made.model_dump(mode="json")):
+        if not files.create_json(sample_draw_file_name(len(read_all_draws(files)) + 1), made.model_dump(mode="json")):
             raise StoreError(
                 "another draw was written at the same moment", code="STORE-FAILED", remedy="Draw once more."
             )
-        with Index(output) as index:
+        with OutputIndex(output) as index:
             _publish_missing(files, index, drawn_at)
     return made
 
 
-def _publish_missing(files: Files, index: Index, now: str) -> None:
-    production = stored_production(files)
-    for doc_id, probability in sampled(files).items():
-        if files.exists(packet_name(doc_id)):
+def _publish_missing(files: OutputFolder, index: OutputIndex, now: str) -> None:
+    production = read_stored_labels(files)
+    for doc_id, probability in read_sampled_probabilities(files).items():
+        if files.has_file(packet_file_name(doc_id)):
             continue
         try:
             result, bundle = read_result(files, doc_id), read_bundle(files, doc_id)
@@ -122,4 +122,4 @@ def _publish_missing(files: Files, index: Index, now: str) -> None:
                 production=production.get(doc_id),
                 created_at=now,
             )
-            publish(files, index, packet)
+            publish_packet(files, index, packet)

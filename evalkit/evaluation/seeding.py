@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from evalkit.classification.findings import MODEL_CODE
+from evalkit.classification.findings import TEXT_FINDING_CODES
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import (
     ClassificationOutput,
@@ -30,22 +30,36 @@ from evalkit.classification.schema import (
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
-from evalkit.classification.v4_evidence_quality import LONGEST, SHORTEST, V4EvidenceQualityAssessor
+from evalkit.classification.v4_evidence_quality import MAX_SNIPPET_WORDS, MIN_SNIPPET_WORDS, V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation.attention import read as read_attention
 from evalkit.evaluation.study import Document, read_study
-from evalkit.issue import Agent, Issue, numbered
-from evalkit.review.corrections import PARTS, faults, largest, page_weighted
+from evalkit.issue import Agent, Issue, number_issues
+from evalkit.review.corrections import (
+    CLASSIFICATION_PARTS,
+    choose_dominant_type,
+    compute_page_weighted_mixture,
+    find_rule_violations,
+)
 from evalkit.review.ground_truth import GroundTruth
-from evalkit.review.lock import writing
-from evalkit.review.opinions import settle_seeded
-from evalkit.review.packet import SMEPacket, SMEPacketGenerator, moment, read_packet, utc_now
+from evalkit.review.lock import hold_write_lock
+from evalkit.review.opinions import sync_seeded_cases
+from evalkit.review.packet import SMEPacket, SMEPacketGenerator, format_timestamp, read_packet, utc_now
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import Fault, FaultKind, Seeded, seeded_cases
+from evalkit.review.seeded import Fault, FaultKind, Seeded, iterate_seeded_cases
 from evalkit.review.stored import read_bundle, read_result
-from evalkit.store import Files, Index, bundle_name, digest, ground_truth_name, packet_name, result_name, seeded_name
+from evalkit.store import (
+    OutputFolder,
+    OutputIndex,
+    bundle_file_name,
+    ground_truth_file_name,
+    hash_canonical_json,
+    packet_file_name,
+    result_file_name,
+    seed_record_file_name,
+)
 
 _USUAL = 0.9
 """Confidence of an agent that states none anywhere."""
@@ -53,7 +67,7 @@ _QUOTES = 2
 """So many quotes support a segment that nobody has quoted anything for."""
 
 _FAILED = frozenset(f"{agent}-AGENT-FAILED" for agent in ("V2", "V3", "V4"))
-_SEEN = frozenset(MODEL_CODE.values())
+_SEEN = frozenset(TEXT_FINDING_CODES.values())
 
 _Segments = tuple[Segment, ...]
 _Planted = tuple[_Segments, Fault]
@@ -78,14 +92,14 @@ def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str) 
     """
     if number < 1:
         raise UsageError(f"{number} cases cannot be drawn", code="SAMPLE-NUMBER", remedy="Draw at least one.")
-    files = Files(output)
+    files = OutputFolder(output)
     with files.run_lock():
         vouched = [one for one in read_study(output).documents if _is_vouched(one)]
         known = [one for one in vouched if one.truth and not one.truth.is_simulated] or vouched
         known.sort(key=lambda one: hashlib.sha256(f"{seed}:{drawn_at}:{one.sha256}".encode()).digest())
-        used = {doc_id for _, doc_id in seeded_cases(files)}
-        roster = Roster(files).deciding()
-        with Index(output) as index:
+        used = {doc_id for _, doc_id in iterate_seeded_cases(files)}
+        roster = Roster(files).list_deciding_reviewers()
+        with OutputIndex(output) as index:
             made: list[Seeded] = []
             kept_for_nobody = 0
             for one in known:
@@ -96,14 +110,14 @@ def sample_seeded(output: Path | str, number: int, *, seed: str, drawn_at: str) 
                 if roster and {answer.reviewer for answer in one.answers}.issuperset(roster):
                     kept_for_nobody += 1
                     continue
-                with writing(files):  # no review may change the truth meanwhile
+                with hold_write_lock(files):  # no review may change the truth meanwhile
                     seeded = _seeded(files, one.doc_id, seed=seed, drawn_at=drawn_at)
-                    if seeded is not None and files.create(
-                        seeded_name(seeded.packet.case_id), seeded.model_dump(mode="json")
+                    if seeded is not None and files.create_json(
+                        seed_record_file_name(seeded.packet.case_id), seeded.model_dump(mode="json")
                     ):
                         made.append(seeded)
-            with writing(files):
-                settle_seeded(files, index, moment(utc_now()))
+            with hold_write_lock(files):
+                sync_seeded_cases(files, index, format_timestamp(utc_now()))
         if not made:
             raise _nothing(len(known), kept_for_nobody)
         waiting = read_attention(files, [])
@@ -129,10 +143,10 @@ def _is_vouched(one: Document) -> bool:
     return one.truth is not None and one.truth.says("dominant_type") and one.truth.says("segments")
 
 
-def _seeded(files: Files, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | None:
+def _seeded(files: OutputFolder, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | None:
     """A seeded case of that document; None where none can be made of it, or a file of it is damaged."""
     try:
-        stored = files.read(ground_truth_name(doc_id))
+        stored = files.read_json(ground_truth_file_name(doc_id))
         truth = GroundTruth.model_validate(stored)
         packet, bundle, result = read_packet(files, doc_id), read_bundle(files, doc_id), read_result(files, doc_id)
     except (EvalkitError, ValueError):
@@ -146,7 +160,7 @@ def _seeded(files: Files, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | 
         return None
     answer, fault, issues = planted
     case_id = f"{doc_id}-{hashlib.sha256(salt.encode()).hexdigest()[:8]}"
-    if files.exists(result_name(case_id)) or files.exists(packet_name(case_id)):
+    if files.has_file(result_file_name(case_id)) or files.has_file(packet_file_name(case_id)):
         return None
     verdict = V5DecisionMaker().decide(issues)
     shown = result.model_copy(
@@ -170,9 +184,9 @@ def _seeded(files: Files, doc_id: str, *, seed: str, drawn_at: str) -> Seeded | 
     return Seeded(
         doc_id=doc_id,
         fault=fault,
-        truth_sha256=digest(stored),
+        truth_sha256=hash_canonical_json(stored),
         drawn_at=drawn_at,
-        packet=case.model_copy(update={"document_bundle_path": bundle_name(doc_id)}),
+        packet=case.model_copy(update={"document_bundle_path": bundle_file_name(doc_id)}),
     )
 
 
@@ -266,7 +280,7 @@ def _sentences(segment: Segment, bundle: DocumentBundle) -> tuple[Evidence, ...]
         Evidence(snippet=block.text, page=number)
         for number in range(segment.start_page, segment.end_page + 1)
         for block in bundle.page(number).blocks
-        if not (block.furniture or block.hidden) and SHORTEST <= len(block.text.split()) <= LONGEST
+        if not (block.furniture or block.hidden) and MIN_SNIPPET_WORDS <= len(block.text.split()) <= MAX_SNIPPET_WORDS
     )
     return tuple(quote for quote, _ in zip(found, range(_QUOTES), strict=False))
 
@@ -294,15 +308,19 @@ def _answered(
     answer = truth.model_copy(
         update={"segments": counted, "number_of_segments": len(counted), "dominant_type_overall": DocumentType.OTHER}
     )
-    if faults(answer, bundle, ("segments",)):  # only segments that pass have page-weighted shares
+    if find_rule_violations(answer, bundle, ("segments",)):  # only segments that pass have page-weighted shares
         return None
     sure = {
         kind: max(one.confidence for each in counted for one in each.segment_composition if one.document_type == kind)
         for kind in DocumentType
     }
-    mixture = tuple(one.model_copy(update={"confidence": sure[one.document_type]}) for one in page_weighted(counted))
-    whole = answer.model_copy(update={"document_mixture": mixture, "dominant_type_overall": largest(mixture, counted)})
-    return None if faults(whole, bundle, PARTS) else whole
+    mixture = tuple(
+        one.model_copy(update={"confidence": sure[one.document_type]}) for one in compute_page_weighted_mixture(counted)
+    )
+    whole = answer.model_copy(
+        update={"document_mixture": mixture, "dominant_type_overall": choose_dominant_type(mixture, counted)}
+    )
+    return None if find_rule_violations(whole, bundle, CLASSIFICATION_PARTS) else whole
 
 
 # ------------------------------------------------------------------------------------------------- faults
@@ -427,4 +445,4 @@ def _numbered(issues: Sequence[Issue]) -> Iterator[Issue]:
     for issue in issues:
         agents.setdefault(issue.agent, []).append(issue)
     for agent, raised in agents.items():
-        yield from numbered(agent, raised)
+        yield from number_issues(agent, raised)

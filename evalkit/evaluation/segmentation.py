@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evalkit.batch.labels import Span
+from evalkit.batch.labels import PageSpan
 from evalkit.evaluation.intervals import Estimate, Rows, bootstrap
 from evalkit.evaluation.metrics import (
     boundary_scores,
@@ -33,8 +33,8 @@ class Cut:
     """One document's segments, as they are and as they were said."""
 
     doc_id: str
-    truth: Sequence[Span]
-    said: Sequence[Span]
+    truth: Sequence[PageSpan]
+    said: Sequence[PageSpan]
     pages: int
     weight: float
     """How many documents it stands for, at least 1."""

@@ -16,27 +16,34 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
-from evalkit.batch.draws import draws, read_draws
-from evalkit.batch.labels import GivenLabels, Span, read_production, read_truth, spans, stored_production
+from evalkit.batch.draws import read_all_draws, read_draw_probabilities
+from evalkit.batch.labels import (
+    PageSpan,
+    SuppliedLabels,
+    parse_spans,
+    read_production_labels,
+    read_stored_labels,
+    read_true_labels,
+)
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, UsageError
 from evalkit.evaluation import attention
 from evalkit.issue import Issue
 from evalkit.review.ground_truth import SCHEMA_VERSION as TRUTH_VERSION
-from evalkit.review.ground_truth import is_simulated, revisions
-from evalkit.review.packet import ADJUDICATION, SECOND
+from evalkit.review.ground_truth import is_simulated, list_revisions
+from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 from evalkit.store import (
-    GROUND_TRUTH,
-    PACKETS,
-    RESULTS,
-    REVIEWS,
-    Files,
-    Index,
-    ground_truth_name,
-    is_there,
-    packet_name,
-    result_name,
-    review_name,
+    GROUND_TRUTH_FOLDER,
+    PACKETS_FOLDER,
+    RESULTS_FOLDER,
+    REVIEWS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    ground_truth_file_name,
+    has_database,
+    packet_file_name,
+    result_file_name,
+    review_file_name,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +64,7 @@ class Labels:
 
     dominant_type: str | None
     """None: cannot tell, or no usable answer."""
-    segments: tuple[Span, ...] = ()
+    segments: tuple[PageSpan, ...] = ()
     """First page, last page, type; empty where nothing is said of segments."""
     presence: Mapping[str, str] = field(default_factory=dict)
     """Document type → presence level in the whole document."""
@@ -272,8 +279,8 @@ def read_study(
         UsageError: the folder, or a file of labels, is not there or not readable; a label is mapped to no type.
         StoreError: a draw, ``production.json`` or the index is damaged: they are about all documents.
     """
-    files = Files(output)
-    if not files.is_there(RESULTS):
+    files = OutputFolder(output)
+    if not files.has_folder(RESULTS_FOLDER):
         raise UsageError(
             f"{files.root} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
         )
@@ -354,7 +361,7 @@ def _typed(value: Any, *kinds: type) -> Any:
 class _Reading:
     """One pass over an output folder."""
 
-    def __init__(self, files: Files, foreign_types: Mapping[str, str]) -> None:
+    def __init__(self, files: OutputFolder, foreign_types: Mapping[str, str]) -> None:
         self.files = files
         self.problems: list[str] = []
         self.remarks: list[str] = []
@@ -364,24 +371,24 @@ class _Reading:
         paths = [row["file_path"] for row in self._rows.values() if not row["replaced"]]
         # An index that was made again has none of what could not be read.
         self._names = Counter(Path(path).name for path in paths if path)
-        self._packets = set(files.names(PACKETS))
-        self._truths = set(files.names(GROUND_TRUTH))
-        self._reviewed = set(files.folders(REVIEWS))
-        self._drawn = read_draws(files)
+        self._packets = set(files.list_json_files(PACKETS_FOLDER))
+        self._truths = set(files.list_json_files(GROUND_TRUTH_FOLDER))
+        self._reviewed = set(files.list_subfolders(REVIEWS_FOLDER))
+        self._drawn = read_draw_probabilities(files)
         self._strata = _strata(files)
-        self._given: dict[str, GivenLabels] = {}
+        self._given: dict[str, SuppliedLabels] = {}
         self._gold: Mapping[str, Mapping[str, Any]] = {}
         self._production: Mapping[str, Mapping[str, Any]] = {}
 
     def _indexed(self) -> dict[str, dict[str, Any]]:
-        if not is_there(self.files.root):
+        if not has_database(self.files.root):
             return {}
-        with Index(self.files.root) as index:
-            return {row["doc_id"]: row for row in index.documents()}
+        with OutputIndex(self.files.root) as index:
+            return {row["doc_id"]: row for row in index.list_documents()}
 
     def results(self) -> Iterator[str]:
         """The results that stand for a document as it is now."""
-        for name in self.files.names(RESULTS):
+        for name in self.files.list_json_files(RESULTS_FOLDER):
             row = self._rows.get(name.rpartition("/")[2].removesuffix(".json"))
             if not (row and row["replaced"]):
                 yield name
@@ -389,35 +396,35 @@ class _Reading:
     def labels(self, truth: Path | str | None, production: Path | str | None) -> None:
         """Read the files of labels."""
         if truth is not None:
-            self._given["known labels"] = read_truth(Path(truth))
-            self._gold = self._given["known labels"].rows
-        self._production = stored_production(self.files)
+            self._given["known labels"] = read_true_labels(Path(truth))
+            self._gold = self._given["known labels"].label_by_key
+        self._production = read_stored_labels(self.files)
         if production is not None:
-            self._given["production labels"] = read_production(Path(production))
-            self._production = {**self._production, **self._given["production labels"].rows}
+            self._given["production labels"] = read_production_labels(Path(production))
+            self._production = {**self._production, **self._given["production labels"].label_by_key}
 
     def name_unmatched(self, documents: Iterable[Document]) -> None:
         """Say which rows of labels belong to no document."""
         every = list(documents)
         for what, labels in self._given.items():
-            lost = labels.unmatched((one.doc_id for one in every), (one.filename for one in every))
+            lost = labels.find_unmatched_keys((one.doc_id for one in every), (one.filename for one in every))
             if lost:
                 more = f" and {len(lost) - _NAMED} more" if len(lost) > _NAMED else ""
                 self.remarks.append(f"{what} of no document here: {', '.join(lost[:_NAMED])}{more}")
 
     def _json(self, name: str) -> dict[str, Any]:
-        return self.files.read(name, schema_version=TRUTH_VERSION)
+        return self.files.read_json(name, schema_version=TRUTH_VERSION)
 
     def document(self, doc_id: str) -> Document:
         """One document; an unreadable one where a file of it is damaged."""
         filename = Path((self._rows.get(doc_id) or {}).get("file_path") or f"{doc_id}.pdf").name
         try:
-            result = self._json(result_name(doc_id))
+            result = self._json(result_file_name(doc_id))
             return self._of(doc_id, filename, result)
         except EvalkitError as error:
             self.problems.append(str(error))
         except (KeyError, TypeError, AttributeError, ValueError, ArithmeticError):
-            self.problems.append(f"{RESULTS}/{doc_id}.json or a file of its case does not have its shape")
+            self.problems.append(f"{RESULTS_FOLDER}/{doc_id}.json or a file of its case does not have its shape")
         return self._unreadable(doc_id, filename, None, "STORE-TORN")
 
     def _unreadable(self, doc_id: str, filename: str, sha256: str | None, code: str) -> Document:
@@ -429,8 +436,8 @@ class _Reading:
         if "error" in result:
             return self._unreadable(doc_id, filename, result.get("sha256"), result["error"]["code"])
         gold = self._named(self._gold, doc_id, filename)
-        packet = self._if_there(packet_name(doc_id), self._packets)
-        record = self._if_there(ground_truth_name(doc_id), self._truths)
+        packet = self._if_there(packet_file_name(doc_id), self._packets)
+        record = self._if_there(ground_truth_file_name(doc_id), self._truths)
         truth = _gold(gold) if gold else _truth(record)
         reviews = list(self._reviews(doc_id))
         usage = result["usage"]
@@ -468,10 +475,10 @@ class _Reading:
 
     def _reviews(self, doc_id: str) -> Iterator[tuple[str, int, dict[str, Any]]]:
         """The reviews of a document's cases with case and number, those of further opinions behind."""
-        for case_id in (doc_id, f"{doc_id}{SECOND}", f"{doc_id}{ADJUDICATION}"):
+        for case_id in (doc_id, f"{doc_id}{SECOND_SUFFIX}", f"{doc_id}{ADJUDICATION_SUFFIX}"):
             if case_id in self._reviewed:
-                for number in revisions(self.files, case_id):
-                    review = self._json(review_name(case_id, number))
+                for number in list_revisions(self.files, case_id):
+                    review = self._json(review_file_name(case_id, number))
                     if review.get("seeded") is not True:  # it says nothing about a document
                         yield case_id, number, review
 
@@ -501,7 +508,8 @@ class _Reading:
         try:
             confidence = None if row.get("confidence") is None else _typed(float(row["confidence"]), float)
             parts = [
-                (first, last, one and self._foreign.get(one, one)) for first, last, one in spans(row.get("segments"))
+                (first, last, one and self._foreign.get(one, one))
+                for first, last, one in parse_spans(row.get("segments"))
             ]
         except (TypeError, ValueError):
             self.remarks.append(
@@ -511,10 +519,10 @@ class _Reading:
         return Labels(kind, tuple(parts), confidence=confidence)
 
 
-def _strata(files: Files) -> dict[str, tuple[str, ...]]:
+def _strata(files: OutputFolder) -> dict[str, tuple[str, ...]]:
     """doc_id → the strata that it was in, one for each draw that could have drawn it."""
     found: dict[str, tuple[str, ...]] = {}
-    for number, draw in enumerate(draws(files), 1):
+    for number, draw in enumerate(read_all_draws(files), 1):
         for stratum in draw.strata:
             for doc_id in stratum.probability:
                 found[doc_id] = (*found.get(doc_id, ()), f"{number}:{stratum.value}")
@@ -571,7 +579,7 @@ def _standing(
 
 
 def _gold(row: Mapping[str, Any]) -> Truth:
-    parts = spans(row.get("segments"))
+    parts = parse_spans(row.get("segments"))
     vouched = frozenset({"dominant_type", "segments"} if parts else {"dominant_type"})
     return Truth(Labels(row["dominant_type"], parts), "GOLD", vouched, None, is_simulated=False, review_reason=None)
 

@@ -12,8 +12,8 @@ from pathlib import PurePath
 
 from evalkit.evaluation.intervals import Estimate, exact
 from evalkit.statements.record import SCHEMA_VERSION, Cycle
-from evalkit.statements.report import Category
-from evalkit.store import TEMPLATE_REVIEWS, Files, shaped
+from evalkit.statements.report import TemplateIssueCategory
+from evalkit.store import TEMPLATE_REVIEWS_FOLDER, OutputFolder, validate_stored
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class TemplateReviews:
     """The share of attempts, of those that both reviewers reported on, that the two disagreed on."""
     convergence: Estimate
     """The share of reviews that ended with approval, by whatever attempt."""
-    disagreement_categories: dict[Category, int]
+    disagreement_categories: dict[TemplateIssueCategory, int]
     """Issues that only one reviewer reported, where one passed the template and the other did not; most first."""
     escalations: dict[str, int]
     """Why a person had to decide; most first."""
@@ -38,16 +38,16 @@ class TemplateReviews:
     """None where nobody knows the price of one of them."""
 
 
-def read_cycles(files: Files) -> list[Cycle]:
+def read_cycles(files: OutputFolder) -> list[Cycle]:
     """All cycles of an output folder, by template and number. StoreError naming a file that cannot be read."""
     found = [
         (template_id, int(number[1]), name)
-        for template_id in files.folders(TEMPLATE_REVIEWS)
-        for name in files.names(f"{TEMPLATE_REVIEWS}/{template_id}")
+        for template_id in files.list_subfolders(TEMPLATE_REVIEWS_FOLDER)
+        for name in files.list_json_files(f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}")
         if (number := re.fullmatch(r"cycle_(\d+)", PurePath(name).stem))
     ]
     return [
-        shaped(Cycle, files.read(name, schema_version=SCHEMA_VERSION), name, "Review the template again.")
+        validate_stored(Cycle, files.read_json(name, schema_version=SCHEMA_VERSION), name, "Review the template again.")
         for _, _, name in sorted(found)
     ]
 
@@ -79,5 +79,5 @@ def template_reviews(cycles: Iterable[Cycle]) -> TemplateReviews:
     )
 
 
-def _disputed_categories(cycles: Sequence[Cycle]) -> Counter[Category]:
+def _disputed_categories(cycles: Sequence[Cycle]) -> Counter[TemplateIssueCategory]:
     return Counter(one.issue.category for cycle in cycles for one in cycle.issues if len(one.reported_by) == 1)

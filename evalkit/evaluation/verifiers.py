@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
-from evalkit.batch.labels import MOST_PAGES, Span
+from evalkit.batch.labels import MAX_PAGE_NUMBER, PageSpan
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.evaluation.domain import Certain, Drawn, share_within
 from evalkit.evaluation.estimates import is_certain
@@ -23,8 +23,8 @@ from evalkit.evaluation.intervals import Estimate, exact
 from evalkit.evaluation.metrics import is_exact, merged
 from evalkit.evaluation.study import Document, Finding, Labels, Study, Truth
 from evalkit.issue import Issue
-from evalkit.review.case import COUNTED
-from evalkit.review.packet import ADJUDICATION, SECOND
+from evalkit.review.case import COUNTED_ISSUES_BY_RULE
+from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX
 
 PAYS_FROM = 0.1
 """Share of needed escalations from which a rule pays: a wrong accept costs more than nine cases looked at for nothing."""
@@ -304,7 +304,7 @@ def _escalating(document: Document) -> frozenset[tuple[str, str]]:
     if document.decision != Decision.ESCALATE_TO_SME:
         return frozenset()
     # A row that is not in the table yet could have counted anything.
-    counted = COUNTED.get(document.decision_rule or "", COUNTED["8"])
+    counted = COUNTED_ISSUES_BY_RULE.get(document.decision_rule or "", COUNTED_ISSUES_BY_RULE["8"])
     open_ones = (one for one in document.findings if one.status == "open")
     return frozenset((one.agent, one.code) for one in open_ones if counted(_issue(one)))
 
@@ -422,13 +422,13 @@ def _differences(agent: Labels, truth: Truth, total: int | None) -> Iterator[_Di
             yield _Difference("segment type", was, kind or "cannot tell", tuple(_pages(first, last, total)))
 
 
-def _place(segment: Span) -> tuple[int, int]:
+def _place(segment: PageSpan) -> tuple[int, int]:
     return segment[:2]
 
 
 def _pages(first: int, last: int, total: int | None) -> range:
     """These pages, as far as the document has them; an answer may name a page of any number."""
-    return range(max(first, 1), min(last, total or MOST_PAGES, MOST_PAGES) + 1)
+    return range(max(first, 1), min(last, total or MAX_PAGE_NUMBER, MAX_PAGE_NUMBER) + 1)
 
 
 def _ranges(segments: Iterable[tuple[int, int]]) -> str:
@@ -437,8 +437,8 @@ def _ranges(segments: Iterable[tuple[int, int]]) -> str:
 
 def _flags(document: Document) -> Iterator[_Difference]:
     """What the expert whose word stands remarked about segments."""
-    own = [one for one in document.answers if not one.case_id.endswith(SECOND)]
-    judged = [one for one in own if one.case_id.endswith(ADJUDICATION)] or own
+    own = [one for one in document.answers if not one.case_id.endswith(SECOND_SUFFIX)]
+    judged = [one for one in own if one.case_id.endswith(ADJUDICATION_SUFFIX)] or own
     if not judged or document.truth is None or document.truth.source == "GOLD":
         return
     for row in judged[-1].flags:

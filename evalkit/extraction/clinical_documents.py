@@ -13,19 +13,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.quality import THRESHOLD
-from evalkit.extraction.loop_metrics import loop_metrics
-from evalkit.extraction.reliability_loop import Progress, ReliabilityLoop, ReliabilityLoopResult, extraction_of
+from evalkit.documents.quality import MIN_READABLE_SCORE
+from evalkit.extraction.loop_metrics import compute_loop_metrics
+from evalkit.extraction.reliability_loop import (
+    ProgressCallback,
+    ReliabilityLoop,
+    ReliabilityLoopResult,
+    build_extraction,
+)
 from evalkit.extraction.schema import Extraction
-from evalkit.extraction.template import FieldTemplate, template, templates
+from evalkit.extraction.template import FieldTemplate, get_field_template, list_field_templates
 from evalkit.issue import Issue, IssueSeverity
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 4
+MAX_CONCURRENT_LOOPS = 4
 """Loops of one document under way: each has a deadline, which is not for waiting until the others have asked."""
-UNREADABLE = "Document quality too low for extraction"
-_BETTER_SCAN = "Upload a clearer scan; Use PDF instead of photo"
+UNREADABLE_MESSAGE = "Document quality too low for extraction"
+_BETTER_SCAN_ADVICE = "Upload a clearer scan; Use PDF instead of photo"
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,12 @@ class ReportPages:
     """Inclusive."""
     document_type: str
     """One of the five clinical types."""
-    template: str | None = None
+    template_name: str | None = None
     """Instead of what the type and the text say."""
 
 
 @dataclass(frozen=True)
-class Extracted:
+class ExtractedReport:
     """One report's fields, and what was answered for them."""
 
     extraction: Extraction
@@ -53,88 +58,99 @@ async def extract_reports(
     bundle: DocumentBundle,
     reports: Sequence[ReportPages],
     loop: ReliabilityLoop,
-    on_progress: Progress | None = None,
-) -> tuple[Extracted, ...]:
+    on_progress: ProgressCallback | None = None,
+) -> tuple[ExtractedReport, ...]:
     """The fields of every report, in the order of their pages. UsageError where a template does not exist."""
-    ordered = sorted(reports, key=lambda one: one.start_page)
-    gate = asyncio.Semaphore(AT_ONCE)
+    ordered = sorted(reports, key=lambda report: report.start_page)
+    semaphore = asyncio.Semaphore(MAX_CONCURRENT_LOOPS)
 
-    async def extracted(one: ReportPages) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
-        async with gate:
-            return await _extracted(bundle, one, loop, on_progress)
+    async def run_loop(report: ReportPages) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
+        async with semaphore:
+            return await _extract_report(bundle, report, loop, on_progress)
 
-    results = await asyncio.gather(*map(extracted, ordered))
+    results = await asyncio.gather(*map(run_loop, ordered))
     return tuple(
-        Extracted(extraction_of(result, form, one.document_type, (one.start_page, one.end_page), more=trouble), result)
-        for one, (form, result, trouble) in zip(ordered, results, strict=True)
+        ExtractedReport(
+            build_extraction(
+                result, template, report.document_type, (report.start_page, report.end_page), page_issues=page_issues
+            ),
+            result,
+        )
+        for report, (template, result, page_issues) in zip(ordered, results, strict=True)
     )
 
 
-async def _extracted(
-    bundle: DocumentBundle, one: ReportPages, loop: ReliabilityLoop, on_progress: Progress | None
+async def _extract_report(
+    bundle: DocumentBundle, report: ReportPages, loop: ReliabilityLoop, on_progress: ProgressCallback | None
 ) -> tuple[FieldTemplate, ReliabilityLoopResult, list[Issue]]:
-    pages = list(bundle.between(one.start_page, one.end_page))
-    readable = [page for page in pages if is_readable(page)]
-    form = template(one.template) if one.template else clinical_template(one.document_type, readable)
-    trouble = _unreadable([page for page in pages if not is_readable(page)], one)
+    pages = list(bundle.iter_pages(report.start_page, report.end_page))
+    readable = [page for page in pages if is_readable_page(page)]
+    template = (
+        get_field_template(report.template_name)
+        if report.template_name
+        else choose_clinical_template(report.document_type, readable)
+    )
+    page_issues = _list_unreadable_issues([page for page in pages if not is_readable_page(page)], report)
     if not any(page.text.strip() for page in readable):
-        result = ReliabilityLoopResult(None, (), False, UNREADABLE, 0.0)
-        return form, result, trouble or [_trouble(pages, one, "Every page is blank")]
-    numbers = [page.page_num for page in readable]
-    result = await loop.execute(bundle, numbers, form, on_progress)
-    _alert(bundle, result)
-    return form, result, trouble
+        result = ReliabilityLoopResult(None, (), False, UNREADABLE_MESSAGE, 0.0)
+        return template, result, page_issues or [_build_unreadable_issue(pages, report, "Every page is blank")]
+    page_numbers = [page.page_num for page in readable]
+    result = await loop.execute(bundle, page_numbers, template, on_progress)
+    _log_alerts(bundle, result)
+    return template, result, page_issues
 
 
-def _alert(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
+def _log_alerts(bundle: DocumentBundle, result: ReliabilityLoopResult) -> None:
     """What of this report is beyond the thresholds of specification 002, section 8.1; the rate is of many reports."""
-    for metric in loop_metrics([result]):
-        if metric.alerts and metric.name != "marc.threshold_met_rate":
-            told = {
+    for metric in compute_loop_metrics([result]):
+        if metric.alert_count and metric.name != "marc.threshold_met_rate":
+            alert = {
                 "event": "marc_alert",
                 "documentId": bundle.sha256[:12],
                 "metric": metric.name,
-                "because": metric.because,
+                "because": metric.alert_message,
             }
-            log.warning("%s", json.dumps(told | {"value": round(metric.value, 4)}))
+            log.warning("%s", json.dumps(alert | {"value": round(metric.value, 4)}))
 
 
-def is_readable(page: Page) -> bool:
+def is_readable_page(page: Page) -> bool:
     """Whether what the page says is known well enough to extract from it; a blank page says nothing."""
-    return page.status.readable and (page.quality is None or page.quality >= THRESHOLD)
+    return page.status.is_readable and (page.quality is None or page.quality >= MIN_READABLE_SCORE)
 
 
-def clinical_template(document_type: str, pages: Sequence[Page]) -> FieldTemplate:
+def choose_clinical_template(document_type: str, pages: Sequence[Page]) -> FieldTemplate:
     """The template of a report: by its type, and among several of one type by the words that it prints.
 
     A note without the words of a particular kind is a clinical note, any other document is ``unknown``.
     """
     text = "\n".join(page.text for page in pages)
-    candidates = [one for one in templates("clinical") if one.document_type == document_type]
-    told = {one.name: sum(sign in text for sign in one.signs) for one in candidates}
-    best = max(candidates, key=lambda one: told[one.name], default=None)
-    plain = template("clinical-notes" if document_type == "Clinical Note" else "unknown")
+    candidates = [
+        candidate for candidate in list_field_templates("clinical") if candidate.document_type == document_type
+    ]
+    sign_counts = {candidate.name: sum(sign in text for sign in candidate.signs) for candidate in candidates}
+    best = max(candidates, key=lambda candidate: sign_counts[candidate.name], default=None)
+    default_template = get_field_template("clinical-notes" if document_type == "Clinical Note" else "unknown")
     if best is None:
-        return plain
-    return best if len(candidates) == 1 or told[best.name] >= 2 else plain
+        return default_template
+    return best if len(candidates) == 1 or sign_counts[best.name] >= 2 else default_template
 
 
-def _unreadable(pages: Sequence[Page], one: ReportPages) -> list[Issue]:
+def _list_unreadable_issues(pages: Sequence[Page], report: ReportPages) -> list[Issue]:
     if not pages:
         return []
     problems = list(dict.fromkeys(problem for page in pages for problem in page.problems))
-    return [_trouble(pages, one, "; ".join(problems[:3]) or "no text could be read on it")]
+    return [_build_unreadable_issue(pages, report, "; ".join(problems[:3]) or "no text could be read on it")]
 
 
-def _trouble(pages: Sequence[Page], one: ReportPages, why: str) -> Issue:
+def _build_unreadable_issue(pages: Sequence[Page], report: ReportPages, reason: str) -> Issue:
     numbers = ", ".join(str(page.page_num) for page in pages[:20])
-    return Issue.of(
+    return Issue.create(
         "reader",
         "READER-NO-TEXT",
         IssueSeverity.BLOCKER,
-        f"{UNREADABLE} (page {numbers}): {why}",
-        location=f"pages {one.start_page}-{one.end_page}",
-        suggested_fix=_BETTER_SCAN,
-        document_type=one.document_type,
-        page=pages[0].page_num if pages else one.start_page,
+        f"{UNREADABLE_MESSAGE} (page {numbers}): {reason}",
+        location=f"pages {report.start_page}-{report.end_page}",
+        suggested_fix=_BETTER_SCAN_ADVICE,
+        document_type=report.document_type,
+        page=pages[0].page_num if pages else report.start_page,
     )

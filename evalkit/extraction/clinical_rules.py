@@ -11,40 +11,40 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from evalkit.extraction.clinical_formats import HGVS, grade, marker, stripped_grade
-from evalkit.extraction.report import lexicon
+from evalkit.extraction.clinical_formats import HGVS_PATTERN, normalise_grade, normalise_marker, strip_grading_system
+from evalkit.extraction.report import load_clinical_lexicon
 from evalkit.extraction.schema import FieldValue
 from evalkit.grounding.clause import left_out
 from evalkit.grounding.locate import occurrences
 from evalkit.grounding.normalise import canonical_text
 
-Fields = Mapping[str, FieldValue]
+FieldValues = Mapping[str, FieldValue]
 """By name; those of a field of many values by its name and theirs: ``ihcMarkers.ER``."""
-_QUOTED = 120
+_MAX_QUOTE_LENGTH = 120
 
 
-def base(name: str) -> str:
+def get_base_field_name(name: str) -> str:
     """The template's name of a field: ``ihcMarkers`` of ``ihcMarkers.ER``."""
     return name.partition(".")[0]
 
 
-def values_of(fields: Fields, name: str) -> dict[str, FieldValue]:
+def get_found_values(fields: FieldValues, name: str) -> dict[str, FieldValue]:
     """The values of a field that stand on the page, by name."""
-    return {key: value for key, value in fields.items() if base(key) == name and value.is_found}
+    return {key: value for key, value in fields.items() if get_base_field_name(key) == name and value.is_found}
 
 
 # ------------------------------------------------------------------------------------------------- accuracy
 
 
-class Place(NamedTuple):
+class ValueContext(NamedTuple):
     """Where a value's own words stand in the passage around it."""
 
-    name: str
+    field_name: str
     """The field's whole name."""
-    words: str
-    before: str
+    value_text: str
+    text_before: str
     """What stands before them in the passage."""
-    behind: str
+    clause_after: str
     """What follows, up to the end of the clause or row."""
     quote: str
     start: int
@@ -56,101 +56,111 @@ class AccuracyRule:
     """A way in which a value that stands on the page may still not be what the page says."""
 
     name: str
-    fields: tuple[str, ...]
+    field_names: tuple[str, ...]
     """Names of the template's fields."""
-    wrong: Callable[[Place], str | None]
+    describe_error: Callable[[ValueContext], str | None]
     """What is wrong, in a sentence, or None. Words that stand twice in the passage are wrong if both places are."""
-    score: float
+    broken_score: float
 
-    def broken(self, name: str, value: FieldValue) -> str | None:
+    def check_value(self, field_name: str, value: FieldValue) -> str | None:
         """What is wrong with the value, if anything is."""
-        if base(name) not in self.fields:
+        if get_base_field_name(field_name) not in self.field_names:
             return None
-        said = [self.wrong(place) for place in places(name, value)]
-        return said[0] if said and all(said) else None
+        errors = [self.describe_error(context) for context in find_value_contexts(field_name, value)]
+        return errors[0] if errors and all(errors) else None
 
 
-def places(name: str, value: FieldValue) -> list[Place]:
+def find_value_contexts(field_name: str, value: FieldValue) -> list[ValueContext]:
     """Every place of the value in its passage."""
     quote = value.quote or ""
-    found = occurrences(canonical_text(value.raw), quote) if value.raw else ()
+    spans = occurrences(canonical_text(value.raw), quote) if value.raw else ()
     return [
-        Place(name, short(value.raw), quote[:start], _CLAUSE.split(quote[end:], maxsplit=1)[0], quote, start, end)
-        for start, end in found
+        ValueContext(
+            field_name,
+            shorten_quote(value.raw),
+            quote[:start],
+            _CLAUSE_END.split(quote[end:], maxsplit=1)[0],
+            quote,
+            start,
+            end,
+        )
+        for start, end in spans
     ]
 
 
-def _leaves_out_share(place: Place) -> str | None:
+def _describe_omitted_share(context: ValueContext) -> str | None:
     """ER "positive" where the line says "ER: positive (95 %)"."""
-    share = _SHARE_BEHIND.match(place.behind)
-    if share and "%" not in (marker(place.words) or ""):
-        said = share["share"].strip()
-        return f'Extracted as "{place.words}" but the source goes on with "{said}": include the percentage'
+    share_match = _SHARE_AFTER.match(context.clause_after)
+    if share_match and "%" not in (normalise_marker(context.value_text) or ""):
+        omitted_text = share_match["share"].strip()
+        return (
+            f'Extracted as "{context.value_text}" but the source goes on with "{omitted_text}": include the percentage'
+        )
     return None
 
 
-def _leaves_out_distance(place: Place) -> str | None:
+def _describe_omitted_distance(context: ValueContext) -> str | None:
     """Margins "clear" where the source says "clear (0.3 cm)"."""
-    size = _SIZE_BEHIND.match(place.behind)
-    if size and not re.search(r"\d", place.words):
-        said = size["size"].strip()
-        return f'Extracted as "{place.words}" but the source goes on with "{said}": include the distance'
+    size_match = _SIZE_AFTER.match(context.clause_after)
+    if size_match and not re.search(r"\d", context.value_text):
+        omitted_text = size_match["size"].strip()
+        return f'Extracted as "{context.value_text}" but the source goes on with "{omitted_text}": include the distance'
     return None
 
 
-def _is_denied(place: Place) -> str | None:
+def _describe_denial(context: ValueContext) -> str | None:
     """A value whose clause denies it: "carcinoma" of "negative for carcinoma"."""
-    denied = left_out(place.quote, place.start, place.end)
-    return f'The source denies or doubts "{place.words}": {denied}' if denied else None
+    denial = left_out(context.quote, context.start, context.end)
+    return f'The source denies or doubts "{context.value_text}": {denial}' if denial else None
 
 
-def _is_birthday(place: Place) -> str | None:
+def _describe_birth_date(context: ValueContext) -> str | None:
     """The date of a report that is the patient's."""
-    is_birth = re.search(r"(?i)\b(?:birth|dob|born)\b[^\d]*$", place.before[-24:])
-    return f'"{place.words}" is a date of birth in the source' if is_birth else None
+    birth_match = re.search(r"(?i)\b(?:birth|dob|born)\b[^\d]*$", context.text_before[-24:])
+    return f'"{context.value_text}" is a date of birth in the source' if birth_match else None
 
 
-def _is_nuclear(place: Place) -> str | None:
+def _describe_nuclear_grade(context: ValueContext) -> str | None:
     """A nuclear grade is not the grade of the tumor."""
-    is_nuclear = re.search(r"(?i)\bnuclear\s+(?:grade\W*)?$", place.before[-18:]) or place.words.lower().startswith(
-        "nuclear"
-    )
-    return f'"{place.words}" is a nuclear grade in the source' if is_nuclear else None
+    is_nuclear = re.search(
+        r"(?i)\bnuclear\s+(?:grade\W*)?$", context.text_before[-18:]
+    ) or context.value_text.lower().startswith("nuclear")
+    return f'"{context.value_text}" is a nuclear grade in the source' if is_nuclear else None
 
 
-def _is_other_marker(place: Place) -> str | None:
+def _describe_unnamed_marker(context: ValueContext) -> str | None:
     """A result whose passage does not name its stain before it."""
-    item = place.name.partition(".")[2]
-    words = _marker_words().get(item.lower())
-    before = canonical_text(place.before)
-    if words is None or any(canonical_text(word) in before for word in words):
+    item = context.field_name.partition(".")[2]
+    marker_names = _load_marker_names().get(item.lower())
+    text_before = canonical_text(context.text_before)
+    if marker_names is None or any(canonical_text(marker_name) in text_before for marker_name in marker_names):
         return None
     return f"The passage does not name {item}"
 
 
-_CLAUSE = re.compile(r"[.;](?=\s|$)|\n")
-_SHARE_BEHIND = re.compile(r"[\s,:(\t]*(?:\w+[\s,]+){0,2}?\(?\s*(?P<share>[<>]?\s*\d+(?:\.\d+)?\s*(?:%|percent))")
-_SIZE_BEHIND = re.compile(r"[\s,:(]*(?:\w+[\s,]+){0,3}?\(?\s*(?P<size>[<>]?\s*\d+(?:\.\d+)?\s*(?:mm|cm))\b")
+_CLAUSE_END = re.compile(r"[.;](?=\s|$)|\n")
+_SHARE_AFTER = re.compile(r"[\s,:(\t]*(?:\w+[\s,]+){0,2}?\(?\s*(?P<share>[<>]?\s*\d+(?:\.\d+)?\s*(?:%|percent))")
+_SIZE_AFTER = re.compile(r"[\s,:(]*(?:\w+[\s,]+){0,3}?\(?\s*(?P<size>[<>]?\s*\d+(?:\.\d+)?\s*(?:mm|cm))\b")
 
-ACCURACY: tuple[AccuracyRule, ...] = (
-    AccuracyRule("denied", ("histology", "grade", "stage"), _is_denied, 0.0),
-    AccuracyRule("date of birth", ("date",), _is_birthday, 0.0),
-    AccuracyRule("nuclear grade", ("grade",), _is_nuclear, 0.3),
-    AccuracyRule("other marker", ("ihcMarkers",), _is_other_marker, 0.3),
-    AccuracyRule("share left out", ("ihcMarkers",), _leaves_out_share, 0.6),
-    AccuracyRule("distance left out", ("margins",), _leaves_out_distance, 0.6),
+ACCURACY_RULES: tuple[AccuracyRule, ...] = (
+    AccuracyRule("denied", ("histology", "grade", "stage"), _describe_denial, 0.0),
+    AccuracyRule("date of birth", ("date",), _describe_birth_date, 0.0),
+    AccuracyRule("nuclear grade", ("grade",), _describe_nuclear_grade, 0.3),
+    AccuracyRule("other marker", ("ihcMarkers",), _describe_unnamed_marker, 0.3),
+    AccuracyRule("share left out", ("ihcMarkers",), _describe_omitted_share, 0.6),
+    AccuracyRule("distance left out", ("margins",), _describe_omitted_distance, 0.6),
 )
 
 
-def short(text: str | None) -> str:
+def shorten_quote(text: str | None) -> str:
     """The words of a document as a message quotes them."""
     squeezed = " ".join((text or "").split())
-    return squeezed if len(squeezed) <= _QUOTED else f"{squeezed[:_QUOTED]}…"
+    return squeezed if len(squeezed) <= _MAX_QUOTE_LENGTH else f"{squeezed[:_MAX_QUOTE_LENGTH]}…"
 
 
 @cache
-def _marker_words() -> dict[str, tuple[str, ...]]:
-    return {row["name"].lower(): tuple(row["words"]) for row in lexicon()["marker"]}
+def _load_marker_names() -> dict[str, tuple[str, ...]]:
+    return {row["name"].lower(): tuple(row["words"]) for row in load_clinical_lexicon()["marker"]}
 
 
 # ------------------------------------------------------------------------------------------------- consistency
@@ -160,35 +170,35 @@ def _marker_words() -> dict[str, tuple[str, ...]]:
 class ConsistencyRule:
     """Two fields that do not go together."""
 
-    field: str
+    field_name: str
     """The one to look at again."""
-    wrong: Callable[[Fields, frozenset[str]], bool]
+    is_violated: Callable[[FieldValues, frozenset[str]], bool]
     """By all fields, and the names of those that the document does not have."""
-    says: str
+    message: str
 
 
-def _has(fields: Fields, name: str, word: str = "") -> bool:
-    return any(word in (value.value or "").lower() for value in values_of(fields, name).values())
+def _has_value(fields: FieldValues, name: str, contained_text: str = "") -> bool:
+    return any(contained_text in (value.value or "").lower() for value in get_found_values(fields, name).values())
 
 
-def _lacks(fields: Fields, gone: frozenset[str], name: str) -> bool:
-    return name not in gone and not values_of(fields, name)
+def _is_field_missing(fields: FieldValues, absent_fields: frozenset[str], name: str) -> bool:
+    return name not in absent_fields and not get_found_values(fields, name)
 
 
-def _value(fields: Fields, name: str) -> str:
-    found = fields.get(name)
-    return (found.value or "") if found and found.is_found else ""
+def _get_found_value(fields: FieldValues, name: str) -> str:
+    field_value = fields.get(name)
+    return (field_value.value or "") if field_value and field_value.is_found else ""
 
 
-def _percent(text: str) -> float | None:
-    found = re.search(r"(\d+(?:\.\d+)?)%", text)
-    return float(found[1]) if found else None
+def _parse_percent(text: str) -> float | None:
+    match = re.search(r"(\d+(?:\.\d+)?)%", text)
+    return float(match[1]) if match else None
 
 
-def _receptor_is_torn(fields: Fields, _gone: frozenset[str]) -> bool:
+def _is_receptor_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
     """Positive at 0 %, negative at 10 % and more."""
-    said = [_value(fields, f"ihcMarkers.{item}") for item in ("ER", "PR")]
-    shares = [(text, _percent(text)) for text in said]
+    results = [_get_found_value(fields, f"ihcMarkers.{item}") for item in ("ER", "PR")]
+    shares = [(text, _parse_percent(text)) for text in results]
     return any(
         share is not None
         and ((text.startswith("positive") and share == 0) or (text.startswith("negative") and share >= 10))
@@ -196,32 +206,40 @@ def _receptor_is_torn(fields: Fields, _gone: frozenset[str]) -> bool:
     )
 
 
-def _her2_is_torn(fields: Fields, _gone: frozenset[str]) -> bool:
+def _is_her2_contradictory(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
     """Positive at 0 or 1+, negative at 3+."""
-    said = _value(fields, "ihcMarkers.HER2")
-    low, high = re.search(r"\b[01]\+|(?<!\d)0(?![\d.%])", said), "3+" in said
-    return (said.startswith("positive") and bool(low)) or (said.startswith("negative") and high)
+    her2_text = _get_found_value(fields, "ihcMarkers.HER2")
+    low_score_match, is_high_score = re.search(r"\b[01]\+|(?<!\d)0(?![\d.%])", her2_text), "3+" in her2_text
+    return (her2_text.startswith("positive") and bool(low_score_match)) or (
+        her2_text.startswith("negative") and is_high_score
+    )
 
 
-def _none_and_some(fields: Fields, _gone: frozenset[str]) -> bool:
-    said = [value.value for value in values_of(fields, "mutations").values()]
-    return "none detected" in said and len(said) > 1
+def _is_none_contradicted(fields: FieldValues, _absent_fields: frozenset[str]) -> bool:
+    variants = [value.value for value in get_found_values(fields, "mutations").values()]
+    return "none detected" in variants and len(variants) > 1
 
 
-CONSISTENCY: tuple[ConsistencyRule, ...] = (
+CONSISTENCY_RULES: tuple[ConsistencyRule, ...] = (
     ConsistencyRule(
         "grade",
-        lambda fields, gone: _has(fields, "histology", "carcinoma") and _lacks(fields, gone, "grade"),
+        lambda fields, absent_fields: (
+            _has_value(fields, "histology", "carcinoma") and _is_field_missing(fields, absent_fields, "grade")
+        ),
         "Carcinoma identified but grade not extracted",
     ),
     ConsistencyRule(
         "msiStatus",
-        lambda fields, gone: _has(fields, "mutations") and _lacks(fields, gone, "msiStatus"),
+        lambda fields, absent_fields: (
+            _has_value(fields, "mutations") and _is_field_missing(fields, absent_fields, "msiStatus")
+        ),
         "Mutations present but MSI status not extracted",
     ),
-    ConsistencyRule("ihcMarkers", _receptor_is_torn, "The share of stained cells contradicts a receptor's result"),
-    ConsistencyRule("ihcMarkers", _her2_is_torn, "The HER2 score contradicts the HER2 result"),
-    ConsistencyRule("mutations", _none_and_some, "Variants were extracted, and that none was detected"),
+    ConsistencyRule(
+        "ihcMarkers", _is_receptor_contradictory, "The share of stained cells contradicts a receptor's result"
+    ),
+    ConsistencyRule("ihcMarkers", _is_her2_contradictory, "The HER2 score contradicts the HER2 result"),
+    ConsistencyRule("mutations", _is_none_contradicted, "Variants were extracted, and that none was detected"),
 )
 
 
@@ -232,11 +250,11 @@ CONSISTENCY: tuple[ConsistencyRule, ...] = (
 class ValidityRule:
     """What a value must look like to be clinically possible."""
 
-    field: str
-    wrong: Callable[[str], bool]
+    field_name: str
+    is_invalid: Callable[[str], bool]
     """By the value, or its own words where it has no normal form."""
-    says: str
-    items: tuple[str, ...] = ()
+    message: str
+    item_names: tuple[str, ...] = ()
     """Of a field of many values: these; empty: all."""
 
 
@@ -248,40 +266,40 @@ def is_grade(text: str) -> bool:
     >>> [is_grade(text) for text in ("High", "4", "wellness", "Grade", "12")]
     [False, False, False, False, False]
     """
-    return grade(text) is not None and bool(stripped_grade(text))
+    return normalise_grade(text) is not None and bool(strip_grading_system(text))
 
 
-def is_receptor(text: str) -> bool:
+def is_receptor_result(text: str) -> bool:
     """Positive, negative, or a percentage.
 
-    >>> [is_receptor(text) for text in ("positive", "negative, 0%", "95%", "Positive (strong)", "strong", "3+", "95")]
+    >>> [is_receptor_result(text) for text in ("positive", "negative, 0%", "95%", "Positive (strong)", "strong", "3+", "95")]
     [True, True, True, True, False, False, False]
     """
     return re.search(r"(?i)\bpositive\b|\bnegative\b|\d+\s*%", text) is not None
 
 
-def has_unit(text: str) -> bool:
+def has_size_unit(text: str) -> bool:
     """A size with its unit.
 
-    >>> [has_unit(text) for text in ("6 mm", "3 x 2 cm", "0.1 m", "6", "6 nodules")]
+    >>> [has_size_unit(text) for text in ("6 mm", "3 x 2 cm", "0.1 m", "6", "6 nodules")]
     [True, True, True, False, False]
     """
     return re.search(r"(?i)\d+\s*(?:mm|cm|m)\b", text) is not None
 
 
-def is_msi(text: str) -> bool:
+def is_msi_status(text: str) -> bool:
     """MSI-H, MSI-L or MSS.
 
-    >>> [is_msi(text) for text in ("MSI-H", "MSS", "stable", "MSI-High", "low", "pending", "lowest")]
+    >>> [is_msi_status(text) for text in ("MSI-H", "MSS", "stable", "MSI-High", "low", "pending", "lowest")]
     [True, True, True, True, True, False, False]
     """
     return re.match(r"(?i)(?:MSI-?(?:H|High|L|Low)|MSS|stable|high|low)\b", text) is not None
 
 
-def is_tmb(text: str) -> bool:
+def is_tmb_value(text: str) -> bool:
     """A number, without its unit (contract ruling 16).
 
-    >>> [is_tmb(text) for text in ("12.4", "8", "12.4 mut/Mb", "high", "")]
+    >>> [is_tmb_value(text) for text in ("12.4", "8", "12.4 mut/Mb", "high", "")]
     [True, True, True, False, False]
     """
     return (
@@ -290,54 +308,58 @@ def is_tmb(text: str) -> bool:
     )
 
 
-def is_share(text: str) -> bool:
+def has_valid_percentages(text: str) -> bool:
     """No percentage above 100.
 
-    >>> is_share("positive, 95%"), is_share("negative"), is_share("950%")
+    >>> has_valid_percentages("positive, 95%"), has_valid_percentages("negative"), has_valid_percentages("950%")
     (True, True, False)
     """
     return all(float(share) <= 100 for share in re.findall(r"(\d+(?:\.\d+)?)\s*%", text))
 
 
-def is_of_a_body(text: str) -> bool:
+def is_plausible_lesion_size(text: str) -> bool:
     """No lesion of a metre and more.
 
-    >>> is_of_a_body("18 cm"), is_of_a_body("3 x 2 mm"), is_of_a_body("180 cm"), is_of_a_body("1500 mm")
+    >>> is_plausible_lesion_size("18 cm"), is_plausible_lesion_size("3 x 2 mm"), is_plausible_lesion_size("180 cm"), is_plausible_lesion_size("1500 mm")
     (True, True, False, False)
     """
     largest = max((float(size) for size in re.findall(r"\d+(?:\.\d+)?", text)), default=0.0)
     return largest < (1000 if re.search(r"(?i)mm\b", text) else 100)
 
 
-def is_change(text: str) -> bool:
+def has_variant_change(text: str) -> bool:
     """A variant with its change, or that there is none.
 
-    >>> [is_change(text) for text in ("BRCA2 c.5946delT", "BRAF V600E", "none detected", "EML4::ALK fusion", "TP53")]
+    >>> [has_variant_change(text) for text in ("BRCA2 c.5946delT", "BRAF V600E", "none detected", "EML4::ALK fusion", "TP53")]
     [True, True, True, True, False]
     """
-    return text == "none detected" or HGVS.search(text) is not None or len(text.split()) > 1
+    return text == "none detected" or HGVS_PATTERN.search(text) is not None or len(text.split()) > 1
 
 
-def has_gene(text: str) -> bool:
+def has_variant_gene(text: str) -> bool:
     """A variant with its gene, or that there is none.
 
-    >>> [has_gene(text) for text in ("BRCA2 c.5946delT", "none detected", "EML4::ALK fusion", "c.35G>A", "p.Gly12Asp")]
+    >>> [has_variant_gene(text) for text in ("BRCA2 c.5946delT", "none detected", "EML4::ALK fusion", "c.35G>A", "p.Gly12Asp")]
     [True, True, True, False, False]
     """
-    return text == "none detected" or HGVS.match(text) is None
+    return text == "none detected" or HGVS_PATTERN.match(text) is None
 
 
-VALIDITY: tuple[ValidityRule, ...] = (
+VALIDITY_RULES: tuple[ValidityRule, ...] = (
     ValidityRule("grade", lambda text: not is_grade(text), "Invalid grade format"),
-    ValidityRule("ihcMarkers", lambda text: not is_receptor(text), "Invalid receptor value", items=("ER", "PR")),
-    ValidityRule("ihcMarkers", lambda text: not is_share(text), "A share of more than 100 %"),
-    ValidityRule("measurements", lambda text: not has_unit(text), "Measurement missing units"),
     ValidityRule(
-        "measurements", lambda text: has_unit(text) and not is_of_a_body(text), "Measurement of more than a metre"
+        "ihcMarkers", lambda text: not is_receptor_result(text), "Invalid receptor value", item_names=("ER", "PR")
     ),
-    ValidityRule("tumorSize", lambda text: not has_unit(text), "Measurement missing units"),
-    ValidityRule("msiStatus", lambda text: not is_msi(text), "Invalid MSI status"),
-    ValidityRule("tmb", lambda text: not is_tmb(text), "TMB should be numeric"),
-    ValidityRule("mutations", lambda text: not is_change(text), "A gene without its change"),
-    ValidityRule("mutations", lambda text: not has_gene(text), "A change without its gene"),
+    ValidityRule("ihcMarkers", lambda text: not has_valid_percentages(text), "A share of more than 100 %"),
+    ValidityRule("measurements", lambda text: not has_size_unit(text), "Measurement missing units"),
+    ValidityRule(
+        "measurements",
+        lambda text: has_size_unit(text) and not is_plausible_lesion_size(text),
+        "Measurement of more than a metre",
+    ),
+    ValidityRule("tumorSize", lambda text: not has_size_unit(text), "Measurement missing units"),
+    ValidityRule("msiStatus", lambda text: not is_msi_status(text), "Invalid MSI status"),
+    ValidityRule("tmb", lambda text: not is_tmb_value(text), "TMB should be numeric"),
+    ValidityRule("mutations", lambda text: not has_variant_change(text), "A gene without its change"),
+    ValidityRule("mutations", lambda text: not has_variant_gene(text), "A change without its gene"),
 )

@@ -19,29 +19,54 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical import LIKELY, MOST, SURE, Found, read, readings, speaks_of
-from evalkit.extraction.clinical_rules import ACCURACY, CONSISTENCY, VALIDITY, Fields, base, short, values_of
-from evalkit.extraction.report import Report
+from evalkit.extraction.clinical import (
+    LIKELY_CONFIDENCE,
+    MAX_VALUES_PER_FIELD,
+    SURE_CONFIDENCE,
+    ClinicalReading,
+    find_mention,
+    read_field,
+    read_first_look,
+)
+from evalkit.extraction.clinical_rules import (
+    ACCURACY_RULES,
+    CONSISTENCY_RULES,
+    VALIDITY_RULES,
+    FieldValues,
+    get_base_field_name,
+    get_found_values,
+    shorten_quote,
+)
+from evalkit.extraction.report import ClinicalReport
 from evalkit.extraction.schema import FieldStatus, FieldValue
-from evalkit.extraction.template import Field, FieldTemplate, Need
+from evalkit.extraction.template import FieldNeed, FieldTemplate, TemplateField
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Answer, DocumentQuestion, Model
 from evalkit.llm.prompts import fenced, fenced_claims, render
 
-WEIGHTS: Mapping[str, float] = {"completeness": 0.30, "accuracy": 0.40, "consistency": 0.15, "clinical_validity": 0.15}
-NEEDED: Mapping[Need, float] = {Need.REQUIRED: 1.0, Need.IMPORTANT: 0.7, Need.OPTIONAL: 0.3}
+DIMENSION_WEIGHTS: Mapping[str, float] = {
+    "completeness": 0.30,
+    "accuracy": 0.40,
+    "consistency": 0.15,
+    "clinical_validity": 0.15,
+}
+NEED_WEIGHTS: Mapping[FieldNeed, float] = {FieldNeed.REQUIRED: 1.0, FieldNeed.IMPORTANT: 0.7, FieldNeed.OPTIONAL: 0.3}
 """What a field weighs in the completeness."""
-MISSING: Mapping[Need, float] = {Need.REQUIRED: 0.0, Need.IMPORTANT: 0.5, Need.OPTIONAL: 0.8}
+MISSING_FIELD_SCORES: Mapping[FieldNeed, float] = {
+    FieldNeed.REQUIRED: 0.0,
+    FieldNeed.IMPORTANT: 0.5,
+    FieldNeed.OPTIONAL: 0.8,
+}
 """The score of a field that is not there, in the breakdown."""
-INVALID, INVALID_FLOOR = 0.1, 0.3
-INCONSISTENT, INCONSISTENT_FLOOR = 0.15, 0.5
-MOST_NAMED = 10
+INVALID_PENALTY, INVALID_FLOOR = 0.1, 0.3
+INCONSISTENT_PENALTY, INCONSISTENT_FLOOR = 0.15, 0.5
+MAX_NAMED_ITEMS = 10
 """So many items are named in one sentence."""
-DOUBTFUL, CRITICAL = 0.8, 0.5
+DOUBTFUL_SCORE, CRITICAL_SCORE = 0.8, 0.5
 """Below the first a field's score is an issue, below the second a critical one."""
 
-Severity = Literal["critical", "major", "minor"]
+EvaluationSeverity = Literal["critical", "major", "minor"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +83,7 @@ class FieldScore:
 class EvaluationIssue:
     """What is wrong with one field."""
 
-    severity: Severity
+    severity: EvaluationSeverity
     field: str
     description: str
     suggested_fix: str = ""
@@ -77,10 +102,10 @@ class EvaluationScore:
     breakdown: tuple[FieldScore, ...] = ()
 
     @property
-    def parts(self) -> dict[str, float]:
+    def dimension_scores(self) -> dict[str, float]:
         """The dimensions that have a score, by name."""
-        told = {name: getattr(self, name) for name in WEIGHTS}
-        return {name: score for name, score in told.items() if score is not None}
+        scores = {name: getattr(self, name) for name in DIMENSION_WEIGHTS}
+        return {name: score for name, score in scores.items() if score is not None}
 
 
 @dataclass(frozen=True)
@@ -106,118 +131,133 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ReportFacts:
     """What a look at the report itself shows, whatever an extractor says."""
 
-    spoken: frozenset[str]
+    mentioned_fields: frozenset[str]
     """The fields that it speaks of, or that can be read in it: where no value of them was found, one is missing."""
-    items: Mapping[str, tuple[Found, ...]]
+    readings_by_field: Mapping[str, tuple[ClinicalReading, ...]]
     """The values of each field of many values, as far as the embedded model can read them."""
 
 
 @dataclass(frozen=True)
-class Attempt:
+class ClinicalAttempt:
     """What an extractor made of one report."""
 
     bundle: DocumentBundle
-    pages: tuple[int, ...]
+    page_numbers: tuple[int, ...]
     """The readable ones that it was read from."""
     template: FieldTemplate
-    report: Report
+    report: ClinicalReport
     fields: dict[str, FieldValue]
-    unproven: tuple[Issue, ...] = ()
+    grounding_issues: tuple[Issue, ...] = ()
     """Values that were claimed and are not on the page."""
     reasoning: str = ""
     failure: str | None = None
     """Why the extractor could not answer."""
-    seen: Seen | None = None
+    known_facts: ReportFacts | None = None
     """None: the report has not been looked at yet."""
 
     @cached_property
-    def shown(self) -> Seen:
+    def report_facts(self) -> ReportFacts:
         """What the report itself shows."""
-        return self.seen or look(self.template, self.report)
+        return self.known_facts or collect_report_facts(self.template, self.report)
 
 
 # ------------------------------------------------------------------------------------------------- what is there
 
 
-def look(template: FieldTemplate, report: Report) -> Seen:
+def collect_report_facts(template: FieldTemplate, report: ClinicalReport) -> ReportFacts:
     """Look at a report once, for all attempts at it: at what it speaks of, and at what the embedded model reads in it."""
-    spoken: set[str] = set()
-    items: dict[str, tuple[Found, ...]] = {}
-    for one in template.scored:
+    mentioned_fields: set[str] = set()
+    readings_by_field: dict[str, tuple[ClinicalReading, ...]] = {}
+    for field in template.scored_fields:
         # Stains and tests have names, which another look finds wherever they stand; of anything else it finds too much.
-        told = tuple(read(one, report, again=one.format in _NAMED))
-        if told or speaks_of(one, report) is not None:
-            spoken.add(one.name)
-        if told and one.many:
-            items[one.name] = told
-    return Seen(frozenset(spoken), items)
+        readings = tuple(read_field(field, report, is_second_look=field.format in _NAMED_FORMATS))
+        if readings or find_mention(field, report) is not None:
+            mentioned_fields.add(field.name)
+        if readings and field.many:
+            readings_by_field[field.name] = readings
+    return ReportFacts(frozenset(mentioned_fields), readings_by_field)
 
 
 #: Formats of fields whose values have names.
-_NAMED = ("marker", "lab")
+_NAMED_FORMATS = ("marker", "lab")
 
 
-def unfound(one: Field, fields: Fields, items: Sequence[Found]) -> tuple[str, ...]:
+def list_missing_items(
+    field: TemplateField, fields: FieldValues, readings: Sequence[ClinicalReading]
+) -> tuple[str, ...]:
     """The items of a field of many values that the report shows and the extraction lacks.
 
     Stains are told apart by their names; other values by themselves, as their names can be given in many ways.
     """
-    held = [(name.partition(".")[2].lower(), value.value) for name, value in values_of(fields, one.name).items()]
-    if one.format == "marker":
-        return tuple(found.item for found in items if found.item.lower() not in {item for item, _ in held})
-    values = {value for _, value in held}
-    return tuple(found.item for found in items if one.normal(found.text) not in values)
+    held_values = [
+        (name.partition(".")[2].lower(), value.value) for name, value in get_found_values(fields, field.name).items()
+    ]
+    if field.format == "marker":
+        return tuple(
+            reading.item for reading in readings if reading.item.lower() not in {item for item, _ in held_values}
+        )
+    values = {value for _, value in held_values}
+    return tuple(reading.item for reading in readings if field.normalise(reading.text) not in values)
 
 
-def absent(template: FieldTemplate, fields: Fields, spoken: Iterable[str]) -> frozenset[str]:
+def find_absent_fields(template: FieldTemplate, fields: FieldValues, mentioned_fields: Iterable[str]) -> frozenset[str]:
     """The fields that the document does not have: no value, no doubt, no word of them (specification 002, 7.3)."""
-    told = frozenset(spoken)
+    mentioned = frozenset(mentioned_fields)
     return frozenset(
-        one.name
-        for one in template.scored
-        if one.name not in told
-        and not values_of(fields, one.name)
-        and not any(base(key) == one.name and value.status is FieldStatus.AMBIGUOUS for key, value in fields.items())
+        field.name
+        for field in template.scored_fields
+        if field.name not in mentioned
+        and not get_found_values(fields, field.name)
+        and not any(
+            get_base_field_name(key) == field.name and value.status is FieldStatus.AMBIGUOUS
+            for key, value in fields.items()
+        )
     )
 
 
 # ------------------------------------------------------------------------------------------------- completeness
 
 
-def completeness(
+def score_completeness(
     template: FieldTemplate,
-    fields: Fields,
-    spoken: Iterable[str],
-    items: Mapping[str, Sequence[Found]] | None = None,
+    fields: FieldValues,
+    mentioned_fields: Iterable[str],
+    readings_by_field: Mapping[str, Sequence[ClinicalReading]] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """The weighted share of the fields that are there, of those that the document has; 0 where it has none.
 
     Required fields weigh 1, important ones 0.7, optional ones 0.3; what is absent is out of the denominator. A field of
-    many values counts by the share of them that was found, as far as ``items`` tells how many there are.
+    many values counts by the share of them that was found, as far as ``readings_by_field`` tells how many there are.
     """
-    gone = absent(template, fields, spoken)
-    total = got = 0.0
+    absent_fields = find_absent_fields(template, fields, mentioned_fields)
+    total = earned = 0.0
     scores = []
-    for one in template.scored:
-        if one.name in gone:
+    for field in template.scored_fields:
+        if field.name in absent_fields:
             continue
-        held = len(values_of(fields, one.name))
-        lost = unfound(one, fields, (items or {}).get(one.name, ())) if held else ()
-        share = held / (held + len(lost)) if held else 0.0
-        said = (f"{', '.join(lost[:MOST_NAMED])} of {one.name} not extracted",) if lost else ()
-        scores.append(FieldScore(one.name, held > 0, share if held else MISSING[one.need], said))
-        total += NEEDED[one.need]
-        got += NEEDED[one.need] * share
-    return (got / total if total else 0.0), tuple(scores)
+        held_count = len(get_found_values(fields, field.name))
+        missing_items = (
+            list_missing_items(field, fields, (readings_by_field or {}).get(field.name, ())) if held_count else ()
+        )
+        share = held_count / (held_count + len(missing_items)) if held_count else 0.0
+        issues = (
+            (f"{', '.join(missing_items[:MAX_NAMED_ITEMS])} of {field.name} not extracted",) if missing_items else ()
+        )
+        scores.append(
+            FieldScore(field.name, held_count > 0, share if held_count else MISSING_FIELD_SCORES[field.need], issues)
+        )
+        total += NEED_WEIGHTS[field.need]
+        earned += NEED_WEIGHTS[field.need] * share
+    return (earned / total if total else 0.0), tuple(scores)
 
 
 # ------------------------------------------------------------------------------------------------- accuracy
 
 
-class Judged(BaseModel):
+class FieldJudgement(BaseModel):
     """What a judge says about one field."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -231,332 +271,413 @@ class Judged(BaseModel):
     """What the source says instead."""
 
 
-class Judgement(BaseModel):
+class AccuracyJudgement(BaseModel):
     """A judge's answer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    field_scores: tuple[Judged, ...]
+    field_scores: tuple[FieldJudgement, ...]
 
     @model_validator(mode="after")
-    def _all_that_was_asked(self, info: ValidationInfo) -> Self:
+    def _require_all_asked_fields(self, info: ValidationInfo) -> Self:
         """Silence about a value is no judgement of it."""
-        asked = (info.context or {}).get("asked", ())
-        if set(asked) - {one.field for one in self.field_scores}:
+        asked_names = (info.context or {}).get("asked", ())
+        if set(asked_names) - {judgement.field for judgement in self.field_scores}:
             raise ValueError("not every field was judged")
         return self
 
 
-def accuracy(
+def score_accuracy(
     template: FieldTemplate,
-    fields: Fields,
-    unproven: Sequence[Issue],
-    opinions: Sequence[Judgement] = (),
-    contradicted: Mapping[str, str] | None = None,
+    fields: FieldValues,
+    grounding_issues: Sequence[Issue],
+    judgements: Sequence[AccuracyJudgement] = (),
+    contradictions: Mapping[str, str] | None = None,
 ) -> tuple[float, tuple[FieldScore, ...]]:
     """The mean over all values that were claimed; 0 where none was.
 
-    A value that is not on the page scores 0, one that is in doubt or ``contradicted`` 0.5, one that breaks a rule of
+    A value that is not on the page scores 0, one that is in doubt or ``contradictions`` 0.5, one that breaks a rule of
     ``ACCURACY`` that rule's score. Of several opinions the median of each field counts, and it only lowers.
     """
     scores: dict[str, FieldScore] = {}
-    names = {one.name: one for one in template.fields}
+    fields_by_name = {scored_field.name: scored_field for scored_field in template.fields}
     for name, value in fields.items():
-        if base(name) not in names or names[base(name)].reader == "whole_text":
+        if (
+            get_base_field_name(name) not in fields_by_name
+            or fields_by_name[get_base_field_name(name)].reader == "whole_text"
+        ):
             continue
         if value.is_found:
-            scores[name] = _ruled(name, value)
+            scores[name] = _score_by_rules(name, value)
         elif value.status is FieldStatus.AMBIGUOUS:
             scores[name] = FieldScore(name, False, 0.5, ("What the source says cannot be told",))
-    for issue in unproven:
-        low = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
-        scores[issue.location] = FieldScore(issue.location, False, low, (issue.message,))
-    torn = {name: FieldScore(name, True, CRITICAL, (said,)) for name, said in (contradicted or {}).items()}
-    for name, lower in [*torn.items(), *_opinion(opinions).items()]:
-        known = scores.get(name)
-        if known and lower.score < known.score:
-            scores[name] = replace(known, score=lower.score, issues=(*lower.issues, *known.issues))
+    for issue in grounding_issues:
+        issue_score = 0.0 if issue.severity is IssueSeverity.BLOCKER else 0.5
+        scores[issue.location] = FieldScore(issue.location, False, issue_score, (issue.message,))
+    contradiction_scores = {
+        name: FieldScore(name, True, CRITICAL_SCORE, (sentence,)) for name, sentence in (contradictions or {}).items()
+    }
+    for name, lower_score in [*contradiction_scores.items(), *_merge_judgements(judgements).items()]:
+        known_score = scores.get(name)
+        if known_score and lower_score.score < known_score.score:
+            scores[name] = replace(
+                known_score, score=lower_score.score, issues=(*lower_score.issues, *known_score.issues)
+            )
     if not scores:  # a template of nothing but the text itself
-        told = [name for name, one in names.items() if one.reader == "whole_text" and values_of(fields, name)]
-        return (1.0 if told and not _asks_for_values(template) else 0.0), ()
-    return sum(one.score for one in scores.values()) / len(scores), tuple(scores.values())
+        text_fields = [
+            name
+            for name, scored_field in fields_by_name.items()
+            if scored_field.reader == "whole_text" and get_found_values(fields, name)
+        ]
+        return (1.0 if text_fields and not _has_required_value_fields(template) else 0.0), ()
+    return sum(scored_field.score for scored_field in scores.values()) / len(scores), tuple(scores.values())
 
 
-def _asks_for_values(template: FieldTemplate) -> bool:
-    return any(one.reader != "whole_text" for one in template.of(Need.REQUIRED))
+def _has_required_value_fields(template: FieldTemplate) -> bool:
+    return any(field.reader != "whole_text" for field in template.get_fields_by_need(FieldNeed.REQUIRED))
 
 
-def _ruled(name: str, value: FieldValue) -> FieldScore:
-    broken = [(rule.score, said) for rule in ACCURACY if (said := rule.broken(name, value))]
-    broken.sort(key=lambda pair: pair[0])
-    return FieldScore(name, True, broken[0][0] if broken else 1.0, tuple(said for _, said in broken))
+def _score_by_rules(name: str, value: FieldValue) -> FieldScore:
+    violations = [(rule.broken_score, error) for rule in ACCURACY_RULES if (error := rule.check_value(name, value))]
+    violations.sort(key=lambda pair: pair[0])
+    return FieldScore(name, True, violations[0][0] if violations else 1.0, tuple(error for _, error in violations))
 
 
-def _opinion(opinions: Sequence[Judgement]) -> dict[str, FieldScore]:
+def _merge_judgements(judgements: Sequence[AccuracyJudgement]) -> dict[str, FieldScore]:
     """The median of each field; who did not speak of a field has nothing against it."""
-    said: dict[str, list[Judged]] = {}
-    for opinion in opinions:
-        for one in opinion.field_scores:
-            said.setdefault(one.field, []).append(one)
-    merged = {}
-    for name, judged in said.items():
-        scores = [_judged_score(one) for one in judged]
-        scores += [1.0] * (len(opinions) - len({id(one) for one in judged}))
-        why = next((one.issue for one in judged if one.issue and _judged_score(one) < 1), None)
-        merged[name] = FieldScore(
-            name, True, median(scores), (short(why),) if why else ("A judge finds it inaccurate",)
+    judgements_by_field: dict[str, list[FieldJudgement]] = {}
+    for judgement in judgements:
+        for field_judgement in judgement.field_scores:
+            judgements_by_field.setdefault(field_judgement.field, []).append(field_judgement)
+    merged_scores = {}
+    for name, field_judgements in judgements_by_field.items():
+        scores = [_clamp_judged_score(field_judgement) for field_judgement in field_judgements]
+        scores += [1.0] * (len(judgements) - len({id(field_judgement) for field_judgement in field_judgements}))
+        reason = next(
+            (
+                field_judgement.issue
+                for field_judgement in field_judgements
+                if field_judgement.issue and _clamp_judged_score(field_judgement) < 1
+            ),
+            None,
         )
-    return merged
+        merged_scores[name] = FieldScore(
+            name, True, median(scores), (shorten_quote(reason),) if reason else ("A judge finds it inaccurate",)
+        )
+    return merged_scores
 
 
-def _judged_score(one: Judged) -> float:
-    score = 0.0 if math.isnan(one.score) else min(max(one.score, 0.0), 1.0)
-    return score if one.accurate else min(score, CRITICAL)
+def _clamp_judged_score(judgement: FieldJudgement) -> float:
+    score = 0.0 if math.isnan(judgement.score) else min(max(judgement.score, 0.0), 1.0)
+    return score if judgement.accurate else min(score, CRITICAL_SCORE)
 
 
 # ------------------------------------------------------------------------------------------------- consistency
 
 
-def consistency(fields: Fields, gone: frozenset[str] = frozenset()) -> tuple[float, tuple[EvaluationIssue, ...]]:
+def score_consistency(
+    fields: FieldValues, absent_fields: frozenset[str] = frozenset()
+) -> tuple[float, tuple[EvaluationIssue, ...]]:
     """1 without any conflict, 0.15 less for each, at least 0.5."""
-    issues = tuple(EvaluationIssue("major", rule.field, rule.says) for rule in CONSISTENCY if rule.wrong(fields, gone))
-    return max(INCONSISTENT_FLOOR, 1.0 - INCONSISTENT * len(issues)), issues
+    issues = tuple(
+        EvaluationIssue("major", rule.field_name, rule.message)
+        for rule in CONSISTENCY_RULES
+        if rule.is_violated(fields, absent_fields)
+    )
+    return max(INCONSISTENT_FLOOR, 1.0 - INCONSISTENT_PENALTY * len(issues)), issues
 
 
 # ------------------------------------------------------------------------------------------------- clinical validity
 
 
-def clinical_validity(fields: Fields) -> tuple[float, tuple[EvaluationIssue, ...]]:
+def score_clinical_validity(fields: FieldValues) -> tuple[float, tuple[EvaluationIssue, ...]]:
     """1 where every value is possible, 0.1 less for each that is not, at least 0.3."""
     issues = []
-    for rule in VALIDITY:
-        for name, value in values_of(fields, rule.field).items():
-            said = value.value or value.raw or ""
+    for rule in VALIDITY_RULES:
+        for name, value in get_found_values(fields, rule.field_name).items():
+            text = value.value or value.raw or ""
             # Exactly these: a name that merely begins so, or holds the letters, is another stain.
-            if rule.items and name.partition(".")[2] not in rule.items:
+            if rule.item_names and name.partition(".")[2] not in rule.item_names:
                 continue
-            if rule.wrong(said):
-                issues.append(EvaluationIssue("major", name, f'{rule.says}: "{short(said)}"'))
-    return max(INVALID_FLOOR, 1.0 - INVALID * len(issues)), tuple(issues)
+            if rule.is_invalid(text):
+                issues.append(EvaluationIssue("major", name, f'{rule.message}: "{shorten_quote(text)}"'))
+    return max(INVALID_FLOOR, 1.0 - INVALID_PENALTY * len(issues)), tuple(issues)
 
 
 # ------------------------------------------------------------------------------------------------- feedback
 
 
-def feedback_of(
+def build_feedback(
     template: FieldTemplate,
-    overall: float | None,
-    present: Sequence[FieldScore],
-    accurate: Sequence[FieldScore],
-    other: Sequence[EvaluationIssue],
+    overall_score: float | None,
+    completeness_scores: Sequence[FieldScore],
+    accuracy_scores: Sequence[FieldScore],
+    other_issues: Sequence[EvaluationIssue],
 ) -> EvaluationFeedback:
     """What to mend, the worst first: missing fields, values that are not what the source says, and the other issues."""
     issues: list[EvaluationIssue] = []
     missing: list[str] = []
-    severity: Mapping[Need, Severity] = {Need.REQUIRED: "critical", Need.IMPORTANT: "major", Need.OPTIONAL: "minor"}
-    for one in present:
-        found = template.field(one.field)
-        if found is None:
+    severity: Mapping[FieldNeed, EvaluationSeverity] = {
+        FieldNeed.REQUIRED: "critical",
+        FieldNeed.IMPORTANT: "major",
+        FieldNeed.OPTIONAL: "minor",
+    }
+    for scored_field in completeness_scores:
+        field = template.get_field(scored_field.field)
+        if field is None:
             continue
-        if one.present:
-            issues += [EvaluationIssue("major", one.field, said) for said in one.issues]
+        if scored_field.present:
+            issues += [EvaluationIssue("major", scored_field.field, description) for description in scored_field.issues]
             continue
-        missing += [one.field] if found.need is not Need.OPTIONAL else []
-        what = found.need.value.capitalize()
+        missing += [scored_field.field] if field.need is not FieldNeed.OPTIONAL else []
+        need_word = field.need.value.capitalize()
         issues.append(
             EvaluationIssue(
-                severity[found.need],
-                one.field,
-                f'{what} field "{one.field}" is missing',
-                f"Look for {one.field} information in the document",
+                severity[field.need],
+                scored_field.field,
+                f'{need_word} field "{scored_field.field}" is missing',
+                f"Look for {scored_field.field} information in the document",
             )
         )
     issues += [
-        EvaluationIssue("critical" if one.score < CRITICAL else "major", one.field, one.issues[0])
-        for one in accurate
-        if one.score < DOUBTFUL and one.issues
+        EvaluationIssue(
+            "critical" if scored_field.score < CRITICAL_SCORE else "major", scored_field.field, scored_field.issues[0]
+        )
+        for scored_field in accuracy_scores
+        if scored_field.score < DOUBTFUL_SCORE and scored_field.issues
     ]
-    issues += other
+    issues += other_issues
     ranked = sorted(issues, key=lambda issue: ("critical", "major", "minor").index(issue.severity))
-    priority = tuple(dict.fromkeys(base(issue.field) for issue in ranked if issue.severity != "minor"))
-    hints = [hint for one in template.fields if one.name in priority for hint in one.hints]
-    return EvaluationFeedback(overall, tuple(ranked), tuple(missing), priority, tuple(dict.fromkeys(hints)))
+    priority = tuple(dict.fromkeys(get_base_field_name(issue.field) for issue in ranked if issue.severity != "minor"))
+    hints = [hint for scored_field in template.fields if scored_field.name in priority for hint in scored_field.hints]
+    return EvaluationFeedback(overall_score, tuple(ranked), tuple(missing), priority, tuple(dict.fromkeys(hints)))
 
 
 # ------------------------------------------------------------------------------------------------- the evaluator
 
 
-class AccuracyQuestion(DocumentQuestion[Judgement]):
+class AccuracyQuestion(DocumentQuestion[AccuracyJudgement]):
     """Does each extracted value say what the source says?"""
 
     role = "evaluator"
-    answer_type = Judgement
+    answer_type = AccuracyJudgement
 
-    def __init__(self, attempt: Attempt, pages: Sequence[int]) -> None:
-        """``pages``: those that the model is shown; it is asked about the values that stand on them."""
+    def __init__(self, attempt: ClinicalAttempt, page_numbers: Sequence[int]) -> None:
+        """``page_numbers``: those that the model is shown; it is asked about the values that stand on them."""
         self.bundle = attempt.bundle
         self._attempt = attempt
-        self._pages = tuple(pages)
-        self._asked = {
+        self._page_numbers = tuple(page_numbers)
+        self._asked_values = {
             name: value
             for name, value in attempt.fields.items()
-            if value.is_found and value.page in self._pages and _is_judged(attempt.template, name)
+            if value.is_found and value.page in self._page_numbers and _is_judged_field(attempt.template, name)
         }
 
     @property
-    def asks(self) -> bool:
+    def has_values(self) -> bool:
         """Whether there is anything to ask about."""
-        return bool(self._asked)
+        return bool(self._asked_values)
 
-    def worded(self) -> str:
+    def render_prompt(self) -> str:
         """The pages, then the values."""
-        said = {name: value.raw or value.value for name, value in self._asked.items()}
+        claims = {name: value.raw or value.value for name, value in self._asked_values.items()}
         return render(
             "Extraction_Evaluator",
-            document=fenced(self.bundle, [self.bundle.page(number) for number in self._pages]),
+            document=fenced(self.bundle, [self.bundle.page(number) for number in self._page_numbers]),
             report=self._attempt.template.display_name,
-            fields=fenced_claims(self.bundle, said, "extraction"),
+            fields=fenced_claims(self.bundle, claims, "extraction"),
         )
 
-    def offline(self) -> Judgement:
+    def offline(self) -> AccuracyJudgement:
         """Nothing against any value: what can be computed without a language model is not an opinion."""
-        return Judgement(
+        return AccuracyJudgement(
             field_scores=tuple(
-                Judged(reasoning="The rules alone judge this.", field=name, accurate=True, score=1.0)
-                for name in self._asked
+                FieldJudgement(reasoning="The rules alone judge this.", field=name, accurate=True, score=1.0)
+                for name in self._asked_values
             )
         )
 
-    def read(self, text: str) -> Judgement:
+    def parse_answer(self, text: str) -> AccuracyJudgement:
         """The judgement, of every value that was asked about."""
-        return Judgement.model_validate_json(text, context={"asked": tuple(self._asked)})
+        return AccuracyJudgement.model_validate_json(text, context={"asked": tuple(self._asked_values)})
 
 
-def contradicted(attempt: Attempt) -> dict[str, str]:
+def find_contradictions(attempt: ClinicalAttempt) -> dict[str, str]:
     """Values that the report also gives otherwise, each with a sentence: one of the two is wrong, or of something else."""
-    told: dict[str, str] = {}
+    contradictions: dict[str, str] = {}
     for name, value in attempt.fields.items():
-        one = attempt.template.field(base(name))
-        if one and value.is_found and (other := _otherwise(one, name, value, attempt.report)):
-            told[name] = f'Extracted "{short(value.value)}" but the source also says "{short(other)}"'
-    return told
+        field = attempt.template.get_field(get_base_field_name(name))
+        if field and value.is_found and (other_value := _find_contradicting_value(field, name, value, attempt.report)):
+            contradictions[name] = (
+                f'Extracted "{shorten_quote(value.value)}" but the source also says "{shorten_quote(other_value)}"'
+            )
+    return contradictions
 
 
-def _otherwise(one: Field, name: str, value: FieldValue, report: Report) -> str | None:
+def _find_contradicting_value(
+    field: TemplateField, field_name: str, value: FieldValue, report: ClinicalReport
+) -> str | None:
     """What a first look finds in the place of the value, if both cannot be right; of a report of two specimens, say."""
-    differs = _DIFFERS.get(one.format)
-    if one.reader == "section" and one.need is Need.REQUIRED:
-        differs = _is_other_text
-    if differs is None:
+    is_conflict = _CONFLICT_TESTS.get(field.format)
+    if field.reader == "section" and field.need is FieldNeed.REQUIRED:
+        is_conflict = _is_different_text
+    if is_conflict is None:
         return None
     # Texts explain at length what the microsatellite status may be; the report's own stands beside its label.
-    least = SURE if one.format == "msi" else LIKELY
-    item = name.partition(".")[2].lower()
-    for found in islice(readings(one, report), MOST):
-        normal = one.normal(found.text)
-        is_same_item = found.item.lower() == item
-        if is_same_item and found.confidence >= least and normal and differs(normal, value.value or ""):
-            return normal
+    min_confidence = SURE_CONFIDENCE if field.format == "msi" else LIKELY_CONFIDENCE
+    item = field_name.partition(".")[2].lower()
+    for reading in islice(read_first_look(field, report), MAX_VALUES_PER_FIELD):
+        normal_value = field.normalise(reading.text)
+        is_same_item = reading.item.lower() == item
+        if (
+            is_same_item
+            and reading.confidence >= min_confidence
+            and normal_value
+            and is_conflict(normal_value, value.value or "")
+        ):
+            return normal_value
     return None
 
 
-def _is_other(said: str, value: str) -> bool:
-    return said != value
+def _is_different_value(other_value: str, value: str) -> bool:
+    return other_value != value
 
 
-def _is_other_text(said: str, value: str) -> bool:
+def _is_different_text(other_text: str, value: str) -> bool:
     """Not the same text, cut elsewhere."""
-    return said not in value and value not in said
+    return other_text not in value and value not in other_text
 
 
-def _is_other_result(said: str, value: str) -> bool:
+def _is_opposite_result(other_value: str, value: str) -> bool:
     """One positive, one negative; a share or score that only one of them tells is no conflict."""
-    words = said.partition(",")[0], value.partition(",")[0]
-    return words[0] != words[1] and all(word in ("positive", "negative", "equivocal") for word in words)
+    result_words = other_value.partition(",")[0], value.partition(",")[0]
+    return result_words[0] != result_words[1] and all(
+        word in ("positive", "negative", "equivocal") for word in result_words
+    )
 
 
 #: By format of fields that have one value, or one of each name: whether two readings of it cannot both be right.
-_DIFFERS: Mapping[str, Callable[[str, str], bool]] = {
-    "grade": _is_other,
-    "msi": _is_other,
-    "tmb": _is_other,
-    "marker": _is_other_result,
-    "lab": _is_other,
+_CONFLICT_TESTS: Mapping[str, Callable[[str, str], bool]] = {
+    "grade": _is_different_value,
+    "msi": _is_different_value,
+    "tmb": _is_different_value,
+    "marker": _is_opposite_result,
+    "lab": _is_different_value,
 }
 
 
-def _is_judged(template: FieldTemplate, name: str) -> bool:
-    one = template.field(base(name))
-    return one is not None and one.reader != "whole_text"
+def _is_judged_field(template: FieldTemplate, field_name: str) -> bool:
+    field = template.get_field(get_base_field_name(field_name))
+    return field is not None and field.reader != "whole_text"
 
 
 class ExtractionEvaluator:
     """Scores an attempt, and says what to mend."""
 
     def __init__(
-        self, model: Model | None = None, *, ensemble: Sequence[Model] = (), window: int | None = None
+        self, model: Model | None = None, *, ensemble: Sequence[Model] = (), window_characters: int | None = None
     ) -> None:
         """``ensemble``: several judges instead of one; the median of what they say counts.
 
-        ``window``: so many characters of a report are shown to a model at once; None: all of it.
+        ``window_characters``: so many characters of a report are shown to a model at once; None: all of it.
         """
         self._models = tuple(ensemble) or (model or EmbeddedModel(),)
-        self._window = window
+        self._window_characters = window_characters
 
-    def check_completeness(self, attempt: Attempt) -> tuple[float, tuple[FieldScore, ...]]:
-        """See :func:`completeness`."""
-        return completeness(attempt.template, attempt.fields, attempt.shown.spoken, attempt.shown.items)
-
-    def check_clinical_validity(self, attempt: Attempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
-        """See :func:`clinical_validity`."""
-        return clinical_validity(attempt.fields)
-
-    def check_consistency(self, attempt: Attempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
-        """See :func:`consistency`."""
-        return consistency(attempt.fields, absent(attempt.template, attempt.fields, attempt.shown.spoken))
-
-    def questions(self, attempt: Attempt) -> list[AccuracyQuestion]:
-        """What a judge is asked: one question, or as many as windows of the report with values in them."""
-        parts = [AccuracyQuestion(attempt, pages) for pages in windows(attempt.bundle, attempt.pages, self._window)]
-        return [question for question in parts if question.asks]
-
-    async def evaluate(self, attempt: Attempt) -> Evaluation:
-        """Scores and feedback."""
-        asked = self.questions(attempt)
-        answers = await asyncio.gather(*(model.ask(question) for model in self._models for question in asked))
-        return self.read(attempt, answers)
-
-    def read(self, attempt: Attempt, answers: Sequence[Answer[Judgement]]) -> Evaluation:
-        """The evaluation, with the judges' answers: for each judge, one to each question."""
-        failed = next((answer for answer in answers if answer.value is None), None)
-        told = [answer.value for answer in answers if answer.value is not None]
-        each = len(told) // len(self._models) if told else 0
-        opinions = [
-            Judgement(field_scores=tuple(one for answer in told[at : at + each] for one in answer.field_scores))
-            for at in range(0, len(told), each or 1)
-        ]
-        full, present = self.check_completeness(attempt)
-        exact, accurate = accuracy(
-            attempt.template, attempt.fields, attempt.unproven, () if failed else opinions, contradicted(attempt)
+    def check_completeness(self, attempt: ClinicalAttempt) -> tuple[float, tuple[FieldScore, ...]]:
+        """See :func:`score_completeness`."""
+        return score_completeness(
+            attempt.template,
+            attempt.fields,
+            attempt.report_facts.mentioned_fields,
+            attempt.report_facts.readings_by_field,
         )
-        agreed, torn = self.check_consistency(attempt)
-        valid, odd = self.check_clinical_validity(attempt)
-        parts = {"completeness": full, "accuracy": exact, "consistency": agreed, "clinical_validity": valid}
-        overall = None if failed else round(sum(WEIGHTS[name] * score for name, score in parts.items()), 4)
-        score = EvaluationScore(overall, full, None if failed else exact, agreed, valid, (*present, *accurate))
-        feedback = feedback_of(attempt.template, overall, present, accurate, (*torn, *odd))
-        return Evaluation(score, feedback, (failed.failure or "no answer") if failed else None)
+
+    def check_clinical_validity(self, attempt: ClinicalAttempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
+        """See :func:`score_clinical_validity`."""
+        return score_clinical_validity(attempt.fields)
+
+    def check_consistency(self, attempt: ClinicalAttempt) -> tuple[float, tuple[EvaluationIssue, ...]]:
+        """See :func:`score_consistency`."""
+        return score_consistency(
+            attempt.fields, find_absent_fields(attempt.template, attempt.fields, attempt.report_facts.mentioned_fields)
+        )
+
+    def questions(self, attempt: ClinicalAttempt) -> list[AccuracyQuestion]:
+        """What a judge is asked: one question, or as many as windows of the report with values in them."""
+        candidates = [
+            AccuracyQuestion(attempt, pages)
+            for pages in split_pages_by_size(attempt.bundle, attempt.page_numbers, self._window_characters)
+        ]
+        return [question for question in candidates if question.has_values]
+
+    async def evaluate(self, attempt: ClinicalAttempt) -> Evaluation:
+        """Scores and feedback."""
+        questions = self.questions(attempt)
+        answers = await asyncio.gather(*(model.ask(question) for model in self._models for question in questions))
+        return self.build_evaluation(attempt, answers)
+
+    def build_evaluation(self, attempt: ClinicalAttempt, answers: Sequence[Answer[AccuracyJudgement]]) -> Evaluation:
+        """The evaluation, with the judges' answers: for each judge, one to each question."""
+        failed_answer = next((answer for answer in answers if answer.value is None), None)
+        judgements = [answer.value for answer in answers if answer.value is not None]
+        question_count = len(judgements) // len(self._models) if judgements else 0
+        opinions = [
+            AccuracyJudgement(
+                field_scores=tuple(
+                    field_judgement
+                    for answer in judgements[start : start + question_count]
+                    for field_judgement in answer.field_scores
+                )
+            )
+            for start in range(0, len(judgements), question_count or 1)
+        ]
+        completeness, completeness_scores = self.check_completeness(attempt)
+        accuracy, accuracy_scores = score_accuracy(
+            attempt.template,
+            attempt.fields,
+            attempt.grounding_issues,
+            () if failed_answer else opinions,
+            find_contradictions(attempt),
+        )
+        consistency, consistency_issues = self.check_consistency(attempt)
+        validity, validity_issues = self.check_clinical_validity(attempt)
+        dimension_scores = {
+            "completeness": completeness,
+            "accuracy": accuracy,
+            "consistency": consistency,
+            "clinical_validity": validity,
+        }
+        overall = (
+            None
+            if failed_answer
+            else round(sum(DIMENSION_WEIGHTS[name] * score for name, score in dimension_scores.items()), 4)
+        )
+        score = EvaluationScore(
+            overall,
+            completeness,
+            None if failed_answer else accuracy,
+            consistency,
+            validity,
+            (*completeness_scores, *accuracy_scores),
+        )
+        feedback = build_feedback(
+            attempt.template, overall, completeness_scores, accuracy_scores, (*consistency_issues, *validity_issues)
+        )
+        return Evaluation(score, feedback, (failed_answer.failure or "no answer") if failed_answer else None)
 
 
-def windows(bundle: DocumentBundle, pages: Sequence[int], window: int | None) -> list[tuple[int, ...]]:
+def split_pages_by_size(
+    bundle: DocumentBundle, page_numbers: Sequence[int], window_characters: int | None
+) -> list[tuple[int, ...]]:
     """The pages in runs of at most so many characters; a longer page is a run of its own. None: one run."""
-    if window is None:
-        return [tuple(pages)]
+    if window_characters is None:
+        return [tuple(page_numbers)]
     runs: list[list[int]] = []
     size = 0
-    for number in pages:
+    for number in page_numbers:
         length = len(bundle.page(number).text)
-        if not runs or size + length > window:
+        if not runs or size + length > window_characters:
             runs.append([])
             size = 0
         runs[-1].append(number)

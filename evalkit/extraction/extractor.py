@@ -14,14 +14,20 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.extraction.clinical import SURE, Found, read
-from evalkit.extraction.clinical_rules import base
-from evalkit.extraction.evaluator import Attempt, EvaluationFeedback, Seen, look, windows
+from evalkit.extraction.clinical import SURE_CONFIDENCE, ClinicalReading, read_field
+from evalkit.extraction.clinical_rules import get_base_field_name
+from evalkit.extraction.evaluator import (
+    ClinicalAttempt,
+    EvaluationFeedback,
+    ReportFacts,
+    collect_report_facts,
+    split_pages_by_size,
+)
 from evalkit.extraction.optimizer import ExtractionOptimizer
-from evalkit.extraction.report import Report
-from evalkit.extraction.schema import NOT_PRESENT, FieldStatus, FieldValue
-from evalkit.extraction.template import Field, FieldTemplate, Need
-from evalkit.extraction.values import Claim, proven
+from evalkit.extraction.report import ClinicalReport
+from evalkit.extraction.schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
+from evalkit.extraction.template import FieldNeed, FieldTemplate, TemplateField
+from evalkit.extraction.values import FieldClaim, ground_claim
 from evalkit.grounding.locate import Locator, boxes_of, occurrences
 from evalkit.grounding.normalise import canonical_text
 from evalkit.issue import Issue
@@ -30,8 +36,8 @@ from evalkit.llm.model import DocumentQuestion, Model
 from evalkit.llm.prompts import fenced, render
 
 #: So many values of one answer are looked at; a model that sends more sends the rest in vain.
-_MOST = 500
-_LONGEST_ITEM = 60
+_MAX_CLAIMS = 500
+_MAX_ITEM_LENGTH = 60
 
 
 class ClaimedField(BaseModel):
@@ -73,14 +79,14 @@ class ClaimedFields(BaseModel):
 
 
 @dataclass(frozen=True)
-class Again:
+class RetryContext:
     """What another attempt is made with."""
 
     feedback: EvaluationFeedback
-    previous: Mapping[str, FieldValue]
+    previous_fields: Mapping[str, FieldValue]
     iteration: int
     """Of the attempt that the feedback is about, from 1."""
-    target: float = 0.95
+    target_score: float = 0.95
 
 
 class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
@@ -92,95 +98,111 @@ class ClinicalQuestion(DocumentQuestion[ClaimedFields]):
     def __init__(
         self,
         bundle: DocumentBundle,
-        pages: Sequence[int],
+        page_numbers: Sequence[int],
         template: FieldTemplate,
-        again: Again | None = None,
-        report: Report | None = None,
+        retry: RetryContext | None = None,
+        report: ClinicalReport | None = None,
     ) -> None:
-        """``pages``: numbers of the readable ones that the report is on."""
+        """``page_numbers``: numbers of the readable ones that the report is on."""
         self.bundle = bundle
-        self._pages = tuple(bundle.page(number) for number in pages)
+        self._pages = tuple(bundle.page(number) for number in page_numbers)
         self._template = template
-        self._again = again
-        self._report = report or Report(self._pages)
+        self._retry = retry
+        self._report = report or ClinicalReport(self._pages)
 
-    def worded(self) -> str:
+    def render_prompt(self) -> str:
         """The report and the fields; behind them the feedback of the attempt before."""
         prompt = render(
             "Clinical_Extractor",
             document=fenced(self.bundle, self._pages),
             report=self._template.display_name,
-            fields=fields_text(self._template),
+            fields=render_field_list(self._template),
         )
-        if self._again is None:
+        if self._retry is None:
             return prompt
-        again = self._again
+        retry = self._retry
         return ExtractionOptimizer().build_optimized_prompt(
             prompt,
-            again.feedback,
-            _plain(again.previous, self._template),
-            again.iteration,
-            target=again.target,
+            retry.feedback,
+            _list_plain_values(retry.previous_fields, self._template),
+            retry.iteration,
+            target=retry.target_score,
         )
 
     def offline(self) -> ClaimedFields:
         """What ``clinical.py`` reads; where there is feedback, the fields that it names are looked for once more."""
-        again = self._again
-        focus = frozenset(base(issue.field) for issue in again.feedback.issues) if again else frozenset()
-        wrong = _wrong_values(again) if again else {}
+        retry = self._retry
+        focus_fields = (
+            frozenset(get_base_field_name(issue.field) for issue in retry.feedback.issues) if retry else frozenset()
+        )
+        wrong_values = _collect_wrong_values(retry) if retry else {}
         claims: list[ClaimedField] = []
         for field in self._template.fields:
             if field.reader == "whole_text":
                 continue
-            found = read(field, self._report, again=field.name in focus)
-            others = [one for one in found if one.text not in wrong.get(field.name, ())]
-            claims += [_claim(field, one) for one in (found if field.many else (others or found)[:1])]
-            if not found:
+            readings = read_field(field, self._report, is_second_look=field.name in focus_fields)
+            other_readings = [reading for reading in readings if reading.text not in wrong_values.get(field.name, ())]
+            claims += [
+                _to_placed_field(field, reading)
+                for reading in (readings if field.many else (other_readings or readings)[:1])
+            ]
+            if not readings:
                 claims.append(ClaimedField(field=field.name, status="not_present"))
         return ClaimedFields(reasoning="Read by labels, tables and the words of findings.", fields=tuple(claims))
 
 
-def fields_text(template: FieldTemplate) -> str:
+def render_field_list(template: FieldTemplate) -> str:
     """The fields as a prompt lists them (specification 002, appendix A.1)."""
-    titles = {Need.REQUIRED: "Required", Need.IMPORTANT: "Important", Need.OPTIONAL: "Optional", Need.EXTRA: "Further"}
+    titles = {
+        FieldNeed.REQUIRED: "Required",
+        FieldNeed.IMPORTANT: "Important",
+        FieldNeed.OPTIONAL: "Optional",
+        FieldNeed.EXTRA: "Further",
+    }
     blocks = []
     for need, title in titles.items():
-        rows = [_described(field) for field in template.of(need) if field.reader != "whole_text"]
-        if rows:
-            blocks.append("\n".join([f"{title} fields:", *rows]))
+        field_lines = [
+            _describe_field(field) for field in template.get_fields_by_need(need) if field.reader != "whole_text"
+        ]
+        if field_lines:
+            blocks.append("\n".join([f"{title} fields:", *field_lines]))
     return "\n\n".join(blocks)
 
 
-def _described(field: Field) -> str:
-    many = " (several values)" if field.many else ""
-    long = " (long text)" if field.reader == "section" else ""
-    return f"- {field.name}: {field.description}{many}{long}"
+def _describe_field(field: TemplateField) -> str:
+    many_note = " (several values)" if field.many else ""
+    length_note = " (long text)" if field.reader == "section" else ""
+    return f"- {field.name}: {field.description}{many_note}{length_note}"
 
 
-def _plain(fields: Mapping[str, FieldValue], template: FieldTemplate) -> dict[str, Any]:
+def _list_plain_values(fields: Mapping[str, FieldValue], template: FieldTemplate) -> dict[str, Any]:
     """The attempt before as its author knows it: words, or null."""
-    whole = {field.name for field in template.fields if field.reader == "whole_text"}
-    return {name: value.raw if value.is_found else None for name, value in fields.items() if base(name) not in whole}
+    text_fields = {field.name for field in template.fields if field.reader == "whole_text"}
+    return {
+        name: value.raw if value.is_found else None
+        for name, value in fields.items()
+        if get_base_field_name(name) not in text_fields
+    }
 
 
-def _wrong_values(again: Again) -> dict[str, set[str]]:
+def _collect_wrong_values(retry: RetryContext) -> dict[str, set[str]]:
     """The words of values that the feedback is about; fields that are merely missing have none."""
-    named = {issue.field for issue in again.feedback.issues if issue.severity != "minor"}
-    wrong: dict[str, set[str]] = {}
-    for name, value in again.previous.items():
-        if name in named and value.raw:
-            wrong.setdefault(base(name), set()).add(value.raw)
-    return wrong
+    criticised_fields = {issue.field for issue in retry.feedback.issues if issue.severity != "minor"}
+    wrong_values: dict[str, set[str]] = {}
+    for name, value in retry.previous_fields.items():
+        if name in criticised_fields and value.raw:
+            wrong_values.setdefault(get_base_field_name(name), set()).add(value.raw)
+    return wrong_values
 
 
-def _claim(field: Field, found: Found) -> PlacedField:
+def _to_placed_field(field: TemplateField, reading: ClinicalReading) -> PlacedField:
     return PlacedField(
         field=field.name,
-        item=found.item or None,
-        value=found.text,
-        page=found.page.page_num,
-        confidence=found.confidence,
-        spans=tuple((page.page_num, start, end) for page, start, end in found.spans),
+        item=reading.item or None,
+        value=reading.text,
+        page=reading.page.page_num,
+        confidence=reading.confidence,
+        spans=tuple((page.page_num, start, end) for page, start, end in reading.spans),
     )
 
 
@@ -190,116 +212,123 @@ def _claim(field: Field, found: Found) -> PlacedField:
 class ClinicalExtractor:
     """Asks what a report says, and proves it on the page."""
 
-    def __init__(self, model: Model | None = None, *, window: int | None = None) -> None:
-        """``window``: so many characters of a report are asked about at once; None: all of it."""
+    def __init__(self, model: Model | None = None, *, window_characters: int | None = None) -> None:
+        """``window_characters``: so many characters of a report are asked about at once; None: all of it."""
         self._model = model or EmbeddedModel()
-        self._window = window
+        self._window_characters = window_characters
 
-    async def attempt(
+    async def extract(
         self,
         bundle: DocumentBundle,
-        pages: Sequence[int],
+        page_numbers: Sequence[int],
         template: FieldTemplate,
-        again: Again | None = None,
-        report: Report | None = None,
-        seen: Seen | None = None,
-    ) -> Attempt:
+        retry: RetryContext | None = None,
+        report: ClinicalReport | None = None,
+        report_facts: ReportFacts | None = None,
+    ) -> ClinicalAttempt:
         """One attempt; its ``failure`` is set where the model gave no usable answer.
 
-        ``report`` and ``seen`` are the pages as they were read and looked at for an earlier attempt.
+        ``report`` and ``report_facts`` are the pages as they were read and looked at for an earlier attempt.
         """
-        report = report or Report([bundle.page(number) for number in pages])
-        parts = windows(bundle, pages, self._window)
-        asked = [ClinicalQuestion(bundle, part, template, again, report if len(parts) == 1 else None) for part in parts]
-        answers = await asyncio.gather(*(self._model.ask(question) for question in asked))
-        failed = next((answer for answer in answers if answer.value is None), None)
-        told = [answer.value for answer in answers if answer.value is not None]
-        claims = [claim for answer in told for claim in answer.fields][:_MOST]
-        fields, unproven = prove(claims, bundle, pages, template)
-        return Attempt(
+        report = report or ClinicalReport([bundle.page(number) for number in page_numbers])
+        windows = split_pages_by_size(bundle, page_numbers, self._window_characters)
+        questions = [
+            ClinicalQuestion(bundle, window, template, retry, report if len(windows) == 1 else None)
+            for window in windows
+        ]
+        answers = await asyncio.gather(*(self._model.ask(question) for question in questions))
+        failed_answer = next((answer for answer in answers if answer.value is None), None)
+        usable_answers = [answer.value for answer in answers if answer.value is not None]
+        claims = [claim for answer in usable_answers for claim in answer.fields][:_MAX_CLAIMS]
+        fields, grounding_issues = ground_claims(claims, bundle, page_numbers, template)
+        return ClinicalAttempt(
             bundle=bundle,
-            pages=tuple(pages),
+            page_numbers=tuple(page_numbers),
             template=template,
             report=report,
             fields=fields,
-            unproven=unproven,
-            reasoning=" ".join(answer.reasoning for answer in told).strip(),
-            failure=(failed.failure or "no answer") if failed else None,
-            seen=seen or look(template, report),
+            grounding_issues=grounding_issues,
+            reasoning=" ".join(answer.reasoning for answer in usable_answers).strip(),
+            failure=(failed_answer.failure or "no answer") if failed_answer else None,
+            known_facts=report_facts or collect_report_facts(template, report),
         )
 
 
-def prove(
-    claims: Iterable[ClaimedField], bundle: DocumentBundle, pages: Sequence[int], template: FieldTemplate
+def ground_claims(
+    claims: Iterable[ClaimedField], bundle: DocumentBundle, page_numbers: Sequence[int], template: FieldTemplate
 ) -> tuple[dict[str, FieldValue], tuple[Issue, ...]]:
     """The claims as far as the pages bear them out, in the template's order, and what is wrong with the others.
 
     Fields that the template does not have are left out. Of two claims about one field the first that stands counts.
     """
     locator = Locator(bundle)
-    by_field: dict[str, dict[str, list[ClaimedField]]] = {}
+    claims_by_field: dict[str, dict[str, list[ClaimedField]]] = {}
     for claim in claims:
-        field = template.field(claim.field)
+        field = template.get_field(claim.field)
         if field is not None:
-            by_field.setdefault(field.name, {}).setdefault(_name(field, claim, by_field), []).append(claim)
+            claims_by_field.setdefault(field.name, {}).setdefault(
+                _build_value_name(field, claim, claims_by_field), []
+            ).append(claim)
     fields: dict[str, FieldValue] = {}
     issues: list[Issue] = []
     for field in template.fields:
         if field.reader == "whole_text":
-            fields[field.name] = _whole(bundle, pages)
+            fields[field.name] = _build_whole_text_value(bundle, page_numbers)
             continue
-        held: dict[str, FieldValue] = {}
-        for name, told in by_field.get(field.name, {}).items():
-            value, issue = _first_proven(told, field, name, bundle, locator, pages)
+        held_values: dict[str, FieldValue] = {}
+        for name, item_claims in claims_by_field.get(field.name, {}).items():
+            value, issue = _ground_first_claim(item_claims, field, name, bundle, locator, page_numbers)
             if issue:
                 issues.append(issue)
             if value.status is not FieldStatus.NOT_PRESENT or not field.many:
-                held[name] = value
-        fields |= held or {field.name: NOT_PRESENT}
+                held_values[name] = value
+        fields |= held_values or {field.name: NOT_PRESENT_VALUE}
     return fields, tuple(issues)
 
 
-def _name(field: Field, claim: ClaimedField, known: Mapping[str, Mapping[str, object]]) -> str:
+def _build_value_name(
+    field: TemplateField, claim: ClaimedField, claims_by_field: Mapping[str, Mapping[str, object]]
+) -> str:
     if not field.many or claim.status == "not_present":
         return field.name
-    item = " ".join((claim.item or "").replace(".", " ").split())[:_LONGEST_ITEM]
-    return f"{field.name}.{item or len(known.get(field.name, {})) + 1}"
+    item = " ".join((claim.item or "").replace(".", " ").split())[:_MAX_ITEM_LENGTH]
+    return f"{field.name}.{item or len(claims_by_field.get(field.name, {})) + 1}"
 
 
-def _first_proven(
-    told: Sequence[ClaimedField],
-    field: Field,
-    name: str,
+def _ground_first_claim(
+    claims: Sequence[ClaimedField],
+    field: TemplateField,
+    value_name: str,
     bundle: DocumentBundle,
     locator: Locator,
-    pages: Sequence[int],
+    page_numbers: Sequence[int],
 ) -> tuple[FieldValue, Issue | None]:
     results: list[tuple[FieldValue, Issue | None]] = []
-    for claim in told:
-        result = _proven(claim, field, bundle, locator, pages)
+    for claim in claims:
+        result = _ground_claimed_field(claim, field, bundle, locator, page_numbers)
         if result[0].is_found:
             return result
         results.append(result)
-    value = results[0][0] if results else NOT_PRESENT
+    value = results[0][0] if results else NOT_PRESENT_VALUE
     # Who says first that it is absent, and then invents it, is told of too.
     issue = next((issue for _, issue in results if issue), None)
-    return value, issue.model_copy(update={"location": name}) if issue else None
+    return value, issue.model_copy(update={"location": value_name}) if issue else None
 
 
-def _proven(
-    claim: ClaimedField, field: Field, bundle: DocumentBundle, locator: Locator, pages: Sequence[int]
+def _ground_claimed_field(
+    claim: ClaimedField, field: TemplateField, bundle: DocumentBundle, locator: Locator, page_numbers: Sequence[int]
 ) -> tuple[FieldValue, Issue | None]:
     value = None if claim.status == "not_present" else claim.value
     raw = claim.quote or value
     spans = claim.spans if isinstance(claim, PlacedField) else ()
     confidence = min(max(claim.confidence, 0.0), 1.0)
     if field.reader == "section" and claim.status != "not_present":
-        if spans := spans or _by_its_ends(claim, bundle, pages):
-            return _cut_out(spans, claim, bundle, confidence), None
+        if spans := spans or _find_text_by_ends(claim, bundle, page_numbers):
+            return _build_section_value(spans, claim, bundle, confidence), None
         if not value:  # the words that it begins and ends with are not there
             value = raw = " … ".join(filter(None, (claim.first_words, claim.last_words)))
-    result = proven(
-        Claim(
+    result = ground_claim(
+        FieldClaim(
             value=value,
             raw=raw,
             page=claim.page,
@@ -310,55 +339,57 @@ def _proven(
         field,
         bundle,
         locator,
-        pages,
+        page_numbers,
         "extractor",
     )
-    return result.field, result.issue
+    return result.field_value, result.issue
 
 
-Spans = tuple[tuple[int, int, int], ...]
+PageNumberSpans = tuple[tuple[int, int, int], ...]
 
 
-def _by_its_ends(claim: ClaimedField, bundle: DocumentBundle, pages: Sequence[int]) -> Spans:
+def _find_text_by_ends(claim: ClaimedField, bundle: DocumentBundle, page_numbers: Sequence[int]) -> PageNumberSpans:
     """Where a long text stands that is given by its first and last words; nothing where they do not stand so."""
-    first = claim.page
-    if not claim.first_words or not claim.last_words or first is None or first not in pages:
+    first_page = claim.page
+    if not claim.first_words or not claim.last_words or first_page is None or first_page not in page_numbers:
         return ()
-    last = claim.end_page if claim.end_page is not None and claim.end_page in pages else first
-    starts = [start for start, _ in occurrences(canonical_text(claim.first_words), bundle.page(first).text)]
-    ends = [end for _, end in occurrences(canonical_text(claim.last_words), bundle.page(last).text)]
-    if first == last:
-        return next((((first, start, end),) for start in starts for end in ends if end > start), ())
-    if not starts or not ends or last < first:
+    last_page = claim.end_page if claim.end_page is not None and claim.end_page in page_numbers else first_page
+    starts = [start for start, _ in occurrences(canonical_text(claim.first_words), bundle.page(first_page).text)]
+    ends = [end for _, end in occurrences(canonical_text(claim.last_words), bundle.page(last_page).text)]
+    if first_page == last_page:
+        return next((((first_page, start, end),) for start in starts for end in ends if end > start), ())
+    if not starts or not ends or last_page < first_page:
         return ()
-    between = [(page.page_num, 0, len(page.text)) for page in bundle.between(first + 1, last - 1)]
-    return ((first, starts[0], len(bundle.page(first).text)), *between, (last, 0, ends[0]))
+    middle_spans = [(page.page_num, 0, len(page.text)) for page in bundle.iter_pages(first_page + 1, last_page - 1)]
+    return ((first_page, starts[0], len(bundle.page(first_page).text)), *middle_spans, (last_page, 0, ends[0]))
 
 
-def _cut_out(spans: Spans, claim: ClaimedField, bundle: DocumentBundle, confidence: float) -> FieldValue:
+def _build_section_value(
+    spans: PageNumberSpans, claim: ClaimedField, bundle: DocumentBundle, confidence: float
+) -> FieldValue:
     """A long text as it stands on its pages: what is cut out of them needs no other proof."""
     text = "\n".join(bundle.page(number).text[start:end] for number, start, end in spans)
-    first, start, end = spans[0]
+    first_page, start, end = spans[0]
     return FieldValue(
         status=FieldStatus.AMBIGUOUS if claim.status == "ambiguous" else FieldStatus.FOUND,
         value=" ".join(text.split()),
         raw=text,
-        page=first,
-        quote=bundle.page(first).text[start:end],
+        page=first_page,
+        quote=bundle.page(first_page).text[start:end],
         boxes=tuple(box for number, start, end in spans for box in boxes_of(bundle.page(number), start, end)),
         confidence=confidence,
     )
 
 
-def _whole(bundle: DocumentBundle, pages: Sequence[int]) -> FieldValue:
+def _build_whole_text_value(bundle: DocumentBundle, page_numbers: Sequence[int]) -> FieldValue:
     """The text itself: nobody is asked for it."""
-    read_pages: list[Page] = [bundle.page(number) for number in pages if bundle.page(number).text.strip()]
-    if not read_pages:
-        return NOT_PRESENT
+    text_pages: list[Page] = [bundle.page(number) for number in page_numbers if bundle.page(number).text.strip()]
+    if not text_pages:
+        return NOT_PRESENT_VALUE
     return FieldValue(
         status=FieldStatus.FOUND,
-        value="\n".join(page.text for page in read_pages),
-        page=read_pages[0].page_num,
-        boxes=tuple((page.page_num, 0.0, 0.0, 1.0, 1.0) for page in read_pages),
-        confidence=SURE,
+        value="\n".join(page.text for page in text_pages),
+        page=text_pages[0].page_num,
+        boxes=tuple((page.page_num, 0.0, 0.0, 1.0, 1.0) for page in text_pages),
+        confidence=SURE_CONFIDENCE,
     )

@@ -14,34 +14,34 @@ from pydantic import BaseModel, ConfigDict
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.forms import (
-    GENERIC,
-    OWN_PRINT,
-    Form,
-    Reading,
-    is_official,
-    read_anything,
+    GENERIC_FORM,
+    PRINTED_FIELDS,
+    DetectedForm,
+    FormReading,
+    is_official_page,
     read_form,
+    read_generic_form,
 )
-from evalkit.extraction.template import FieldTemplate, Need, template, templates
+from evalkit.extraction.template import FieldNeed, FieldTemplate, get_field_template, list_field_templates
 from evalkit.llm.model import DocumentQuestion
 from evalkit.llm.prompts import as_json, fenced, render
 from evalkit.llm.wire import lean_schema
 
 #: Documents without a template of their own that specification 003 names.
-GENERIC_TYPES = ("RECEIPT", "STATEMENT", GENERIC)
+GENERIC_DOCUMENT_TYPES = ("RECEIPT", "STATEMENT", GENERIC_FORM)
 #: What the embedded reader says about a document that it has no template for: never enough to be accepted.
-_UNKNOWN = 0.4
+_UNKNOWN_FORM_CONFIDENCE = 0.4
 #: Part of the confidence that the type alone gives; the required fields give the rest.
-_BY_TYPE = 0.4
+_TYPE_CONFIDENCE_SHARE = 0.4
 #: A form of another type has this share more of its required fields, or it is not the better reading.
-_BETTER = 0.2
+_FIRST_TYPE_BONUS = 0.2
 
 
-class _Shape(BaseModel):
+class _FormAnswerModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class FormField(_Shape):
+class FormField(_FormAnswerModel):
     """What the extractor says about one field."""
 
     name: str
@@ -59,7 +59,7 @@ class PlacedFormField(FormField):
     is_ambiguous: bool = False
 
 
-class _Asked(_Shape):
+class _ModelFormAnswer(_FormAnswerModel):
     """What a language model is asked for; the reasoning comes first."""
 
     reasoning: str = ""
@@ -69,23 +69,23 @@ class _Asked(_Shape):
     fields: tuple[FormField, ...] = ()
 
 
-class FormAnswer(_Asked):
+class FormAnswer(_ModelFormAnswer):
     """The extractor's whole answer."""
 
     fields: tuple[PlacedFormField, ...] = ()
 
 
 @dataclass(frozen=True)
-class Part:
+class FormPart:
     """The pages, or the part of a page, that one form takes up."""
 
     start_page: int
     end_page: int
-    form: Form | None
+    form: DetectedForm | None
     """What the words say it is; None where no template fits."""
-    number: int = 1
+    form_number: int = 1
     """Of the forms on its page, from 1."""
-    of: int = 1
+    form_count: int = 1
     """So many forms are on its page."""
 
 
@@ -94,154 +94,182 @@ class FormQuestion(DocumentQuestion[FormAnswer]):
     """What is asked about one form."""
 
     bundle: DocumentBundle
-    part: Part
-    attempt: int = 1
+    part: FormPart
+    attempt_number: int = 1
     feedback: str = ""
-    missing: tuple[str, ...] = ()
+    missing_fields: tuple[str, ...] = ()
     """The fields that the feedback is about."""
-    fixed: str | None = None
+    template_name: str | None = None
     """The template that was asked for by name."""
     role: str = "extractor"
     answer_type: type[FormAnswer] = FormAnswer
 
-    def worded(self) -> str:
+    def render_prompt(self) -> str:
         """Document first, then the templates, instructions last; feedback behind them."""
         return render(
             "form_extractor",
-            document=fenced(self.bundle, self.bundle.between(self.part.start_page, self.part.end_page)),
-            templates=_described(self.fixed),
-            types=", ".join(_types(self.fixed)),
-            feedback=self._told(),
+            document=fenced(self.bundle, self.bundle.iter_pages(self.part.start_page, self.part.end_page)),
+            templates=_render_templates(self.template_name),
+            types=", ".join(_list_document_types(self.template_name)),
+            feedback=self._render_feedback(),
         )
 
-    def _told(self) -> str:
-        told = ""
-        if self.part.of > 1:
-            told = f"\nThe page holds {self.part.of} forms; read number {self.part.number}, counted from the top left."
+    def _render_feedback(self) -> str:
+        instructions = ""
+        if self.part.form_count > 1:
+            instructions = f"\nThe page holds {self.part.form_count} forms; read number {self.part.form_number}, counted from the top left."
         if self.feedback:
-            told += f"\nPrevious attempt feedback: {self.feedback}\n\nPlease try again with this guidance."
-        return told
+            instructions += f"\nPrevious attempt feedback: {self.feedback}\n\nPlease try again with this guidance."
+        return instructions
 
     def schema(self) -> Mapping[str, Any]:
         """Without the places, which only the embedded reader knows."""
-        return lean_schema(_Asked)
+        return lean_schema(_ModelFormAnswer)
 
-    def read(self, text: str) -> FormAnswer:
+    def parse_answer(self, text: str) -> FormAnswer:
         """The answer in a model's text. pydantic.ValidationError where it has not that shape."""
-        return FormAnswer.model_validate(_Asked.model_validate_json(text).model_dump())
+        return FormAnswer.model_validate(_ModelFormAnswer.model_validate_json(text).model_dump())
 
     def offline(self) -> FormAnswer:
         """By the places of labels and words; after feedback by other ways of reading, for what was missing."""
         if self.part.form is None:
-            return self._unknown()
-        names = self._tried()
-        readings = [self._reading(name) for name in names]
-        best = max(range(len(names)), key=lambda at: (readings[at][1] + (_BETTER if at == 0 else 0), -at))
-        return self._answer(names[best], readings[best][0], readings[best][1])
+            return self._answer_unknown_form()
+        template_names = self._list_candidate_templates()
+        readings = [self._read_as_template(name) for name in template_names]
+        best_index = max(
+            range(len(template_names)),
+            key=lambda index: (readings[index][1] + (_FIRST_TYPE_BONUS if index == 0 else 0), -index),
+        )
+        return self._build_answer(template_names[best_index], readings[best_index][0], readings[best_index][1])
 
-    def _tried(self) -> list[str]:
+    def _list_candidate_templates(self) -> list[str]:
         """The templates that this attempt takes the form for: after feedback, the likely other ones too."""
         assert self.part.form is not None  # noqa: S101 - offline asks for forms only
-        if self.fixed:
-            return [self.fixed]
+        if self.template_name:
+            return [self.template_name]
         form = self.part.form
-        return [form.template, *(form.alternatives[:2] if self.attempt > 1 else ())]
+        return [form.template_name, *(form.alternative_templates[:2] if self.attempt_number > 1 else ())]
 
-    def _reading(self, name: str) -> tuple[dict[str, Reading], float]:
+    def _read_as_template(self, template_name: str) -> tuple[dict[str, FormReading], float]:
         """The fields found, and the share of the required ones among them."""
         assert self.part.form is not None  # noqa: S101 - offline asks for forms only
-        form = template(name)
+        template = get_field_template(template_name)
         sheet = self.part.form.sheet
-        found = read_form(sheet, form, is_loose=False)
-        if self.attempt > 1:
+        readings = read_form(sheet, template, is_loose=False)
+        if self.attempt_number > 1:
             # What was read at first stays: another way of reading is for what was missing.
-            wanted = [field.name for field in form.fields if _is_missed(found.get(field.name))]
-            if self.attempt > 2:
-                critical = {field.name for field in form.of(Need.REQUIRED)}
-                wanted = [missed for missed in wanted if missed in critical]
-            again = read_form(sheet, form, is_loose=True, reach=1.6 if self.attempt > 2 else 1.0)
-            found = _amended(found, {missed: one for missed, one in again.items() if missed in wanted}, again, form)
-        required = form.of(Need.REQUIRED)
-        valid = sum(field.name in found and found[field.name].entry.is_valid for field in required)
-        return found, valid / len(required) if required else 0.0
+            wanted_names = [field.name for field in template.fields if _is_unreliable(readings.get(field.name))]
+            if self.attempt_number > 2:
+                required_names = {field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED)}
+                wanted_names = [field_name for field_name in wanted_names if field_name in required_names]
+            second_readings = read_form(
+                sheet, template, is_loose=True, depth_factor=1.6 if self.attempt_number > 2 else 1.0
+            )
+            readings = _merge_readings(
+                readings,
+                {field_name: reading for field_name, reading in second_readings.items() if field_name in wanted_names},
+                second_readings,
+                template,
+            )
+        required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
+        valid_count = sum(field.name in readings and readings[field.name].entry.is_valid for field in required_fields)
+        return readings, valid_count / len(required_fields) if required_fields else 0.0
 
-    def _answer(self, name: str, found: Mapping[str, Reading], filled: float) -> FormAnswer:
+    def _build_answer(self, template_name: str, readings: Mapping[str, FormReading], filled_share: float) -> FormAnswer:
         assert self.part.form is not None  # noqa: S101 - offline asks for forms only
-        form, known = self.part.form, template(name)
-        required = known.of(Need.REQUIRED)
-        sure = [found[field.name].confidence if field.name in found else 0.0 for field in required]
-        typed = form.confidence if name == form.template else 0.8
-        confidence = typed * (_BY_TYPE + (1 - _BY_TYPE) * sum(sure) / max(len(sure), 1))
-        if not set(found) - OWN_PRINT:
+        form, template = self.part.form, get_field_template(template_name)
+        required_fields = template.get_fields_by_need(FieldNeed.REQUIRED)
+        confidences = [readings[field.name].confidence if field.name in readings else 0.0 for field in required_fields]
+        type_confidence = form.confidence if template_name == form.template_name else 0.8
+        confidence = type_confidence * (
+            _TYPE_CONFIDENCE_SHARE + (1 - _TYPE_CONFIDENCE_SHARE) * sum(confidences) / max(len(confidences), 1)
+        )
+        if not set(readings) - PRINTED_FIELDS:
             confidence = min(confidence, 0.3)
         return FormAnswer(
-            reasoning=f"Title and labels of {known.display_name}; {filled:.0%} of its required fields are filled in.",
-            likely_type=known.document_type,
-            alternative_types=tuple(other for other in (form.template, *form.alternatives) if other != name),
+            reasoning=f"Title and labels of {template.display_name}; {filled_share:.0%} of its required fields are filled in.",
+            likely_type=template.document_type,
+            alternative_types=tuple(
+                other for other in (form.template_name, *form.alternative_templates) if other != template_name
+            ),
             overall_confidence=round(confidence, 3),
-            fields=tuple(_fields(found, form.sheet.page.page_num)),
+            fields=tuple(_iter_form_fields(readings, form.sheet.page.page_num)),
         )
 
-    def _unknown(self) -> FormAnswer:
+    def _answer_unknown_form(self) -> FormAnswer:
         """A document that no template but the generic one fits."""
-        found: dict[str, PlacedFormField] = {}
-        pages = list(self.bundle.between(self.part.start_page, self.part.end_page))
-        official = any(map(is_official, pages))
+        fields_by_name: dict[str, PlacedFormField] = {}
+        pages = list(self.bundle.iter_pages(self.part.start_page, self.part.end_page))
+        has_official_page = any(map(is_official_page, pages))
         for page in pages:
-            read = read_anything(page, template(self.fixed or GENERIC), is_official=official)
-            for one in _fields(read, page.page_num):
-                found.setdefault(one.name, one)
-        title = found["document_title"].value or "" if "document_title" in found else ""
-        kind = next((one for one in GENERIC_TYPES[:2] if one.lower() in title.lower()), GENERIC)
+            readings = read_generic_form(
+                page, get_field_template(self.template_name or GENERIC_FORM), is_official_form=has_official_page
+            )
+            for form_field in _iter_form_fields(readings, page.page_num):
+                fields_by_name.setdefault(form_field.name, form_field)
+        title = fields_by_name["document_title"].value or "" if "document_title" in fields_by_name else ""
+        document_type = next(
+            (form_field for form_field in GENERIC_DOCUMENT_TYPES[:2] if form_field.lower() in title.lower()),
+            GENERIC_FORM,
+        )
         return FormAnswer(
             reasoning="No form that there is a template for.",
-            likely_type=self.fixed or kind,
-            overall_confidence=_UNKNOWN if set(found) - OWN_PRINT else 0.2,
-            fields=tuple(found.values()),
+            likely_type=self.template_name or document_type,
+            overall_confidence=_UNKNOWN_FORM_CONFIDENCE if set(fields_by_name) - PRINTED_FIELDS else 0.2,
+            fields=tuple(fields_by_name.values()),
         )
 
 
-def _amended(
-    found: Mapping[str, Reading], missed: Mapping[str, Reading], again: Mapping[str, Reading], form: FieldTemplate
-) -> dict[str, Reading]:
+def _merge_readings(
+    first_readings: Mapping[str, FormReading],
+    missed_readings: Mapping[str, FormReading],
+    second_readings: Mapping[str, FormReading],
+    template: FieldTemplate,
+) -> dict[str, FormReading]:
     """The first reading with what the second one found more; a text that had run into that is read anew."""
-    amended = dict(found)
-    for name, one in missed.items():
-        mine = {word.at for word in one.entry.words}
-        others = [other for other, kept in amended.items() if mine & {word.at for word in kept.entry.words}]
-        formats = {field.name: field.format for field in form.fields}
-        if (not one.entry.is_valid and name in found) or any(formats[other] != "text" for other in others):
+    merged = dict(first_readings)
+    for name, reading in missed_readings.items():
+        word_indices = {word.index for word in reading.entry.words}
+        other_names = [
+            other_name
+            for other_name, other_reading in merged.items()
+            if word_indices & {word.index for word in other_reading.entry.words}
+        ]
+        formats = {field.name: field.format for field in template.fields}
+        if (not reading.entry.is_valid and name in first_readings) or any(
+            formats[other_name] != "text" for other_name in other_names
+        ):
             continue
-        for other in others:
-            shorter = again.get(other)
-            if shorter is None or mine & {word.at for word in shorter.entry.words}:
-                del amended[other]
+        for other_name in other_names:
+            shorter_reading = second_readings.get(other_name)
+            if shorter_reading is None or word_indices & {word.index for word in shorter_reading.entry.words}:
+                del merged[other_name]
             else:
-                amended[other] = shorter
-        amended[name] = one
-    return amended
+                merged[other_name] = shorter_reading
+        merged[name] = reading
+    return merged
 
 
-def _is_missed(read: Reading | None) -> bool:
-    return read is None or not read.entry.is_valid or read.confidence < 0.5
+def _is_unreliable(reading: FormReading | None) -> bool:
+    return reading is None or not reading.entry.is_valid or reading.confidence < 0.5
 
 
-def _fields(found: Mapping[str, Reading], page: int) -> Iterator[PlacedFormField]:
-    for name, one in found.items():
+def _iter_form_fields(readings: Mapping[str, FormReading], page_number: int) -> Iterator[PlacedFormField]:
+    for name, reading in readings.items():
         yield PlacedFormField(
             name=name,
-            value=one.entry.value,
-            raw_text=" ".join(word.text for word in one.entry.words),
-            page=page,
-            confidence=one.confidence,
-            rows=tuple((min(w.start for w in row), max(w.end for w in row)) for row in _runs(one)),
-            is_ambiguous=one.entry.is_doubtful,
+            value=reading.entry.value,
+            raw_text=" ".join(word.text for word in reading.entry.words),
+            page=page_number,
+            confidence=reading.confidence,
+            rows=tuple((min(w.start for w in row), max(w.end for w in row)) for row in _split_into_runs(reading)),
+            is_ambiguous=reading.entry.is_doubtful,
         )
 
 
-def _runs(read: Reading) -> Iterator[list[Any]]:
+def _split_into_runs(reading: FormReading) -> Iterator[list[Any]]:
     """The words of an entry in runs that follow one another in the page's text."""
-    for row in read.entry.rows:
+    for row in reading.entry.rows:
         run: list[Any] = []
         for word in row:
             if run and not 0 <= word.start - run[-1].end <= 2:
@@ -252,24 +280,27 @@ def _runs(read: Reading) -> Iterator[list[Any]]:
 
 
 @cache
-def _types(fixed: str | None) -> tuple[str, ...]:
-    if fixed:
-        return (template(fixed).document_type,)
-    return (*sorted(one.document_type for one in templates("tax") if one.name != GENERIC), *GENERIC_TYPES)
+def _list_document_types(template_name: str | None) -> tuple[str, ...]:
+    if template_name:
+        return (get_field_template(template_name).document_type,)
+    return (
+        *sorted(template.document_type for template in list_field_templates("tax") if template.name != GENERIC_FORM),
+        *GENERIC_DOCUMENT_TYPES,
+    )
 
 
 @cache
-def _described(fixed: str | None) -> str:
+def _render_templates(template_name: str | None) -> str:
     """The templates as a model needs them."""
-    wanted = (template(fixed),) if fixed else templates("tax")
-    return as_json([describe(one) for one in wanted])
+    chosen_templates = (get_field_template(template_name),) if template_name else list_field_templates("tax")
+    return as_json([describe_template(template) for template in chosen_templates])
 
 
-def describe(one: FieldTemplate) -> dict[str, Any]:
+def describe_template(template: FieldTemplate) -> dict[str, Any]:
     """A template for a prompt."""
     return {
-        "type": one.document_type,
-        "name": one.display_name,
+        "type": template.document_type,
+        "name": template.display_name,
         "fields": [
             {
                 "name": field.name,
@@ -278,6 +309,6 @@ def describe(one: FieldTemplate) -> dict[str, Any]:
                 "format": field.pattern or field.format,
                 "location": field.location,
             }
-            for field in one.fields
+            for field in template.fields
         ],
     }

@@ -10,224 +10,291 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, Part
-from evalkit.extraction.forms import GENERIC, OWN_PRINT, Form, continues, forms_on, is_official, stray_amounts
+from evalkit.extraction.form_extractor import FormAnswer, FormPart, FormQuestion
+from evalkit.extraction.forms import (
+    GENERIC_FORM,
+    PRINTED_FIELDS,
+    DetectedForm,
+    count_stray_amounts,
+    detect_forms,
+    is_continuation_page,
+    is_official_page,
+)
 from evalkit.extraction.grader import (
     MAX_ATTEMPTS,
-    Attempt,
+    FormAttempt,
+    FormGrade,
     FormIssue,
-    Grade,
     GraderAnswer,
     GraderQuestion,
-    grade,
-    lowered,
-    missing_fields,
+    grade_form,
+    list_missing_fields,
+    lower_grade,
 )
-from evalkit.extraction.schema import NOT_PRESENT, Extraction, FieldStatus, FieldValue, IterationRecord
-from evalkit.extraction.sheet import Sheet
-from evalkit.extraction.template import FieldTemplate, template, templates
-from evalkit.extraction.values import Claim, proven
+from evalkit.extraction.schema import NOT_PRESENT_VALUE, Extraction, FieldStatus, FieldValue, IterationRecord
+from evalkit.extraction.sheet import FormSheet
+from evalkit.extraction.template import FieldTemplate, get_field_template, list_field_templates
+from evalkit.extraction.values import FieldClaim, ground_claim
 from evalkit.grounding import Locator
-from evalkit.issue import Issue, IssueSeverity, numbered
+from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.model import Answer, Model
 
-PASSED = "Accepted by the grader"
-EXHAUSTED = "Maximum attempts reached"
+ACCEPTED_BY_GRADER = "Accepted by the grader"
+ATTEMPTS_EXHAUSTED = "Maximum attempts reached"
 WRONG_YEAR = "Wrong tax year"
-BLANK = "Blank form"
+BLANK_FORM = "Blank form"
 NOT_EXTRACTED = "The extractor gave no usable answer"
 NOT_GRADED = "The grader gave no usable answer"
-UNREADABLE = "Nobody could read the page"
+UNREADABLE_PAGE = "Nobody could read the page"
 
 
-def form_parts(bundle: DocumentBundle, fixed: str | None = None, pages: Sequence[int] | None = None) -> list[Part]:
+def split_into_form_parts(
+    bundle: DocumentBundle, template_name: str | None = None, page_numbers: Sequence[int] | None = None
+) -> list[FormPart]:
     """The forms of a document, in the order of their pages; every page belongs to one at least.
 
     A page without a form belongs to the form before it where it is its back or its instructions; other pages in a row
-    are a document of the generic kind. ``fixed``: the template that all are taken for. ``pages``: none but these.
+    are a document of the generic kind. ``template_name``: the template that all are taken for. ``page_numbers``: none but these.
     """
-    parts: list[Part] = []
+    parts: list[FormPart] = []
     for page in bundle.pages:
-        if pages is not None and page.page_num not in pages:
+        if page_numbers is not None and page.page_num not in page_numbers:
             continue
-        found = forms_on(page) if page.status.readable else []
-        if found:
-            parts += [Part(page.page_num, page.page_num, one, at, len(found)) for at, one in enumerate(found, 1)]
-        elif parts and _goes_on(parts[-1], page, bundle):
-            last = parts[-1]
-            parts[-1] = Part(last.start_page, page.page_num, last.form, last.number, last.of)
+        forms = detect_forms(page) if page.status.is_readable else []
+        if forms:
+            parts += [
+                FormPart(page.page_num, page.page_num, form, form_number, len(forms))
+                for form_number, form in enumerate(forms, 1)
+            ]
+        elif parts and _is_continuation(parts[-1], page, bundle):
+            last_part = parts[-1]
+            parts[-1] = FormPart(
+                last_part.start_page, page.page_num, last_part.form, last_part.form_number, last_part.form_count
+            )
         else:
-            parts.append(Part(page.page_num, page.page_num, None))
-    return [_fixed(part, bundle, fixed) for part in parts] if fixed else parts
+            parts.append(FormPart(page.page_num, page.page_num, None))
+    return [_apply_template(part, bundle, template_name) for part in parts] if template_name else parts
 
 
-def form_pages(bundle: DocumentBundle, *, everything: bool = False) -> tuple[int, ...]:
+def find_form_pages(bundle: DocumentBundle, *, include_all: bool = False) -> tuple[int, ...]:
     """The pages that are forms of the tax office, or belong to one.
 
-    ``everything``: all pages, where the document is known to be about taxes.
+    ``include_all``: all pages, where the document is known to be about taxes.
     """
-    if everything:
+    if include_all:
         return tuple(page.page_num for page in bundle.pages)
-    found: list[int] = []
-    last: FieldTemplate | None = None
+    page_numbers: list[int] = []
+    last_template: FieldTemplate | None = None
     for page in bundle.pages:
-        forms = forms_on(page) if page.status.readable else []
+        forms = detect_forms(page) if page.status.is_readable else []
         if forms:
-            last = template(forms[-1].template)
-        elif is_official(page):
-            last = last or template(GENERIC)
-        elif last is None or found[-1:] != [page.page_num - 1] or not continues(page, last):
-            last = None
+            last_template = get_field_template(forms[-1].template_name)
+        elif is_official_page(page):
+            last_template = last_template or get_field_template(GENERIC_FORM)
+        elif (
+            last_template is None
+            or page_numbers[-1:] != [page.page_num - 1]
+            or not is_continuation_page(page, last_template)
+        ):
+            last_template = None
             continue
-        found.append(page.page_num)
-    return tuple(found)
+        page_numbers.append(page.page_num)
+    return tuple(page_numbers)
 
 
-def _goes_on(part: Part, page: Page, bundle: DocumentBundle) -> bool:
+def _is_continuation(part: FormPart, page: Page, bundle: DocumentBundle) -> bool:
     if part.end_page != page.page_num - 1:
         return False
     if part.form is not None:
-        return page.status.readable and continues(page, template(part.form.template))
-    return page.status.readable == bundle.page(part.end_page).status.readable
+        return page.status.is_readable and is_continuation_page(page, get_field_template(part.form.template_name))
+    return page.status.is_readable == bundle.page(part.end_page).status.is_readable
 
 
-def _fixed(part: Part, bundle: DocumentBundle, name: str) -> Part:
-    form = part.form or Form(Sheet.of(bundle.page(part.start_page)), name, 0.0)
-    return Part(part.start_page, part.end_page, None if name == GENERIC else form, part.number, part.of)
+def _apply_template(part: FormPart, bundle: DocumentBundle, template_name: str) -> FormPart:
+    form = part.form or DetectedForm(FormSheet.from_page(bundle.page(part.start_page)), template_name, 0.0)
+    return FormPart(
+        part.start_page,
+        part.end_page,
+        None if template_name == GENERIC_FORM else form,
+        part.form_number,
+        part.form_count,
+    )
 
 
 @dataclass(frozen=True)
-class Filled:
+class FilledForm:
     """One form, filled in as far as it could be, and what was asked for it."""
 
     extraction: Extraction
     answers: tuple[Answer[FormAnswer] | Answer[GraderAnswer], ...] = ()
 
 
-class FormFilling:
+class FormFiller:
     """Fills in the forms of documents; keeps nothing between them."""
 
-    def __init__(self, model: Model, *, tax_year: int | None = None, fixed: str | None = None) -> None:
-        """``tax_year``: the year that is needed; ``fixed``: the template that every form is taken for."""
+    def __init__(self, model: Model, *, tax_year: int | None = None, template_name: str | None = None) -> None:
+        """``tax_year``: the year that is needed; ``template_name``: the template that every form is taken for."""
         self._model = model
         self._tax_year = tax_year
-        self._fixed = fixed
+        self._template_name = template_name
 
-    async def fill(self, bundle: DocumentBundle, pages: Sequence[int] | None = None) -> tuple[Filled, ...]:
-        """Every form of the document, or on these ``pages``. StoreError where an answer could not be kept."""
+    async def fill(self, bundle: DocumentBundle, page_numbers: Sequence[int] | None = None) -> tuple[FilledForm, ...]:
+        """Every form of the document, or on these ``page_numbers``. StoreError where an answer could not be kept."""
         locator = Locator(bundle)
-        done: list[Filled] = []
-        start = 1
-        for part in form_parts(bundle, self._fixed, pages):
-            filled = await self._part(bundle, locator, part)
-            issues = _numbered(filled.extraction.issues, start)
-            start += len(issues)
-            done.append(Filled(filled.extraction.model_copy(update={"issues": issues}), filled.answers))
-        return tuple(done)
+        filled_forms: list[FilledForm] = []
+        first_number = 1
+        for part in split_into_form_parts(bundle, self._template_name, page_numbers):
+            filled_form = await self._fill_part(bundle, locator, part)
+            issues = _number_issues(filled_form.extraction.issues, first_number)
+            first_number += len(issues)
+            filled_forms.append(
+                FilledForm(filled_form.extraction.model_copy(update={"issues": issues}), filled_form.answers)
+            )
+        return tuple(filled_forms)
 
-    async def _part(self, bundle: DocumentBundle, locator: Locator, part: Part) -> Filled:
-        pages = range(part.start_page, part.end_page + 1)
-        if not any(bundle.page(number).status.readable for number in pages):
-            return Filled(_failed(part, UNREADABLE, [_reader_issue(part)]))
-        tries: list[_Try] = []
+    async def _fill_part(self, bundle: DocumentBundle, locator: Locator, part: FormPart) -> FilledForm:
+        page_numbers = range(part.start_page, part.end_page + 1)
+        if not any(bundle.page(attempt_number).status.is_readable for attempt_number in page_numbers):
+            return FilledForm(_build_failed_extraction(part, UNREADABLE_PAGE, [_build_reader_issue(part)]))
+        graded_attempts: list[_GradedAttempt] = []
         answers: list[Answer[FormAnswer] | Answer[GraderAnswer]] = []
         feedback, missing = "", tuple[str, ...]()
-        for number in range(1, MAX_ATTEMPTS + 1):
-            question = FormQuestion(bundle, part, number, feedback, missing, self._fixed)
+        for attempt_number in range(1, MAX_ATTEMPTS + 1):
+            question = FormQuestion(bundle, part, attempt_number, feedback, missing, self._template_name)
             answer = await self._model.ask(question)
             answers.append(answer)
             if answer.value is None:
-                return Filled(
-                    _failed(part, NOT_EXTRACTED, [_agent_failed("extractor", answer.failure)], tries), tuple(answers)
+                return FilledForm(
+                    _build_failed_extraction(
+                        part, NOT_EXTRACTED, [_build_agent_failure("extractor", answer.failure)], graded_attempts
+                    ),
+                    tuple(answers),
                 )
-            attempt, unproven = _attempt(answer.value, number, bundle, locator, part, self._fixed)
-            graded = _with_proof(grade(attempt, self._tax_year), unproven)
-            if graded.passed:
-                said = await self._model.ask(GraderQuestion(bundle, attempt, part.start_page, part.end_page))
-                answers.append(said)
-                if said.value is None:
-                    tries.append(_Try(attempt, graded, unproven, answer.value.reasoning))
-                    return Filled(
-                        _failed(part, NOT_GRADED, [_agent_failed("grader", said.failure)], tries), tuple(answers)
+            attempt, grounding_issues = _ground_answer(
+                answer.value, attempt_number, bundle, locator, part, self._template_name
+            )
+            form_grade = _fail_ungrounded_form(grade_form(attempt, self._tax_year), grounding_issues)
+            if form_grade.passed:
+                grader_answer = await self._model.ask(GraderQuestion(bundle, attempt, part.start_page, part.end_page))
+                answers.append(grader_answer)
+                if grader_answer.value is None:
+                    graded_attempts.append(
+                        _GradedAttempt(attempt, form_grade, grounding_issues, answer.value.reasoning)
                     )
-                graded = lowered(graded, said.value, attempt.template.threshold)
-            tries.append(_Try(attempt, graded, unproven, answer.value.reasoning))
-            if graded.passed or graded.is_final:
+                    return FilledForm(
+                        _build_failed_extraction(
+                            part, NOT_GRADED, [_build_agent_failure("grader", grader_answer.failure)], graded_attempts
+                        ),
+                        tuple(answers),
+                    )
+                form_grade = lower_grade(form_grade, grader_answer.value, attempt.template.threshold)
+            graded_attempts.append(_GradedAttempt(attempt, form_grade, grounding_issues, answer.value.reasoning))
+            if form_grade.passed or form_grade.is_final:
                 break
-            feedback, missing = graded.feedback, missing_fields(attempt.template, graded.field_results)
-        return Filled(_extraction(part, tries), tuple(answers))
+            feedback, missing = form_grade.feedback, list_missing_fields(attempt.template, form_grade.field_results)
+        return FilledForm(_build_extraction(part, graded_attempts), tuple(answers))
 
 
 @dataclass(frozen=True)
-class _Try:
-    attempt: Attempt
-    grade: Grade
-    unproven: tuple[Issue, ...]
+class _GradedAttempt:
+    attempt: FormAttempt
+    grade: FormGrade
+    grounding_issues: tuple[Issue, ...]
     reasoning: str
 
 
-def _attempt(
-    answer: FormAnswer, number: int, bundle: DocumentBundle, locator: Locator, part: Part, fixed: str | None
-) -> tuple[Attempt, tuple[Issue, ...]]:
+def _ground_answer(
+    answer: FormAnswer,
+    attempt_number: int,
+    bundle: DocumentBundle,
+    locator: Locator,
+    part: FormPart,
+    template_name: str | None,
+) -> tuple[FormAttempt, tuple[Issue, ...]]:
     """The answer as far as the pages bear it out, and the issues of what they do not."""
-    known = template(fixed) if fixed else template_of(answer.likely_type)
-    pages = range(part.start_page, part.end_page + 1)
+    template = get_field_template(template_name) if template_name else find_template_for_type(answer.likely_type)
+    page_numbers = range(part.start_page, part.end_page + 1)
     claims = {claim.name: claim for claim in answer.fields}
     fields: dict[str, FieldValue] = {}
     issues: list[Issue] = []
-    for field in known.fields:
-        told = claims.get(field.name)
-        if told is None:
-            fields[field.name] = NOT_PRESENT
+    for field in template.fields:
+        form_field = claims.get(field.name)
+        if form_field is None:
+            fields[field.name] = NOT_PRESENT_VALUE
             continue
-        claim = Claim(
-            told.value,
-            raw=told.raw_text or told.value,
-            page=told.page,
-            confidence=min(max(told.confidence, 0.0), 1.0),
-            is_ambiguous=told.is_ambiguous,
-            rows=told.rows,
+        claim = FieldClaim(
+            form_field.value,
+            raw=form_field.raw_text or form_field.value,
+            page=form_field.page,
+            confidence=min(max(form_field.confidence, 0.0), 1.0),
+            is_ambiguous=form_field.is_ambiguous,
+            rows=form_field.rows,
         )
-        made = proven(claim, field, bundle, locator, pages, "extractor")
-        value = made.field
-        if value.value is not None and field.normal(value.value) is None:
+        grounded = ground_claim(claim, field, bundle, locator, page_numbers, "extractor")
+        value = grounded.field_value
+        if value.value is not None and field.normalise(value.value) is None:
             # Something stands there, and what it means cannot be told.
             value = value.model_copy(update={"status": FieldStatus.AMBIGUOUS, "value": None})
         fields[field.name] = value
-        issues += [made.issue] if made.issue else []
-    text = "\n".join(bundle.page(page).text for page in pages)
-    kind = answer.likely_type if not fixed else known.document_type
+        issues += [grounded.issue] if grounded.issue else []
+    text = "\n".join(bundle.page(page_number).text for page_number in page_numbers)
+    document_type = answer.likely_type if not template_name else template.document_type
     confidence = min(max(answer.overall_confidence, 0.0), 1.0)
-    scanned = any(bundle.page(page).status is PageStatus.OCR for page in pages)
-    strays = stray_amounts(part.form.sheet, known, (one.raw or "" for one in fields.values())) if part.form else 0
-    whole = Attempt(known, kind, fields, confidence, answer.alternative_types, number, text, scanned, strays)
-    return whole, tuple(issues)
+    is_recognised = any(bundle.page(page_number).status is PageStatus.OCR for page_number in page_numbers)
+    stray_amount_count = (
+        count_stray_amounts(part.form.sheet, template, (field_value.raw or "" for field_value in fields.values()))
+        if part.form
+        else 0
+    )
+    attempt = FormAttempt(
+        template,
+        document_type,
+        fields,
+        confidence,
+        answer.alternative_types,
+        attempt_number,
+        text,
+        is_recognised,
+        stray_amount_count,
+    )
+    return attempt, tuple(issues)
 
 
-def template_of(document_type: str) -> FieldTemplate:
+def find_template_for_type(document_type: str) -> FieldTemplate:
     """The form's template; the generic one for every other type of document."""
-    return next((one for one in templates("tax") if one.document_type == document_type), template(GENERIC))
+    return next(
+        (template for template in list_field_templates("tax") if template.document_type == document_type),
+        get_field_template(GENERIC_FORM),
+    )
 
 
-def _with_proof(graded: Grade, unproven: Sequence[Issue]) -> Grade:
+def _fail_ungrounded_form(form_grade: FormGrade, grounding_issues: Sequence[Issue]) -> FormGrade:
     """What is not on the page is worse than what is missing: no such form passes."""
-    if not unproven:
-        return graded
-    told = "\n".join(f"- {issue.message}" for issue in unproven)
-    feedback = f"{graded.feedback}\nNot on the page:\n{told}".strip()
-    return Grade(**{**vars(graded), "passed": False, "feedback": feedback})
+    if not grounding_issues:
+        return form_grade
+    issue_lines = "\n".join(f"- {issue.message}" for issue in grounding_issues)
+    feedback = f"{form_grade.feedback}\nNot on the page:\n{issue_lines}".strip()
+    return FormGrade(**{**vars(form_grade), "passed": False, "feedback": feedback})
 
 
-def _extraction(part: Part, tries: Sequence[_Try]) -> Extraction:
-    last = tries[-1]
-    best = last if last.grade.passed or last.grade.is_final else max(tries, key=lambda one: one.grade.score)
-    graded, issues = best.grade, list(best.grade.issues)
-    if graded.passed:
-        reason = PASSED
-    elif graded.is_final:
-        reason = BLANK if graded.document_type == GENERIC and not _entered(best.attempt.fields) else WRONG_YEAR
+def _build_extraction(part: FormPart, graded_attempts: Sequence[_GradedAttempt]) -> Extraction:
+    last = graded_attempts[-1]
+    best = (
+        last
+        if last.grade.passed or last.grade.is_final
+        else max(graded_attempts, key=lambda graded_attempt: graded_attempt.grade.score)
+    )
+    form_grade, issues = best.grade, list(best.grade.issues)
+    if form_grade.passed:
+        reason = ACCEPTED_BY_GRADER
+    elif form_grade.is_final:
+        reason = (
+            BLANK_FORM
+            if form_grade.document_type == GENERIC_FORM and not _has_entries(best.attempt.fields)
+            else WRONG_YEAR
+        )
     else:
-        reason = EXHAUSTED
+        reason = ATTEMPTS_EXHAUSTED
         issues.append(
             FormIssue(
                 "WARNING",
@@ -236,45 +303,48 @@ def _extraction(part: Part, tries: Sequence[_Try]) -> Extraction:
             )
         )
     fields = best.attempt.fields
-    told = [*best.unproven, *(one.issue(fields, graded.document_type) for one in issues)]
-    is_clean = all(issue.severity is IssueSeverity.MINOR for issue in told)
+    all_issues = [
+        *best.grounding_issues,
+        *(form_issue.to_issue(fields, form_grade.document_type) for form_issue in issues),
+    ]
+    is_clean = all(issue.severity is IssueSeverity.MINOR for issue in all_issues)
     return Extraction(
         template=best.attempt.template.name,
-        document_type=graded.document_type,
+        document_type=form_grade.document_type,
         start_page=part.start_page,
         end_page=part.end_page,
-        score=round(graded.score / 100, 4),
-        confidence=round(graded.confidence, 4),
-        met_threshold=graded.passed,
+        score=round(form_grade.score / 100, 4),
+        confidence=round(form_grade.confidence, 4),
+        met_threshold=form_grade.passed,
         stopped_reason=reason,
-        iterations=len(tries),
-        history=_history(tries),
-        issues=tuple(told),
-        decision="AUTO_ACCEPT" if graded.passed and is_clean else "ESCALATE_TO_SME",
+        iterations=len(graded_attempts),
+        history=_build_history(graded_attempts),
+        issues=tuple(all_issues),
+        decision="AUTO_ACCEPT" if form_grade.passed and is_clean else "ESCALATE_TO_SME",
         fields=dict(fields),
     )
 
 
-def _entered(fields: Mapping[str, FieldValue]) -> bool:
-    return any(value.value for name, value in fields.items() if name not in OWN_PRINT)
+def _has_entries(fields: Mapping[str, FieldValue]) -> bool:
+    return any(value.value for name, value in fields.items() if name not in PRINTED_FIELDS)
 
 
-def _history(tries: Sequence[_Try]) -> tuple[IterationRecord, ...]:
+def _build_history(graded_attempts: Sequence[_GradedAttempt]) -> tuple[IterationRecord, ...]:
     records: list[IterationRecord] = []
-    for number, one in enumerate(tries, 1):
-        score = round(one.grade.score / 100, 4)
+    for number, graded_attempt in enumerate(graded_attempts, 1):
+        score = round(graded_attempt.grade.score / 100, 4)
         records.append(
             IterationRecord(
                 iteration=number,
-                template=one.attempt.template.name,
+                template=graded_attempt.attempt.template.name,
                 score=score,
-                scores=dict(one.grade.scores),
+                scores=dict(graded_attempt.grade.scores),
                 improvement=round(score - (records[-1].score or 0), 4) if records else None,
-                confidence=round(one.attempt.confidence, 4),
-                feedback=one.grade.feedback if number < len(tries) else "",
-                reasoning=one.reasoning,
-                issues=(*(str(issue) for issue in one.grade.issues), *one.grade.failure_reasons),
-                fields=dict(one.attempt.fields),
+                confidence=round(graded_attempt.attempt.confidence, 4),
+                feedback=graded_attempt.grade.feedback if number < len(graded_attempts) else "",
+                reasoning=graded_attempt.reasoning,
+                issues=(*(str(issue) for issue in graded_attempt.grade.issues), *graded_attempt.grade.failure_reasons),
+                fields=dict(graded_attempt.attempt.fields),
             )
         )
     return tuple(records)
@@ -283,39 +353,43 @@ def _history(tries: Sequence[_Try]) -> tuple[IterationRecord, ...]:
 # What could not be done
 
 
-def _failed(part: Part, reason: str, issues: Iterable[Issue], tries: Sequence[_Try] = ()) -> Extraction:
+def _build_failed_extraction(
+    part: FormPart, stopped_reason: str, issues: Iterable[Issue], graded_attempts: Sequence[_GradedAttempt] = ()
+) -> Extraction:
     """Broken is not failed: no score, and a person sees it; the fields of the attempts before are kept."""
-    name = part.form.template if part.form else GENERIC
-    last = tries[-1] if tries else None
+    template_name = part.form.template_name if part.form else GENERIC_FORM
+    last = graded_attempts[-1] if graded_attempts else None
     return Extraction(
-        template=last.attempt.template.name if last else name,
-        document_type=last.attempt.document_type if last else template(name).document_type,
+        template=last.attempt.template.name if last else template_name,
+        document_type=last.attempt.document_type if last else get_field_template(template_name).document_type,
         start_page=part.start_page,
         end_page=part.end_page,
         score=None,
         confidence=0.0,
         met_threshold=False,
-        stopped_reason=reason,
-        iterations=len(tries),
-        history=_history(tries),
+        stopped_reason=stopped_reason,
+        iterations=len(graded_attempts),
+        history=_build_history(graded_attempts),
         issues=tuple(issues),
         decision="ESCALATE_TO_SME",
-        fields=dict(last.attempt.fields) if last else {field.name: NOT_PRESENT for field in template(name).fields},
+        fields=dict(last.attempt.fields)
+        if last
+        else {field.name: NOT_PRESENT_VALUE for field in get_field_template(template_name).fields},
     )
 
 
-def _agent_failed(agent: str, failure: str | None) -> Issue:
-    return Issue.of(
+def _build_agent_failure(agent: str, reason: str | None) -> Issue:
+    return Issue.create(
         "grader" if agent == "grader" else "extractor",
         f"{agent.upper()}-AGENT-FAILED",
         IssueSeverity.BLOCKER,
-        f"The {agent} could not answer: {failure or 'no reason given'}",
+        f"The {agent} could not answer: {reason or 'no reason given'}",
         suggested_fix="Read the form, or run the document again",
     )
 
 
-def _reader_issue(part: Part) -> Issue:
-    return Issue.of(
+def _build_reader_issue(part: FormPart) -> Issue:
+    return Issue.create(
         "reader",
         "READER-NO-TEXT",
         IssueSeverity.BLOCKER,
@@ -326,11 +400,11 @@ def _reader_issue(part: Part) -> Issue:
     )
 
 
-def _numbered(issues: Sequence[Issue], start: int) -> tuple[Issue, ...]:
+def _number_issues(issues: Sequence[Issue], first_number: int) -> tuple[Issue, ...]:
     """With ids that run on through the document."""
 
-    def each() -> Iterator[Issue]:
-        for number, issue in enumerate(issues, start):
-            yield from numbered(issue.agent, [issue], number)
+    def iter_numbered() -> Iterator[Issue]:
+        for number, issue in enumerate(issues, first_number):
+            yield from number_issues(issue.agent, [issue], number)
 
-    return tuple(each())
+    return tuple(iter_numbered())

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from evalkit.extraction.reliability_loop import ReliabilityLoopResult
 
-Measured = Callable[[Sequence[ReliabilityLoopResult]], list[float]]
+MetricFunction = Callable[[Sequence[ReliabilityLoopResult]], list[float]]
 
 
 @dataclass(frozen=True)
@@ -19,58 +19,86 @@ class LoopMetric:
     """``marc.iteration_count``."""
     value: float
     """The mean; of a rate, the rate."""
-    n: int
+    observation_count: int
     """How many observations it rests on."""
-    alerts: int
+    alert_count: int
     """How many of them are beyond the threshold."""
-    because: str
+    alert_message: str
     """What a figure beyond it says; empty where none is."""
 
 
 @dataclass(frozen=True)
-class _Row:
+class _MetricRule:
     name: str
-    measured: Measured
-    is_beyond: Callable[[float], bool]
-    because: str
+    measure: MetricFunction
+    is_alert: Callable[[float], bool]
+    alert_message: str
 
 
-def _counts(results: Sequence[ReliabilityLoopResult]) -> list[float]:
-    return [float(one.iterations) for one in results]
+def _count_iterations(results: Sequence[ReliabilityLoopResult]) -> list[float]:
+    return [float(loop_result.iterations) for loop_result in results]
 
 
-def _scores(results: Sequence[ReliabilityLoopResult]) -> list[float]:
-    return [one.final_score for one in results if one.final_score is not None]
+def _collect_final_scores(results: Sequence[ReliabilityLoopResult]) -> list[float]:
+    return [loop_result.final_score for loop_result in results if loop_result.final_score is not None]
 
 
-def _met(results: Sequence[ReliabilityLoopResult]) -> list[float]:
-    return [fmean(float(one.met_threshold) for one in results)] if results else []
+def _compute_threshold_met_rate(results: Sequence[ReliabilityLoopResult]) -> list[float]:
+    return [fmean(float(loop_result.met_threshold) for loop_result in results)] if results else []
 
 
-def _times(results: Sequence[ReliabilityLoopResult]) -> list[float]:
-    return [one.processing_seconds * 1000 for one in results]
+def _collect_processing_times(results: Sequence[ReliabilityLoopResult]) -> list[float]:
+    return [loop_result.processing_seconds * 1000 for loop_result in results]
 
 
-def _gains(results: Sequence[ReliabilityLoopResult]) -> list[float]:
-    return [each.improvement for one in results for each in one.history if each.improvement is not None]
+def _collect_improvements(results: Sequence[ReliabilityLoopResult]) -> list[float]:
+    return [
+        iteration.improvement
+        for loop_result in results
+        for iteration in loop_result.history
+        if iteration.improvement is not None
+    ]
 
 
-ROWS: tuple[_Row, ...] = (
-    _Row("marc.iteration_count", _counts, lambda value: value > 3, "more than 3 attempts: look at the prompts"),
-    _Row("marc.final_score", _scores, lambda value: value < 0.8, "a final score below 0.8: a person looks first"),
-    _Row("marc.threshold_met_rate", _met, lambda value: value < 0.9, "fewer than 90 % of documents meet the threshold"),
-    _Row("marc.processing_time_ms", _times, lambda value: value > 45_000, "longer than 45 seconds"),
-    _Row("marc.improvement_per_iteration", _gains, lambda value: value < 0.02, "an attempt that gained less than 0.02"),
+METRIC_RULES: tuple[_MetricRule, ...] = (
+    _MetricRule(
+        "marc.iteration_count", _count_iterations, lambda value: value > 3, "more than 3 attempts: look at the prompts"
+    ),
+    _MetricRule(
+        "marc.final_score",
+        _collect_final_scores,
+        lambda value: value < 0.8,
+        "a final score below 0.8: a person looks first",
+    ),
+    _MetricRule(
+        "marc.threshold_met_rate",
+        _compute_threshold_met_rate,
+        lambda value: value < 0.9,
+        "fewer than 90 % of documents meet the threshold",
+    ),
+    _MetricRule(
+        "marc.processing_time_ms", _collect_processing_times, lambda value: value > 45_000, "longer than 45 seconds"
+    ),
+    _MetricRule(
+        "marc.improvement_per_iteration",
+        _collect_improvements,
+        lambda value: value < 0.02,
+        "an attempt that gained less than 0.02",
+    ),
 )
 
 
-def loop_metrics(results: Sequence[ReliabilityLoopResult]) -> tuple[LoopMetric, ...]:
+def compute_loop_metrics(results: Sequence[ReliabilityLoopResult]) -> tuple[LoopMetric, ...]:
     """The five figures; those that nothing was observed for are left out."""
     metrics = []
-    for row in ROWS:
-        values = row.measured(results)
+    for rule in METRIC_RULES:
+        values = rule.measure(results)
         if values:
-            beyond = sum(map(row.is_beyond, values))
-            n = len(results) if row.measured is _met else len(values)
-            metrics.append(LoopMetric(row.name, fmean(values), n, beyond, row.because if beyond else ""))
+            alert_count = sum(map(rule.is_alert, values))
+            observation_count = len(results) if rule.measure is _compute_threshold_met_rate else len(values)
+            metrics.append(
+                LoopMetric(
+                    rule.name, fmean(values), observation_count, alert_count, rule.alert_message if alert_count else ""
+                )
+            )
     return tuple(metrics)

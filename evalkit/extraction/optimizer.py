@@ -13,7 +13,7 @@ from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue
 from evalkit.llm.prompts import fenced_json
 
 THRESHOLD_MET = "Quality threshold met"
-MAX_REACHED = "Max iterations reached"
+MAX_ITERATIONS_REACHED = "Max iterations reached"
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class ReliabilityLoopConfig:
     """False: one attempt, evaluated once."""
 
     @property
-    def attempts(self) -> int:
+    def max_attempts(self) -> int:
         """The most there may be."""
         return self.max_iterations if self.enabled else 1
 
 
-PROFILES: Mapping[str, ReliabilityLoopConfig] = {
+LOOP_PROFILES: Mapping[str, ReliabilityLoopConfig] = {
     "real-time": ReliabilityLoopConfig(quality_threshold=0.85, max_iterations=2),
     "batch": ReliabilityLoopConfig(quality_threshold=0.95, max_iterations=3),
     "clinical": ReliabilityLoopConfig(quality_threshold=0.98, max_iterations=5),
@@ -43,7 +43,7 @@ PROFILES: Mapping[str, ReliabilityLoopConfig] = {
 """Specification 002, section 7.5."""
 
 
-def configured(
+def build_loop_config(
     profile: str = "batch",
     *,
     quality_threshold: float | None = None,
@@ -54,24 +54,24 @@ def configured(
 ) -> ReliabilityLoopConfig:
     """A profile with what is given instead: settings, or the options of specification 002, section 4.2.
 
-    >>> configured("clinical", max_iterations=2)
+    >>> build_loop_config("clinical", max_iterations=2)
     ReliabilityLoopConfig(quality_threshold=0.98, max_iterations=2, min_improvement=0.05, timeout_seconds=30.0, enabled=True)
     """
-    given = {
+    overrides = {
         "quality_threshold": quality_threshold,
         "max_iterations": max_iterations,
         "min_improvement": min_improvement,
         "timeout_seconds": None if timeout_ms is None else timeout_ms / 1000,
         "enabled": enabled,
     }
-    return replace(PROFILES[profile], **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+    return replace(LOOP_PROFILES[profile], **{name: value for name, value in overrides.items() if value is not None})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
-class Continuation:
+class ContinuationDecision:
     """Whether there is to be another attempt, and why, in words for a person."""
 
-    goes_on: bool
+    should_continue: bool
     reason: str
 
 
@@ -88,7 +88,7 @@ class ExtractionOptimizer:
         target: float = 0.95,
     ) -> str:
         """The base prompt with the section of appendix A.2 behind it. The attempt before is fenced: it quotes the document."""
-        section = self.feedback_section(feedback, iteration, target)
+        section = self.build_feedback_section(feedback, iteration, target)
         previous = fenced_json(dict(previous_attempt), "previous", base_prompt)
         return "\n".join(
             [
@@ -105,47 +105,50 @@ class ExtractionOptimizer:
             ]
         )
 
-    def feedback_section(self, feedback: EvaluationFeedback, iteration: int, target: float = 0.95) -> str:
+    def build_feedback_section(self, feedback: EvaluationFeedback, iteration: int, target: float = 0.95) -> str:
         """What the evaluator found, the worst first; parts without anything are left out."""
         score = "none" if feedback.overall_score is None else f"{feedback.overall_score * 100:.1f}%"
         parts = [
             f"--- FEEDBACK FROM QUALITY EVALUATION (Iteration {iteration}) ---\n"
             f"Current Score: {score} (Target: {target * 100:.3g}%)",
-            _listed("CRITICAL ISSUES (must fix):", map(_issue, _of(feedback, "critical"))),
-            _listed("MAJOR ISSUES (should fix):", map(_issue, _of(feedback, "major"))),
-            _listed("MINOR ISSUES:", map(_issue, _of(feedback, "minor"))),
-            _listed("MISSING FIELDS:", feedback.missing_fields),
-            _listed("SUGGESTIONS:", feedback.suggestions),
+            _render_list("CRITICAL ISSUES (must fix):", map(_render_issue, _select_issues(feedback, "critical"))),
+            _render_list("MAJOR ISSUES (should fix):", map(_render_issue, _select_issues(feedback, "major"))),
+            _render_list("MINOR ISSUES:", map(_render_issue, _select_issues(feedback, "minor"))),
+            _render_list("MISSING FIELDS:", feedback.missing_fields),
+            _render_list("SUGGESTIONS:", feedback.suggestions),
         ]
         if feedback.priority_fields:
             parts.append(f"PRIORITY: Focus extraction on these fields: {', '.join(feedback.priority_fields)}")
         return "\n\n".join(filter(None, parts))
 
     def should_continue(
-        self, current: float, previous: float | None, iteration: int, config: ReliabilityLoopConfig
-    ) -> Continuation:
+        self, current_score: float, previous_score: float | None, iteration: int, config: ReliabilityLoopConfig
+    ) -> ContinuationDecision:
         """Threshold first, then the number of attempts, then the plateau."""
-        if current >= config.quality_threshold:
-            return Continuation(False, THRESHOLD_MET)
-        if iteration >= config.attempts:
-            return Continuation(False, MAX_REACHED)
+        if current_score >= config.quality_threshold:
+            return ContinuationDecision(False, THRESHOLD_MET)
+        if iteration >= config.max_attempts:
+            return ContinuationDecision(False, MAX_ITERATIONS_REACHED)
         # Scores are rounded to four decimals; so is what they differ by.
-        if previous is not None and (improvement := round(current - previous, 4)) < config.min_improvement:
-            return Continuation(
+        if (
+            previous_score is not None
+            and (improvement := round(current_score - previous_score, 4)) < config.min_improvement
+        ):
+            return ContinuationDecision(
                 False, f"Improvement ({improvement * 100:.1f}%) below minimum ({config.min_improvement * 100:.1f}%)"
             )
-        return Continuation(True, "Continue optimization")
+        return ContinuationDecision(True, "Continue optimization")
 
 
-def _of(feedback: EvaluationFeedback, severity: str) -> list[EvaluationIssue]:
+def _select_issues(feedback: EvaluationFeedback, severity: str) -> list[EvaluationIssue]:
     return [issue for issue in feedback.issues if issue.severity == severity]
 
 
-def _issue(issue: EvaluationIssue) -> str:
+def _render_issue(issue: EvaluationIssue) -> str:
     fix = f" → {issue.suggested_fix}" if issue.suggested_fix else ""
     return " ".join(f"[{issue.field}] {issue.description}{fix}".split())
 
 
-def _listed(title: str, rows: Iterable[str]) -> str:
+def _render_list(title: str, rows: Iterable[str]) -> str:
     lines = [f"  - {row}" for row in rows]
     return "\n".join([title, *lines]) if lines else ""

@@ -14,24 +14,24 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from evalkit.clocks import now
+from evalkit.clocks import current_timestamp
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_rules import base, values_of
+from evalkit.extraction.clinical_rules import get_base_field_name, get_found_values
 from evalkit.extraction.evaluator import (
-    Attempt,
+    ClinicalAttempt,
     Evaluation,
     EvaluationFeedback,
     EvaluationScore,
+    EvaluationSeverity,
     ExtractionEvaluator,
-    Severity,
-    look,
+    collect_report_facts,
 )
-from evalkit.extraction.extractor import Again, ClinicalExtractor
-from evalkit.extraction.optimizer import PROFILES, ExtractionOptimizer, ReliabilityLoopConfig
-from evalkit.extraction.report import Report
+from evalkit.extraction.extractor import ClinicalExtractor, RetryContext
+from evalkit.extraction.optimizer import LOOP_PROFILES, ExtractionOptimizer, ReliabilityLoopConfig
+from evalkit.extraction.report import ClinicalReport
 from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue, IterationRecord
-from evalkit.extraction.template import FieldTemplate, Need
-from evalkit.issue import Issue, IssueSeverity, numbered
+from evalkit.extraction.template import FieldNeed, FieldTemplate
+from evalkit.issue import Issue, IssueSeverity, number_issues
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import Model
 
@@ -41,14 +41,14 @@ TIMED_OUT = "Timeout exceeded"
 NOT_JUDGED = "The evaluation could not be completed"
 NOT_EXTRACTED = "The extractor gave no usable answer"
 
-SURE_ENOUGH = 0.85
+MIN_SURE_CONFIDENCE = 0.85
 """Below it, a value that matters is looked at by a person: what only another look found is wrong more often."""
 
-Progress = Callable[[int, float | None], None]
+ProgressCallback = Callable[[int, float | None], None]
 """Called after each attempt with its number and score; the score is None where the judge could not answer."""
-T = TypeVar("T")
+CallResult = TypeVar("CallResult")
 
-_SEVERITY: dict[Severity, IssueSeverity] = {
+_ISSUE_SEVERITIES: dict[EvaluationSeverity, IssueSeverity] = {
     "critical": IssueSeverity.BLOCKER,
     "major": IssueSeverity.MAJOR,
     "minor": IssueSeverity.MINOR,
@@ -56,11 +56,11 @@ _SEVERITY: dict[Severity, IssueSeverity] = {
 
 
 @dataclass(frozen=True)
-class Iteration:
+class LoopIteration:
     """One attempt, evaluated."""
 
     iteration: int
-    attempt: Attempt
+    attempt: ClinicalAttempt
     score: EvaluationScore
     feedback: EvaluationFeedback
     improvement: float | None = None
@@ -70,9 +70,9 @@ class Iteration:
 class ReliabilityLoopResult:
     """What the loop made of one report."""
 
-    best: Iteration | None
+    best: LoopIteration | None
     """None where no attempt was evaluated."""
-    history: tuple[Iteration, ...]
+    history: tuple[LoopIteration, ...]
     met_threshold: bool
     stopped_reason: str
     processing_seconds: float
@@ -104,24 +104,29 @@ class ReliabilityLoopResult:
         best = self.best
         if best is None or not self.met_threshold or self.failure:
             return "ESCALATE_TO_SME"
-        if lacks_all(best.attempt) or unsure(best.attempt):
+        if has_no_required_fields(best.attempt) or list_unsure_fields(best.attempt):
             return "ESCALATE_TO_SME"
         is_clean = all(issue.severity == "minor" for issue in best.feedback.issues)
         return "AUTO_ACCEPT" if is_clean else "ESCALATE_TO_SME"
 
 
-def lacks_all(attempt: Attempt) -> bool:
+def has_no_required_fields(attempt: ClinicalAttempt) -> bool:
     """Whether none of the required fields is there."""
-    return not any(values_of(attempt.fields, field.name) for field in attempt.template.of(Need.REQUIRED))
+    return not any(
+        get_found_values(attempt.fields, field.name)
+        for field in attempt.template.get_fields_by_need(FieldNeed.REQUIRED)
+    )
 
 
-def unsure(attempt: Attempt) -> list[str]:
-    """The required and important values whose extractor was less than ``SURE_ENOUGH``."""
-    asked = {field.name for field in attempt.template.of(Need.REQUIRED, Need.IMPORTANT)}
+def list_unsure_fields(attempt: ClinicalAttempt) -> list[str]:
+    """The required and important values whose extractor was less than ``MIN_SURE_CONFIDENCE``."""
+    checked_names = {
+        field.name for field in attempt.template.get_fields_by_need(FieldNeed.REQUIRED, FieldNeed.IMPORTANT)
+    }
     return [
         name
         for name, value in attempt.fields.items()
-        if value.is_found and base(name) in asked and value.confidence < SURE_ENOUGH
+        if value.is_found and get_base_field_name(name) in checked_names and value.confidence < MIN_SURE_CONFIDENCE
     ]
 
 
@@ -138,70 +143,72 @@ class ReliabilityLoop:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """``config``: the profile ``batch`` without one. ``model`` answers both roles where no other does."""
-        self.config = config or PROFILES["batch"]
-        asked = model or EmbeddedModel()
-        self._extractor = extractor or ClinicalExtractor(asked)
-        self._evaluator = evaluator or ExtractionEvaluator(asked)
+        self.config = config or LOOP_PROFILES["batch"]
+        default_model = model or EmbeddedModel()
+        self._extractor = extractor or ClinicalExtractor(default_model)
+        self._evaluator = evaluator or ExtractionEvaluator(default_model)
         self._optimizer = ExtractionOptimizer()
         self._clock = clock
 
     async def execute(
         self,
         bundle: DocumentBundle,
-        pages: Sequence[int],
+        page_numbers: Sequence[int],
         template: FieldTemplate,
-        on_progress: Progress | None = None,
+        on_progress: ProgressCallback | None = None,
     ) -> ReliabilityLoopResult:
         """Fill in the template from these pages, which are readable."""
-        began = self._clock()
+        started_at = self._clock()
         deadline = asyncio.get_running_loop().time() + self.config.timeout_seconds
-        report = Report([bundle.page(number) for number in pages])
-        seen = look(template, report)
-        history: list[Iteration] = []
+        report = ClinicalReport([bundle.page(iteration_number) for iteration_number in page_numbers])
+        report_facts = collect_report_facts(template, report)
+        history: list[LoopIteration] = []
         failure: Issue | None = None
-        again: Again | None = None
+        retry: RetryContext | None = None
         while True:
-            number = len(history) + 1
+            iteration_number = len(history) + 1
             # As much time as is left, for each call: one that hangs would else hold a document for ever.
-            attempt = await _until(deadline, self._extractor.attempt(bundle, pages, template, again, report, seen))
+            attempt = await _await_until(
+                deadline, self._extractor.extract(bundle, page_numbers, template, retry, report, report_facts)
+            )
             if attempt is not None and attempt.failure:
-                reason, failure = NOT_EXTRACTED, _agent_failed("extractor", attempt.failure)
+                reason, failure = NOT_EXTRACTED, _build_agent_failure("extractor", attempt.failure)
                 break
-            evaluation = await _until(deadline, self._evaluator.evaluate(attempt)) if attempt else None
+            evaluation = await _await_until(deadline, self._evaluator.evaluate(attempt)) if attempt else None
             if attempt is None or evaluation is None:
                 reason = TIMED_OUT
                 break
-            previous = history[-1].score.overall if history else None
-            history.append(_iteration(number, attempt, evaluation, previous))
-            current = evaluation.score.overall
-            _log(bundle, history[-1])
+            previous_score = history[-1].score.overall if history else None
+            history.append(_build_iteration(iteration_number, attempt, evaluation, previous_score))
+            current_score = evaluation.score.overall
+            _log_iteration(bundle, history[-1])
             if on_progress:
-                on_progress(number, current)
-            if current is None:
-                reason, failure = NOT_JUDGED, _agent_failed("evaluator", evaluation.failure)
+                on_progress(iteration_number, current_score)
+            if current_score is None:
+                reason, failure = NOT_JUDGED, _build_agent_failure("evaluator", evaluation.failure)
                 break
-            decision = self._optimizer.should_continue(current, previous, number, self.config)
-            reason = decision.reason
-            if not decision.goes_on:
+            continuation = self._optimizer.should_continue(current_score, previous_score, iteration_number, self.config)
+            reason = continuation.reason
+            if not continuation.should_continue:
                 break
-            again = Again(evaluation.feedback, attempt.fields, number, self.config.quality_threshold)
-        best = _best(history)
-        met = best is not None and (best.score.overall or 0.0) >= self.config.quality_threshold
-        seconds = self._clock() - began
-        return ReliabilityLoopResult(best, tuple(history), met, reason, seconds, failure)
+            retry = RetryContext(evaluation.feedback, attempt.fields, iteration_number, self.config.quality_threshold)
+        best = _select_best_iteration(history)
+        met_threshold = best is not None and (best.score.overall or 0.0) >= self.config.quality_threshold
+        seconds = self._clock() - started_at
+        return ReliabilityLoopResult(best, tuple(history), met_threshold, reason, seconds, failure)
 
 
-def _agent_failed(agent: Literal["extractor", "evaluator"], why: str | None) -> Issue:
-    return Issue.of(
+def _build_agent_failure(agent: Literal["extractor", "evaluator"], reason: str | None) -> Issue:
+    return Issue.create(
         agent,
         f"{agent.upper()}-AGENT-FAILED",
         IssueSeverity.BLOCKER,
-        f"The {agent} could not answer: {why or 'no reason given'}",
+        f"The {agent} could not answer: {reason or 'no reason given'}",
         suggested_fix="Read the report, or run the document again",
     )
 
 
-async def _until(deadline: float, call: Awaitable[T]) -> T | None:
+async def _await_until(deadline: float, call: Awaitable[CallResult]) -> CallResult | None:
     """What the call gives, or None where the deadline comes first."""
     try:
         async with asyncio.timeout_at(deadline):
@@ -210,44 +217,46 @@ async def _until(deadline: float, call: Awaitable[T]) -> T | None:
         return None
 
 
-def _iteration(number: int, attempt: Attempt, evaluation: Evaluation, previous: float | None) -> Iteration:
-    current = evaluation.score.overall
-    improvement = None if previous is None or current is None else round(current - previous, 4)
-    return Iteration(number, attempt, evaluation.score, evaluation.feedback, improvement)
+def _build_iteration(
+    iteration_number: int, attempt: ClinicalAttempt, evaluation: Evaluation, previous_score: float | None
+) -> LoopIteration:
+    current_score = evaluation.score.overall
+    improvement = None if previous_score is None or current_score is None else round(current_score - previous_score, 4)
+    return LoopIteration(iteration_number, attempt, evaluation.score, evaluation.feedback, improvement)
 
 
-def _best(history: Sequence[Iteration]) -> Iteration | None:
+def _select_best_iteration(history: Sequence[LoopIteration]) -> LoopIteration | None:
     """The attempt of the highest score, the first of equal ones; where none has a score, the last."""
-    judged = [one for one in history if one.score.overall is not None]
-    if not judged:
+    scored_iterations = [iteration for iteration in history if iteration.score.overall is not None]
+    if not scored_iterations:
         return history[-1] if history else None
-    return max(judged, key=lambda one: (one.score.overall or 0.0, -one.iteration))
+    return max(scored_iterations, key=lambda iteration: (iteration.score.overall or 0.0, -iteration.iteration))
 
 
-def _log(bundle: DocumentBundle, one: Iteration) -> None:
+def _log_iteration(bundle: DocumentBundle, iteration: LoopIteration) -> None:
     """Specification 002, section 8.2: scores and names of fields, nothing of the document."""
-    parts = one.score.parts
+    dimension_scores = iteration.score.dimension_scores
     log.info(
         "%s",
         json.dumps(
             {
                 "event": "marc_iteration",
                 "documentId": bundle.sha256[:12],
-                "iteration": one.iteration,
+                "iteration": iteration.iteration,
                 "score": {
-                    "overall": one.score.overall,
-                    "completeness": round(parts["completeness"], 4),
-                    "accuracy": round(parts["accuracy"], 4) if "accuracy" in parts else None,
-                    "validity": round(parts["clinical_validity"], 4),
-                    "consistency": round(parts["consistency"], 4),
+                    "overall": iteration.score.overall,
+                    "completeness": round(dimension_scores["completeness"], 4),
+                    "accuracy": round(dimension_scores["accuracy"], 4) if "accuracy" in dimension_scores else None,
+                    "validity": round(dimension_scores["clinical_validity"], 4),
+                    "consistency": round(dimension_scores["consistency"], 4),
                 },
                 "feedback": {
-                    "issueCount": len(one.feedback.issues),
-                    "criticalCount": sum(issue.severity == "critical" for issue in one.feedback.issues),
-                    "missingFields": list(one.feedback.missing_fields),
+                    "issueCount": len(iteration.feedback.issues),
+                    "criticalCount": sum(issue.severity == "critical" for issue in iteration.feedback.issues),
+                    "missingFields": list(iteration.feedback.missing_fields),
                 },
-                "improvement": one.improvement,
-                "timestamp": now(),
+                "improvement": iteration.improvement,
+                "timestamp": current_timestamp(),
             }
         ),
     )
@@ -256,107 +265,137 @@ def _log(bundle: DocumentBundle, one: Iteration) -> None:
 # ------------------------------------------------------------------------------------------------- what is kept
 
 
-def extraction_of(
+def build_extraction(
     result: ReliabilityLoopResult,
     template: FieldTemplate,
     document_type: str,
-    span: tuple[int, int],
+    page_range: tuple[int, int],
     *,
-    more: Sequence[Issue] = (),
+    page_issues: Sequence[Issue] = (),
 ) -> Extraction:
-    """The result as it is kept, with issues numbered; ``more`` are issues of the pages themselves.
+    """The result as it is kept, with issues numbered; ``page_issues`` are issues of the pages themselves.
 
     Issues of earlier attempts that the best one does not have are kept as repaired.
     """
-    open_now = _issues(result.best, template) if result.best else []
-    earlier = [issue for one in result.history if one is not result.best for issue in _issues(one, template)]
-    known = {_key(issue) for issue in open_now}
-    gone = {_key(issue): issue for issue in earlier if _key(issue) not in known}
-    repaired = [issue.model_copy(update={"status": "repaired"}) for issue in gone.values()]
-    stopped = [result.failure] if result.failure else []
+    open_issues = _list_issues(result.best, template) if result.best else []
+    earlier_issues = [
+        issue
+        for iteration in result.history
+        if iteration is not result.best
+        for issue in _list_issues(iteration, template)
+    ]
+    open_keys = {_make_issue_key(issue) for issue in open_issues}
+    vanished_issues = {
+        _make_issue_key(issue): issue for issue in earlier_issues if _make_issue_key(issue) not in open_keys
+    }
+    repaired_issues = [issue.model_copy(update={"status": "repaired"}) for issue in vanished_issues.values()]
+    loop_issues = [result.failure] if result.failure else []
     if not result.met_threshold:
-        stopped.append(_unmet(result, template))
-    if result.best and lacks_all(result.best.attempt):
-        stopped.append(_empty(template))
+        loop_issues.append(_build_threshold_issue(result, template))
+    if result.best and has_no_required_fields(result.best.attempt):
+        loop_issues.append(_build_no_fields_issue(template))
     if result.best:
-        stopped += [_guessed(name, result.best.attempt.fields[name], template) for name in unsure(result.best.attempt)]
-    issues = _numbered([*more, *stopped, *open_now, *repaired])
-    ids = {_key(issue): issue.issue_id for issue in issues}
-    fields = _whole(template, result.best)
+        loop_issues += [
+            _build_unsure_issue(name, result.best.attempt.fields[name], template)
+            for name in list_unsure_fields(result.best.attempt)
+        ]
+    issues = _number_issues([*page_issues, *loop_issues, *open_issues, *repaired_issues])
+    issue_ids = {_make_issue_key(issue): issue.issue_id for issue in issues}
+    fields = _complete_fields(template, result.best)
     score = result.final_score
     return Extraction(
         template=template.name,
         document_type=document_type,
-        start_page=span[0],
-        end_page=span[1],
+        start_page=page_range[0],
+        end_page=page_range[1],
         score=score,
         confidence=score or 0.0,
         met_threshold=result.met_threshold,
         stopped_reason=result.stopped_reason,
         iterations=result.iterations,
-        history=tuple(_record(one, template, ids) for one in result.history),
+        history=tuple(_build_iteration_record(iteration, template, issue_ids) for iteration in result.history),
         issues=tuple(issues),
-        decision="ESCALATE_TO_SME" if more else result.decision,
+        decision="ESCALATE_TO_SME" if page_issues else result.decision,
         fields=fields,
     )
 
 
-def _record(one: Iteration, template: FieldTemplate, ids: dict[tuple[str, str, str], str]) -> IterationRecord:
-    section = ExtractionOptimizer().feedback_section(one.feedback, one.iteration) if one.feedback.issues else ""
-    whole = {field.name for field in template.fields if field.reader == "whole_text"}
+def _build_iteration_record(
+    iteration: LoopIteration, template: FieldTemplate, issue_ids: dict[tuple[str, str, str], str]
+) -> IterationRecord:
+    feedback_section = (
+        ExtractionOptimizer().build_feedback_section(iteration.feedback, iteration.iteration)
+        if iteration.feedback.issues
+        else ""
+    )
+    text_fields = {field.name for field in template.fields if field.reader == "whole_text"}
     return IterationRecord(
-        iteration=one.iteration,
+        iteration=iteration.iteration,
         template=template.name,
-        score=one.score.overall,
-        scores={name: round(score, 4) for name, score in one.score.parts.items()},
-        improvement=one.improvement,
-        confidence=one.score.overall or 0.0,
-        feedback=section,
-        reasoning=one.attempt.reasoning,
-        issues=tuple(dict.fromkeys(ids[_key(issue)] for issue in _issues(one, template))),
+        score=iteration.score.overall,
+        scores={name: round(score, 4) for name, score in iteration.score.dimension_scores.items()},
+        improvement=iteration.improvement,
+        confidence=iteration.score.overall or 0.0,
+        feedback=feedback_section,
+        reasoning=iteration.attempt.reasoning,
+        issues=tuple(dict.fromkeys(issue_ids[_make_issue_key(issue)] for issue in _list_issues(iteration, template))),
         # The text itself is the same in every attempt, and is kept once.
-        fields={name: value for name, value in one.attempt.fields.items() if base(name) not in whole},
+        fields={
+            name: value
+            for name, value in iteration.attempt.fields.items()
+            if get_base_field_name(name) not in text_fields
+        },
     )
 
 
-def _whole(template: FieldTemplate, best: Iteration | None) -> dict[str, FieldValue]:
+def _complete_fields(template: FieldTemplate, best: LoopIteration | None) -> dict[str, FieldValue]:
     """All fields in the template's order; those that the report speaks of and nobody found are not absent."""
     if best is None:  # nobody knows what the document has
-        return dict.fromkeys((field.name for field in template.fields), _UNKNOWN)
-    order = [field.name for field in template.fields]
-    spoken = best.attempt.shown.spoken
+        return dict.fromkeys((field.name for field in template.fields), _UNKNOWN_VALUE)
+    field_order = [field.name for field in template.fields]
+    mentioned_fields = best.attempt.report_facts.mentioned_fields
     return {
-        name: _UNKNOWN if value.status is FieldStatus.NOT_PRESENT and name in spoken else value
-        for name, value in sorted(best.attempt.fields.items(), key=lambda pair: order.index(base(pair[0])))
+        name: _UNKNOWN_VALUE if value.status is FieldStatus.NOT_PRESENT and name in mentioned_fields else value
+        for name, value in sorted(
+            best.attempt.fields.items(), key=lambda pair: field_order.index(get_base_field_name(pair[0]))
+        )
     }
 
 
-_UNKNOWN = FieldValue(status=FieldStatus.AMBIGUOUS)
+_UNKNOWN_VALUE = FieldValue(status=FieldStatus.AMBIGUOUS)
 """Of a field that may be there, and was not found."""
 
 
-def _issues(one: Iteration, template: FieldTemplate) -> list[Issue]:
+def _list_issues(iteration: LoopIteration, template: FieldTemplate) -> list[Issue]:
     """Values that are not on the page, and what the evaluator found besides them."""
-    unproven = {issue.location for issue in one.attempt.unproven}
-    told = [issue for issue in one.feedback.issues if issue.field not in unproven]
+    ungrounded_names = {issue.location for issue in iteration.attempt.grounding_issues}
+    evaluation_issues = [issue for issue in iteration.feedback.issues if issue.field not in ungrounded_names]
     return [
-        *one.attempt.unproven,
-        *(_issue(issue.severity, issue.field, issue.description, issue.suggested_fix, one, template) for issue in told),
+        *iteration.attempt.grounding_issues,
+        *(
+            _build_issue(issue.severity, issue.field, issue.description, issue.suggested_fix, iteration, template)
+            for issue in evaluation_issues
+        ),
     ]
 
 
-def _issue(
-    severity: Severity, field: str, description: str, fix: str, one: Iteration, template: FieldTemplate
+def _build_issue(
+    severity: EvaluationSeverity,
+    field_name: str,
+    description: str,
+    suggested_fix: str,
+    iteration: LoopIteration,
+    template: FieldTemplate,
 ) -> Issue:
-    value = one.attempt.fields.get(field)
-    is_missing = not values_of(one.attempt.fields, base(field))
-    return Issue.of(
+    value = iteration.attempt.fields.get(field_name)
+    is_missing = not get_found_values(iteration.attempt.fields, get_base_field_name(field_name))
+    return Issue.create(
         "evaluator",
         "EXTRACTION-MISSING" if is_missing else "EXTRACTION-VALUE",
-        _SEVERITY[severity],
+        _ISSUE_SEVERITIES[severity],
         description,
-        location=field,
-        suggested_fix=fix,
+        location=field_name,
+        suggested_fix=suggested_fix,
         document_type=template.document_type,
         page=value.page if value else None,
         quote=value.quote if value else None,
@@ -364,20 +403,20 @@ def _issue(
     )
 
 
-def _unmet(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:
+def _build_threshold_issue(result: ReliabilityLoopResult, template: FieldTemplate) -> Issue:
     """Why a person is asked: below 0.8 first (specification 002, section 9.3)."""
     score = result.final_score
     if score is None:
-        severity, said = IssueSeverity.BLOCKER, f"No attempt could be scored: {result.stopped_reason}"
+        severity, message = IssueSeverity.BLOCKER, f"No attempt could be scored: {result.stopped_reason}"
     else:
         severity = IssueSeverity.BLOCKER if score < 0.8 else IssueSeverity.MAJOR
-        said = f"The best of {result.iterations} attempts scores {score * 100:.1f} %, which is not enough: {result.stopped_reason}"
-    return Issue.of("evaluator", "EXTRACTION-THRESHOLD", severity, said, document_type=template.document_type)
+        message = f"The best of {result.iterations} attempts scores {score * 100:.1f} %, which is not enough: {result.stopped_reason}"
+    return Issue.create("evaluator", "EXTRACTION-THRESHOLD", severity, message, document_type=template.document_type)
 
 
-def _empty(template: FieldTemplate) -> Issue:
-    names = ", ".join(field.name for field in template.of(Need.REQUIRED))
-    return Issue.of(
+def _build_no_fields_issue(template: FieldTemplate) -> Issue:
+    names = ", ".join(field.name for field in template.get_fields_by_need(FieldNeed.REQUIRED))
+    return Issue.create(
         "evaluator",
         "EXTRACTION-NONE",
         IssueSeverity.MAJOR,
@@ -386,13 +425,13 @@ def _empty(template: FieldTemplate) -> Issue:
     )
 
 
-def _guessed(name: str, value: FieldValue, template: FieldTemplate) -> Issue:
-    return Issue.of(
+def _build_unsure_issue(field_name: str, value: FieldValue, template: FieldTemplate) -> Issue:
+    return Issue.create(
         "evaluator",
         "EXTRACTION-UNSURE",
         IssueSeverity.MAJOR,
-        f"{name} was read where it may mean something else (confidence {value.confidence:.2f})",
-        location=name,
+        f"{field_name} was read where it may mean something else (confidence {value.confidence:.2f})",
+        location=field_name,
         suggested_fix="Look at the place, and keep or correct the value",
         document_type=template.document_type,
         page=value.page,
@@ -401,15 +440,15 @@ def _guessed(name: str, value: FieldValue, template: FieldTemplate) -> Issue:
     )
 
 
-def _key(issue: Issue) -> tuple[str, str, str]:
+def _make_issue_key(issue: Issue) -> tuple[str, str, str]:
     return issue.code, issue.location, issue.message
 
 
-def _numbered(issues: Sequence[Issue]) -> list[Issue]:
+def _number_issues(issues: Sequence[Issue]) -> list[Issue]:
     """Each agent's issues numbered from 1."""
     counts: dict[str, int] = {}
-    told = []
+    numbered_issues = []
     for issue in issues:
         counts[issue.agent] = counts.get(issue.agent, 0) + 1
-        told += numbered(issue.agent, [issue], counts[issue.agent])
-    return told
+        numbered_issues += number_issues(issue.agent, [issue], counts[issue.agent])
+    return numbered_issues

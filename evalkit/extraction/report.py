@@ -13,29 +13,29 @@ from typing import Any, Literal, NamedTuple
 
 from evalkit.documents.bundle import Block, Page
 
-Group = Literal["history", "method", "other", ""]
+SectionGroup = Literal["history", "method", "other", ""]
 """What a part is about: what was known before, how the examination was made, or the findings; ``""`` before any heading."""
 
-_LONGEST = 1_000
+_MAX_LINE_LENGTH = 1_000
 """Characters of a line; longer ones are cut between sentences."""
-_CONTINUED = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
-_SIGNED = re.compile(
+_CONTINUED_SUFFIX = r"(?:\s*\(?\s*(?:continued|cont\.?|cont'd)\s*\)?)?"
+_SIGNATURE_LINE = re.compile(
     r"(?i)^(?:\W*(?:page \d+|end of (?:the )?report|this (?:report|document|test|study) (?:was|has|is)\b).*|\W*(?:electronically )?(?:signed|dictated|transcribed|verified|read) (?:by|and)\b.*|[^.:\n]{2,60}\b(?:M\.?D\.?|D\.?O\.?|PhD)\b(?:[^.:]|\d:\d\d){0,60})$"
 )
 
 
-class Cell(NamedTuple):
+class ReportCell(NamedTuple):
     """A cell of a table's row. ``start`` and ``end`` are characters of ``Page.text``."""
 
     start: int
     end: int
     text: str
-    header: str
+    column_header: str
     """What the table's first row says above it."""
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportLine:
     """A heading, a paragraph or the row of a table; of a paragraph with headings inside, what stands between two."""
 
     page: Page
@@ -43,10 +43,10 @@ class Line:
     """Characters of ``Page.text``."""
     end: int
     kind: Literal["heading", "text", "row"]
-    part: str
+    section: str
     """The name of the part it belongs to, in small letters; empty before the first heading."""
-    group: Group
-    header: tuple[str, ...] = ()
+    group: SectionGroup
+    column_headers: tuple[str, ...] = ()
     """Of a row, the cells of the table's first row."""
 
     @cached_property
@@ -55,200 +55,206 @@ class Line:
         return self.page.text[self.start : self.end]
 
     @cached_property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[ReportCell, ...]:
         """Of a row; empty for any other line."""
         if self.kind != "row":
             return ()
-        cells, at = [], self.start
+        cells, position = [], self.start
         for number, text in enumerate(self.text.split("\t")):
-            inner = at + len(text) - len(text.lstrip())
-            header = self.header[number] if number < len(self.header) else ""
-            cells.append(Cell(inner, inner + len(text.strip()), text.strip(), header))
-            at += len(text) + 1
+            cell_start = position + len(text) - len(text.lstrip())
+            column_header = self.column_headers[number] if number < len(self.column_headers) else ""
+            cells.append(ReportCell(cell_start, cell_start + len(text.strip()), text.strip(), column_header))
+            position += len(text) + 1
         return tuple(cells)
 
 
-Span = tuple[Page, int, int]
+PageTextSpan = tuple[Page, int, int]
 """A page, and start and end of characters of its text."""
 
 
-class Part(NamedTuple):
+class ReportSection(NamedTuple):
     """What stands below a heading, up to the next one; page by page where it goes on."""
 
     name: str
-    spans: tuple[Span, ...]
+    spans: tuple[PageTextSpan, ...]
 
 
-class Report:
+class ClinicalReport:
     """The readable pages of one report."""
 
     def __init__(self, pages: Sequence[Page]) -> None:
         self.pages = tuple(pages)
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[ReportLine, ...]:
         """In reading order, without headers and footers of pages."""
-        return tuple(_lines(self.pages))
+        return tuple(_iter_lines(self.pages))
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def sections(self) -> tuple[ReportSection, ...]:
         """In reading order; one that is continued on the next page is one part."""
-        parts: list[Part] = []
+        sections: list[ReportSection] = []
         for line in self.lines:
             span = line.page, line.start, line.end
-            if not line.part or line.kind == "heading":
+            if not line.section or line.kind == "heading":
                 continue
-            if parts and parts[-1].name == line.part:
-                last = parts[-1].spans[-1]
-                joined = (
-                    (*parts[-1].spans[:-1], (last[0], last[1], line.end))
-                    if last[0] is line.page
-                    else (*parts[-1].spans, span)
+            if sections and sections[-1].name == line.section:
+                last_span = sections[-1].spans[-1]
+                joined_spans = (
+                    (*sections[-1].spans[:-1], (last_span[0], last_span[1], line.end))
+                    if last_span[0] is line.page
+                    else (*sections[-1].spans, span)
                 )
-                parts[-1] = Part(line.part, joined)
+                sections[-1] = ReportSection(line.section, joined_spans)
             else:
-                parts.append(Part(line.part, (span,)))
-        return tuple(parts)
+                sections.append(ReportSection(line.section, (span,)))
+        return tuple(sections)
 
     @cached_property
-    def kept(self) -> dict[Any, Any]:
+    def reading_cache(self) -> dict[Any, Any]:
         """What was found in it, by what it was looked for with."""
         return {}
 
     @cached_property
-    def told(self) -> tuple[Line, ...]:
+    def finding_lines(self) -> tuple[ReportLine, ...]:
         """The lines that may tell a finding: not the history, not the method."""
         return tuple(line for line in self.lines if line.group not in ("history", "method"))
 
 
 @cache
-def lexicon() -> dict[str, Any]:
+def load_clinical_lexicon() -> dict[str, Any]:
     """``clinical.toml``."""
     return tomllib.loads((files("evalkit.extraction") / "clinical.toml").read_text("utf-8"))
 
 
 @cache
-def _groups() -> dict[str, Group]:
-    return {name: group for group in ("other", "method", "history") for name in lexicon()["sections"][group]}
+def _load_section_groups() -> dict[str, SectionGroup]:
+    return {
+        name: group for group in ("other", "method", "history") for name in load_clinical_lexicon()["sections"][group]
+    }
 
 
 @cache
-def _names() -> str:
-    return "|".join(re.escape(name) for name in sorted(_groups(), key=len, reverse=True))
+def _join_section_names() -> str:
+    return "|".join(re.escape(name) for name in sorted(_load_section_groups(), key=len, reverse=True))
 
 
 @cache
-def _whole() -> re.Pattern[str]:
+def _compile_heading_pattern() -> re.Pattern[str]:
     """A heading of its own: the name alone, or with what it is about."""
-    return re.compile(rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_names()}){_CONTINUED}\s*[:.]?\s*$")
+    return re.compile(rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_join_section_names()}){_CONTINUED_SUFFIX}\s*[:.]?\s*$")
 
 
 @cache
-def _opening() -> re.Pattern[str]:
+def _compile_leading_heading_pattern() -> re.Pattern[str]:
     """A name at the beginning of a line that its text follows."""
-    return re.compile(rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_names()}){_CONTINUED}\s*(?::|\.(?=\s+[A-Z])|\s[-–]\s)\s*")
-
-
-@cache
-def _inside() -> re.Pattern[str]:
-    """A name in capitals within a paragraph."""
     return re.compile(
-        rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?P<name>{_names().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])"
+        rf"(?i)^\W*(?:\d+\.\s*)?(?P<name>{_join_section_names()}){_CONTINUED_SUFFIX}\s*(?::|\.(?=\s+[A-Z])|\s[-–]\s)\s*"
     )
 
 
-def _lines(pages: Sequence[Page]) -> Iterator[Line]:
-    reader = _Reader()
+@cache
+def _compile_embedded_heading_pattern() -> re.Pattern[str]:
+    """A name in capitals within a paragraph."""
+    return re.compile(
+        rf"(?:(?<=[.:;)]\s)|(?<=[.:;)]\s\s))(?P<name>{_join_section_names().upper()})(?:\s*\(CONTINUED\))?\s*[:.](?=\s|\d|[A-Z])"
+    )
+
+
+def _iter_lines(pages: Sequence[Page]) -> Iterator[ReportLine]:
+    tracker = _SectionTracker()
     for page in pages:
-        at = 0
+        position = 0
         for block in page.visible_blocks:
             if not block.furniture:
-                yield from reader.read(page, block, at)
-            at += len(block.text) + 1
+                yield from tracker.read_block(page, block, position)
+            position += len(block.text) + 1
 
 
-class _Reader:
+class _SectionTracker:
     """Reads block after block, and knows under which heading it is."""
 
     def __init__(self) -> None:
-        self._part = ""
-        self._group: Group = ""
+        self._section = ""
+        self._group: SectionGroup = ""
 
-    def read(self, page: Page, block: Block, start: int) -> Iterator[Line]:
+    def read_block(self, page: Page, block: Block, start: int) -> Iterator[ReportLine]:
         """The lines of a block whose text begins at ``start`` of the page's."""
         if block.type == "table":
-            yield from _rows(page, block.text, start, self._part, self._group)
-        elif block.type == "heading" and not _opening().match(block.text):
-            self._title(block.text)
-            yield self._line(page, start, start + len(block.text), "heading")
+            yield from _iter_table_rows(page, block.text, start, self._section, self._group)
+        elif block.type == "heading" and not _compile_leading_heading_pattern().match(block.text):
+            self._track_heading(block.text)
+            yield self._build_line(page, start, start + len(block.text), "heading")
         else:
-            for first, last in _cut(block.text):
-                yield from self._paragraph(page, start + first, start + last)
+            for first, last in _split_at_headings(block.text):
+                yield from self._split_paragraph(page, start + first, start + last)
 
-    def _title(self, text: str) -> None:
-        if known := _whole().match(text):
-            self._enter(known["name"])
+    def _track_heading(self, text: str) -> None:
+        if heading_match := _compile_heading_pattern().match(text):
+            self._enter_section(heading_match["name"])
         elif self._group in ("history", "method"):  # what nobody knows is the title of something else
-            self._part, self._group = "", ""
+            self._section, self._group = "", ""
 
-    def _enter(self, name: str) -> None:
-        self._part = name.lower()
-        self._group = _groups()[self._part]
+    def _enter_section(self, section_name: str) -> None:
+        self._section = section_name.lower()
+        self._group = _load_section_groups()[self._section]
 
-    def _paragraph(self, page: Page, start: int, end: int) -> Iterator[Line]:
+    def _split_paragraph(self, page: Page, start: int, end: int) -> Iterator[ReportLine]:
         text = page.text[start:end]
-        if known := _whole().match(text):
-            self._enter(known["name"])
-            yield self._line(page, start, end, "heading")
+        if heading_match := _compile_heading_pattern().match(text):
+            self._enter_section(heading_match["name"])
+            yield self._build_line(page, start, end, "heading")
             return
-        if known := _opening().match(text):
-            self._enter(known["name"])
-            yield self._line(page, start, start + known.end(), "heading")
-            start += known.end()
-        elif self._part and _SIGNED.match(text):
-            self._part, self._group = "", ""
+        if heading_match := _compile_leading_heading_pattern().match(text):
+            self._enter_section(heading_match["name"])
+            yield self._build_line(page, start, start + heading_match.end(), "heading")
+            start += heading_match.end()
+        elif self._section and _SIGNATURE_LINE.match(text):
+            self._section, self._group = "", ""
         if page.text[start:end].strip():
-            yield self._line(page, start, end, "text")
+            yield self._build_line(page, start, end, "text")
 
-    def _line(self, page: Page, start: int, end: int, kind: Literal["heading", "text"]) -> Line:
-        return Line(page, start, end, kind, self._part, self._group)
+    def _build_line(self, page: Page, start: int, end: int, kind: Literal["heading", "text"]) -> ReportLine:
+        return ReportLine(page, start, end, kind, self._section, self._group)
 
 
-def _cut(text: str) -> Iterator[tuple[int, int]]:
+def _split_at_headings(text: str) -> Iterator[tuple[int, int]]:
     """The lines of a block, each cut before the headings that stand within it."""
-    at = 0
+    position = 0
     for line in text.split("\n"):
-        cuts = [0, *(match.start() for match in _inside().finditer(line)), len(line)]
+        cuts = [0, *(match.start() for match in _compile_embedded_heading_pattern().finditer(line)), len(line)]
         for first, last in pairwise(cuts):
             if line[first:last].strip():
-                yield from _pieces(line, at, first, last)
-        at += len(line) + 1
+                yield from _split_long_line(line, position, first, last)
+        position += len(line) + 1
 
 
-def _pieces(line: str, at: int, first: int, last: int) -> Iterator[tuple[int, int]]:
+def _split_long_line(line: str, line_start: int, start: int, stop: int) -> Iterator[tuple[int, int]]:
     """A line in pieces that are cheap to search: patterns look at a line again from each of its letters."""
-    while last - first > _LONGEST:
-        window = line[first : first + _LONGEST]
-        end = max(window.rfind(". ") + 1, window.rfind("; ") + 1) or window.rfind(" ") or _LONGEST
-        end = end if end > 0 else _LONGEST
-        yield at + first, at + first + end
-        first += end
-    if line[first:last].strip():
-        yield at + first, at + last
+    while stop - start > _MAX_LINE_LENGTH:
+        window = line[start : start + _MAX_LINE_LENGTH]
+        end = max(window.rfind(". ") + 1, window.rfind("; ") + 1) or window.rfind(" ") or _MAX_LINE_LENGTH
+        end = end if end > 0 else _MAX_LINE_LENGTH
+        yield line_start + start, line_start + start + end
+        start += end
+    if line[start:stop].strip():
+        yield line_start + start, line_start + stop
 
 
-def _rows(page: Page, text: str, start: int, part: str, group: Group) -> Iterator[Line]:
+def _iter_table_rows(page: Page, text: str, start: int, section: str, group: SectionGroup) -> Iterator[ReportLine]:
     rows = text.split("\n")
-    first = tuple(cell.strip() for cell in rows[0].split("\t"))
-    is_header = len(rows) > 1 and _is_header(first)
-    at = start
+    header_cells = tuple(cell.strip() for cell in rows[0].split("\t"))
+    is_header = len(rows) > 1 and _is_header_row(header_cells)
+    position = start
     for number, row in enumerate(rows):
         if not (is_header and number == 0):
-            yield Line(page, at, at + len(row), "row", part, group, first if is_header else ())
-        at += len(row) + 1
+            yield ReportLine(
+                page, position, position + len(row), "row", section, group, header_cells if is_header else ()
+            )
+        position += len(row) + 1
 
 
-def _is_header(cells: Sequence[str]) -> bool:
+def _is_header_row(cells: Sequence[str]) -> bool:
     """Whether a table's first row says what its columns are: no value in it, and a word that only such rows have."""
     has_value = any(re.search(r":\s*\S|^[<>]?\d+(?:\.\d+)?(?!\d*/)", cell) for cell in cells)
-    return not has_value and any(cell.lower() in lexicon()["tables"]["header"] for cell in cells)
+    return not has_value and any(cell.lower() in load_clinical_lexicon()["tables"]["header"] for cell in cells)

@@ -7,13 +7,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from evalkit.frozen import Frozen
+from evalkit.frozen import StrictRecord
 from evalkit.issue import Issue, PageBox
 from evalkit.times import Times
 
 SCHEMA_VERSION = 1
 
-_Share = Annotated[float, Field(ge=0, le=1)]
+_UnitInterval = Annotated[float, Field(ge=0, le=1)]
 
 
 class FieldStatus(StrEnum):
@@ -26,7 +26,7 @@ class FieldStatus(StrEnum):
     """It says something, but what cannot be told: for a person."""
 
 
-class FieldValue(Frozen):
+class FieldValue(StrictRecord):
     """What the document says in one field. Only a value that stands on the page is ``found``."""
 
     status: FieldStatus
@@ -40,7 +40,7 @@ class FieldValue(Frozen):
     """The passage of the page's text around the value that shows what it belongs to."""
     boxes: tuple[PageBox, ...] = ()
     """The rectangles of ``raw``, one per line."""
-    confidence: _Share = 0.0
+    confidence: _UnitInterval = 0.0
     """How sure the extractor is, 0..1."""
 
     @property
@@ -50,23 +50,23 @@ class FieldValue(Frozen):
 
 
 #: A field that the document does not have.
-NOT_PRESENT = FieldValue(status=FieldStatus.NOT_PRESENT)
+NOT_PRESENT_VALUE = FieldValue(status=FieldStatus.NOT_PRESENT)
 
 
-class IterationRecord(Frozen):
+class IterationRecord(StrictRecord):
     """One attempt of the loop."""
 
     iteration: int
     """From 1."""
     template: str
     """The template that was filled in: of forms, the type that this attempt took it for."""
-    score: _Share | None
+    score: _UnitInterval | None
     """As ``Extraction.score``; None where the judge could not judge."""
     scores: dict[str, float] = {}
     """The parts of the score by name: ``completeness``, ``accuracy`` …"""
     improvement: float | None = None
     """Over the attempt before."""
-    confidence: _Share = 0.0
+    confidence: _UnitInterval = 0.0
     feedback: str = ""
     """What the next attempt was told; empty after the last one."""
     reasoning: str = ""
@@ -76,7 +76,7 @@ class IterationRecord(Frozen):
     fields: dict[str, FieldValue] = {}
 
 
-class Extraction(Frozen):
+class Extraction(StrictRecord):
     """The fields of one report or form within the document."""
 
     template: str
@@ -86,9 +86,9 @@ class Extraction(Frozen):
     start_page: int
     end_page: int
     """Inclusive."""
-    score: _Share | None
+    score: _UnitInterval | None
     """0..1 (specification 003's points / 100); None where the judge could not judge."""
-    confidence: _Share
+    confidence: _UnitInterval
     met_threshold: bool
     stopped_reason: str
     """Why the loop ended, in a sentence."""
@@ -100,7 +100,7 @@ class Extraction(Frozen):
     """By name, in the template's order."""
 
 
-class Extractions(Frozen):
+class Extractions(StrictRecord):
     """``extractions/{doc_id}.json``."""
 
     schema_version: int = SCHEMA_VERSION

@@ -19,29 +19,29 @@ from typing import Any
 from evalkit.documents.bundle import Page, PageStatus
 
 #: A sheet's height in page widths: US letter. Forms are printed on it, and the bundle does not keep the size.
-_ASPECT = 792 / 612
+_PAGE_ASPECT_RATIO = 792 / 612
 #: What engines take the borders of boxes for, at either end of a word.
-_BORDERS = "|¦[]{}_—–~`‘“”\\«»"
+_BORDER_CHARACTERS = "|¦[]{}_—–~`‘“”\\«»"
 #: Between borders.
-_INK = re.compile(r"[^|¦_]+")
-_Placed = tuple[int, int, float, float, float, float, int]
+_TEXT_BETWEEN_BORDERS = re.compile(r"[^|¦_]+")
+_WordBox = tuple[int, int, float, float, float, float, int]
 """Start and end in the page's text, box, number of the word."""
-_LETTER = re.compile(r"[^\W_]+")
+_LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 #: Slopes beyond this (about 8°) are no scan put askew by hand.
-_STEEPEST = 0.14
+_MAX_SKEW_SLOPE = 0.14
 #: A word belongs to a row if their middles are so near, in heights of a word.
-_ROW = 0.55
+_ROW_TOLERANCE = 0.55
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class FormWord:
     """One word. Lengths are in page widths, x to the right, y downwards, after levelling."""
 
-    at: int
+    index: int
     """Its number on the sheet."""
     text: str
     """Without what looks like a box's border."""
-    key: str
+    match_key: str
     """Letters and digits in small letters, for comparing."""
     x0: float
     y0: float
@@ -50,18 +50,18 @@ class Word:
     start: int
     """Characters of ``Page.text``."""
     end: int
-    sureness: float
+    confidence: float
     """How sure the OCR engine is of it, 0..1; 1 where the text was read."""
-    cell: int = 0
+    ruled_cell: int = 0
     """Number of the cell of a ruled table that it stands in; 0: in none."""
 
     @property
-    def x(self) -> float:
+    def center_x(self) -> float:
         """Middle."""
         return (self.x0 + self.x1) / 2
 
     @property
-    def y(self) -> float:
+    def center_y(self) -> float:
         """Middle."""
         return (self.y0 + self.y1) / 2
 
@@ -72,21 +72,21 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class FormSheet:
     """A page's words, or those of one of several forms on it."""
 
     page: Page
-    words: tuple[Word, ...]
+    words: tuple[FormWord, ...]
 
     @classmethod
-    def of(cls, page: Page) -> Sheet:
+    def from_page(cls, page: Page) -> FormSheet:
         """All words of a page."""
-        return cls(page, tuple(_levelled(page)))
+        return cls(page, tuple(_deskew_words(page)))
 
-    def part(self, words: Iterable[Word]) -> Sheet:
+    def select_words(self, words: Iterable[FormWord]) -> FormSheet:
         """The same sheet with these words only."""
-        kept = {word.at for word in words}
-        return Sheet(self.page, tuple(word for word in self.words if word.at in kept))
+        indices = {word.index for word in words}
+        return FormSheet(self.page, tuple(word for word in self.words if word.index in indices))
 
     @property
     def is_recognised(self) -> bool:
@@ -94,7 +94,7 @@ class Sheet:
         return self.page.status is PageStatus.OCR
 
     @cached_property
-    def kept(self) -> dict[Any, Any]:
+    def label_cache(self) -> dict[Any, Any]:
         """What was found on it, by what it was looked for with."""
         return {}
 
@@ -104,13 +104,13 @@ class Sheet:
         return median(word.height for word in self.words) if self.words else 0.01
 
     @cached_property
-    def rows(self) -> tuple[tuple[Word, ...], ...]:
+    def rows(self) -> tuple[tuple[FormWord, ...], ...]:
         """The words in rows from the top, each from the left."""
-        rows: list[list[Word]] = []
-        for word in sorted(self.words, key=lambda word: word.y):
+        rows: list[list[FormWord]] = []
+        for word in sorted(self.words, key=lambda word: word.center_y):
             for row in reversed(rows[-4:]):
-                last = min(row, key=lambda other: abs(other.x - word.x))
-                if abs(last.y - word.y) < _ROW * min(last.height, word.height):
+                nearest_word = min(row, key=lambda other: abs(other.center_x - word.center_x))
+                if abs(nearest_word.center_y - word.center_y) < _ROW_TOLERANCE * min(nearest_word.height, word.height):
                     row.append(word)
                     break
             else:
@@ -118,140 +118,163 @@ class Sheet:
         return tuple(tuple(sorted(row, key=lambda word: word.x0)) for row in rows)
 
     @cached_property
-    def _by_letter(self) -> dict[str, list[Word]]:
-        found: dict[str, list[Word]] = {}
+    def _words_by_first_letter(self) -> dict[str, list[FormWord]]:
+        words_by_letter: dict[str, list[FormWord]] = {}
         for word in self.words:
-            found.setdefault(word.key[:1], []).append(word)
-        return found
+            words_by_letter.setdefault(word.match_key[:1], []).append(word)
+        return words_by_letter
 
-    def beginning(self, *letters: str) -> list[Word]:
+    def find_words_starting_with(self, *letters: str) -> list[FormWord]:
         """The words that begin with one of these letters."""
-        return [word for letter in dict.fromkeys(letters) for word in self._by_letter.get(letter, ())]
+        return [word for letter in dict.fromkeys(letters) for word in self._words_by_first_letter.get(letter, ())]
 
     @cached_property
-    def _by_height(self) -> tuple[list[float], list[Word]]:
-        words = sorted(self.words, key=lambda word: (word.y, word.x0))
-        return [word.y for word in words], words
+    def _words_by_center_y(self) -> tuple[list[float], list[FormWord]]:
+        words = sorted(self.words, key=lambda word: (word.center_y, word.x0))
+        return [word.center_y for word in words], words
 
     @cached_property
-    def _rights(self) -> dict[int, tuple[Word, ...]]:
-        return {row[at].at: row[at + 1 : at + 3] for row in self.rows for at in range(len(row))}
+    def _right_neighbours(self) -> dict[int, tuple[FormWord, ...]]:
+        return {row[index].index: row[index + 1 : index + 3] for row in self.rows for index in range(len(row))}
 
     @cached_property
-    def _lefts(self) -> dict[int, Word]:
-        return {row[at].at: row[at - 1] for row in self.rows for at in range(1, len(row))}
+    def _left_neighbours(self) -> dict[int, FormWord]:
+        return {row[index].index: row[index - 1] for row in self.rows for index in range(1, len(row))}
 
-    def right_of(self, word: Word) -> tuple[Word, ...]:
+    def get_words_right_of(self, word: FormWord) -> tuple[FormWord, ...]:
         """The next words of its row, the nearest first."""
-        return self._rights[word.at]
+        return self._right_neighbours[word.index]
 
-    def left_of(self, word: Word) -> Word | None:
+    def get_word_left_of(self, word: FormWord) -> FormWord | None:
         """The word before it in its row."""
-        return self._lefts.get(word.at)
+        return self._left_neighbours.get(word.index)
 
-    def within(self, x0: float, y0: float, x1: float, y1: float) -> list[Word]:
+    def get_words_within(self, x0: float, y0: float, x1: float, y1: float) -> list[FormWord]:
         """The words whose middles lie in the rectangle, by rows."""
-        heights, words = self._by_height
-        among = words[bisect_left(heights, y0) : bisect_right(heights, y1)]
-        return [word for word in among if x0 <= word.x <= x1]
+        centers_y, words = self._words_by_center_y
+        words_in_band = words[bisect_left(centers_y, y0) : bisect_right(centers_y, y1)]
+        return [word for word in words_in_band if x0 <= word.center_x <= x1]
 
 
-def in_rows(words: Iterable[Word]) -> list[list[Word]]:
+def group_into_rows(words: Iterable[FormWord]) -> list[list[FormWord]]:
     """The words in rows from the top, each from the left."""
-    rows: list[list[Word]] = []
-    for word in sorted(words, key=lambda word: word.y):
-        if rows and abs(rows[-1][-1].y - word.y) < _ROW * min(rows[-1][-1].height, word.height):
+    rows: list[list[FormWord]] = []
+    for word in sorted(words, key=lambda word: word.center_y):
+        if rows and abs(rows[-1][-1].center_y - word.center_y) < _ROW_TOLERANCE * min(rows[-1][-1].height, word.height):
             rows[-1].append(word)
         else:
             rows.append([word])
     return [sorted(row, key=lambda word: word.x0) for row in rows]
 
 
-def key_of(text: str) -> str:
+def make_match_key(text: str) -> str:
     """Letters and digits in small letters, without accents: what is left when an engine misreads spaces and signs.
 
-    >>> key_of("PAYER’S name, street"), key_of("12a"), key_of("$ —")
+    >>> make_match_key("PAYER’S name, street"), make_match_key("12a"), make_match_key("$ —")
     ('payersnamestreet', '12a', '')
     """
     folded = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(_LETTER.findall(folded))
+    return "".join(_LETTERS_OR_DIGITS.findall(folded))
 
 
-def _levelled(page: Page) -> Iterable[Word]:
-    placed = [
-        (start, end, x0 / 10_000, y0 * _ASPECT / 10_000, x1 / 10_000, y1 * _ASPECT / 10_000, at)
-        for at, (start, end, x0, y0, x1, y1) in enumerate(page.words)
+def _deskew_words(page: Page) -> Iterable[FormWord]:
+    word_boxes = [
+        (
+            start,
+            end,
+            x0 / 10_000,
+            y0 * _PAGE_ASPECT_RATIO / 10_000,
+            x1 / 10_000,
+            y1 * _PAGE_ASPECT_RATIO / 10_000,
+            word_index,
+        )
+        for word_index, (start, end, x0, y0, x1, y1) in enumerate(page.words)
     ]
-    borders = _cells(page)
-    slope = _slope(placed) if page.status is PageStatus.OCR else 0.0
-    sure = page.confidences
+    ruled_cells = _find_ruled_cells(page)
+    slope = _estimate_skew_slope(word_boxes) if page.status is PageStatus.OCR else 0.0
+    confidences = page.confidences
     is_recognised = page.status is PageStatus.OCR
-    pieces = (piece for one in placed for piece in (_pieces(page.text, one) if is_recognised else [one]))
-    for number, (start, end, x0, y0, x1, y1, at) in enumerate(pieces):
+    pieces = (
+        piece
+        for candidate in word_boxes
+        for piece in (_strip_box_borders(page.text, candidate) if is_recognised else [candidate])
+    )
+    for number, (start, end, x0, y0, x1, y1, word_index) in enumerate(pieces):
         text = page.text[start:end]
-        x, y = (x0 + x1) / 2, (y0 + y1) / 2
+        center_x, center_y = (x0 + x1) / 2, (y0 + y1) / 2
         # A box around a slanting word is higher than the word.
-        half = max((y1 - y0) - abs(slope) * (x1 - x0), 0.4 * (y1 - y0)) / 2
-        level = y - slope * x
-        across = x + slope * y
-        wide = (x1 - x0) / 2
-        confidence = sure[at] / 100 if at < len(sure) else 1.0
-        cell = next((one for first, last, one in borders if first <= start < last), 0)
-        yield Word(
+        half_height = max((y1 - y0) - abs(slope) * (x1 - x0), 0.4 * (y1 - y0)) / 2
+        deskewed_y = center_y - slope * center_x
+        deskewed_x = center_x + slope * center_y
+        half_width = (x1 - x0) / 2
+        confidence = confidences[word_index] / 100 if word_index < len(confidences) else 1.0
+        ruled_cell = next((candidate for first, last, candidate in ruled_cells if first <= start < last), 0)
+        yield FormWord(
             number,
             text,
-            key_of(text),
-            across - wide,
-            level - half,
-            across + wide,
-            level + half,
+            make_match_key(text),
+            deskewed_x - half_width,
+            deskewed_y - half_height,
+            deskewed_x + half_width,
+            deskewed_y + half_height,
             start,
             end,
             confidence,
-            cell,
+            ruled_cell,
         )
 
 
-def _pieces(text: str, placed: _Placed) -> Iterable[_Placed]:
+def _strip_box_borders(text: str, word_box: _WordBox) -> Iterable[_WordBox]:
     """A recognised word without the borders of boxes at its ends, and divided where they stand within it."""
-    start, end, x0, y0, x1, y1, at = placed
-    wide = (x1 - x0) / max(end - start, 1)
-    for found in _INK.finditer(text, start, end):
-        bare = found.group().strip(_BORDERS)
-        if bare:
-            first = found.start() + found.group().index(bare)
-            last = first + len(bare)
-            yield first, last, x0 + wide * (first - start), y0, x0 + wide * (last - start), y1, at
+    start, end, x0, y0, x1, y1, word_index = word_box
+    letter_width = (x1 - x0) / max(end - start, 1)
+    for match in _TEXT_BETWEEN_BORDERS.finditer(text, start, end):
+        stripped = match.group().strip(_BORDER_CHARACTERS)
+        if stripped:
+            first = match.start() + match.group().index(stripped)
+            last = first + len(stripped)
+            yield (
+                first,
+                last,
+                x0 + letter_width * (first - start),
+                y0,
+                x0 + letter_width * (last - start),
+                y1,
+                word_index,
+            )
 
 
-def _cells(page: Page) -> list[tuple[int, int, int]]:
+def _find_ruled_cells(page: Page) -> list[tuple[int, int, int]]:
     """Start, end and number of the ruled cells in the page's text: tables have tabs and line breaks between them."""
-    found: list[tuple[int, int, int]] = []
-    at = 0
+    cells: list[tuple[int, int, int]] = []
+    position = 0
     for block in page.visible_blocks:
         if block.type == "table":
-            for piece in re.finditer(r"[^\t\n]+", block.text):
-                found.append((at + piece.start(), at + piece.end(), len(found) + 1))
-        at += len(block.text) + 1
-    return found
+            for cell_match in re.finditer(r"[^\t\n]+", block.text):
+                cells.append((position + cell_match.start(), position + cell_match.end(), len(cells) + 1))
+        position += len(block.text) + 1
+    return cells
 
 
-def _slope(placed: Sequence[_Placed]) -> float:
+def _estimate_skew_slope(word_boxes: Sequence[_WordBox]) -> float:
     """How far rows sink per page width to the right: the median of neighbours in reading order, then of far ones."""
-    wide = [one for one in placed if one[4] - one[2] > 0.02]
-    if len(wide) < 8:
+    wide_boxes = [word_box for word_box in word_boxes if word_box[4] - word_box[2] > 0.02]
+    if len(wide_boxes) < 8:
         return 0.0
-    found = 0.0
-    for reach in (0.15, 0.5):
+    slope = 0.0
+    for max_distance in (0.15, 0.5):
         slopes = []
-        for at, one in enumerate(wide):
-            for other in wide[at + 1 : at + 12]:
-                run = other[2] - one[2]
-                fall = (other[5] + other[3] - one[5] - one[3]) / 2
-                height = min(one[5] - one[3], other[5] - other[3])
-                if 0.03 < run < reach and abs(fall - found * run) < 0.7 * height:
-                    slopes.append(fall / run)
+        for index, word_box in enumerate(wide_boxes):
+            for other_box in wide_boxes[index + 1 : index + 12]:
+                horizontal_distance = other_box[2] - word_box[2]
+                vertical_drop = (other_box[5] + other_box[3] - word_box[5] - word_box[3]) / 2
+                height = min(word_box[5] - word_box[3], other_box[5] - other_box[3])
+                if (
+                    0.03 < horizontal_distance < max_distance
+                    and abs(vertical_drop - slope * horizontal_distance) < 0.7 * height
+                ):
+                    slopes.append(vertical_drop / horizontal_distance)
         if len(slopes) < 8:
             break
-        found = median(slopes)
-    return found if abs(found) < _STEEPEST and math.isfinite(found) else 0.0
+        slope = median(slopes)
+    return slope if abs(slope) < _MAX_SKEW_SLOPE and math.isfinite(slope) else 0.0

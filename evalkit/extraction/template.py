@@ -35,13 +35,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, mod
 from pydantic import Field as Checked
 
 from evalkit.errors import UsageError
-from evalkit.extraction.formats import Format, normalise, problem
-from evalkit.store import digest
+from evalkit.extraction.formats import FieldFormat, describe_format_error, normalise_value
+from evalkit.store import hash_canonical_json
 
-Kind = Literal["clinical", "tax"]
+TemplateKind = Literal["clinical", "tax"]
 
 
-class Need(StrEnum):
+class FieldNeed(StrEnum):
     """How much a field is missed where it is not filled in."""
 
     REQUIRED = "required"
@@ -51,11 +51,11 @@ class Need(StrEnum):
     """Another box of the form: extracted where it is there, outside the score."""
 
 
-class _Data(BaseModel):
+class _FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-def _compiles(pattern: str) -> str:
+def _validate_regex(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
@@ -63,18 +63,18 @@ def _compiles(pattern: str) -> str:
     return pattern
 
 
-_Pattern = Annotated[str, AfterValidator(_compiles)]
+_RegexText = Annotated[str, AfterValidator(_validate_regex)]
 
 
-class Field(_Data):
+class TemplateField(_FrozenModel):
     """One field."""
 
     name: str = Checked(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")
     description: str
     """What it is, in words for a person and a prompt."""
-    need: Need = Need.OPTIONAL
-    format: Format = "text"
-    pattern: _Pattern | None = None
+    need: FieldNeed = FieldNeed.OPTIONAL
+    format: FieldFormat = "text"
+    pattern: _RegexText | None = None
     """Of the format ``pattern``: the whole value matches it."""
     location: str = ""
     """Where it usually stands: ``Box 1``."""
@@ -92,32 +92,36 @@ class Field(_Data):
     """Of reports: how a text is read that has no format of its own."""
     many: bool = False
     """Of reports: it has any number of values, each a field of its own: ``ihcMarkers.ER``, ``measurements.1``."""
-    mentions: _Pattern | None = None
+    mentions: _RegexText | None = None
     """Of reports: a document without such words does not have the field; with them, somebody has to find it."""
     hints: tuple[str, ...] = ()
     """What to look for after an attempt that did not find it."""
 
     @model_validator(mode="after")
-    def _pattern_where_asked_for(self) -> Self:
+    def _require_pattern_for_format(self) -> Self:
         if (self.format == "pattern") != (self.pattern is not None):
             raise ValueError("format 'pattern' and a pattern are given together, or neither")
         return self
 
-    def normal(self, text: str) -> str | None:
+    def normalise(self, text: str) -> str | None:
         """The value as it is kept; None where the text is not in the field's format."""
-        return normalise(text, self.format, self.pattern)
+        return normalise_value(text, self.format, self.pattern)
 
-    def problem(self, text: str) -> str:
+    def describe_invalid_text(self, text: str) -> str:
         """What to say about a text that is not in the field's format."""
-        return f"Value {problem(text, self.format)}" if self.format == "pattern" else problem(text, self.format)
+        return (
+            f"Value {describe_format_error(text, self.format)}"
+            if self.format == "pattern"
+            else describe_format_error(text, self.format)
+        )
 
 
-class FieldTemplate(_Data):
+class FieldTemplate(_FrozenModel):
     """The fields of one kind of report or form."""
 
     name: str
     """As ``--template`` names it."""
-    kind: Kind
+    kind: TemplateKind
     document_type: str
     """What a document of it is called: a clinical type, or the form."""
     display_name: str
@@ -129,107 +133,119 @@ class FieldTemplate(_Data):
     """Words that only such a document prints; the first are its title."""
     printed: tuple[str, ...] = ()
     """Other words that the form itself prints: no entry is made of them."""
-    fields: tuple[Field, ...] = Checked(alias="field", min_length=1)
+    fields: tuple[TemplateField, ...] = Checked(alias="field", min_length=1)
 
     @model_validator(mode="after")
-    def _names_once(self) -> Self:
+    def _require_unique_names(self) -> Self:
         names = [field.name for field in self.fields]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"fields {', '.join(twice)} are there twice")
-        if self.min_required > len(self.of(Need.REQUIRED)):
+        if repeated_names := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"fields {', '.join(repeated_names)} are there twice")
+        if self.min_required > len(self.get_fields_by_need(FieldNeed.REQUIRED)):
             raise ValueError("min_required asks for more required fields than there are")
         return self
 
-    def of(self, *needs: Need) -> tuple[Field, ...]:
+    def get_fields_by_need(self, *needs: FieldNeed) -> tuple[TemplateField, ...]:
         """The fields of these needs, in order."""
         return tuple(field for field in self.fields if field.need in needs)
 
     @property
-    def scored(self) -> tuple[Field, ...]:
+    def scored_fields(self) -> tuple[TemplateField, ...]:
         """All but the extra ones."""
-        return tuple(field for field in self.fields if field.need is not Need.EXTRA)
+        return tuple(field for field in self.fields if field.need is not FieldNeed.EXTRA)
 
-    def field(self, name: str) -> Field | None:
+    def get_field(self, name: str) -> TemplateField | None:
         """The field of that name."""
         return next((field for field in self.fields if field.name == name), None)
 
 
-def template(name: str) -> FieldTemplate:
+def get_field_template(name: str) -> FieldTemplate:
     """The template of that name. UsageError that names all there are."""
-    found = _shipped().get(name)
-    if found is None:
+    template = _load_shipped_templates().get(name)
+    if template is None:
         raise UsageError(
-            f"there is no template {name}", code="TEMPLATE-NAME", remedy=f"There are {', '.join(sorted(_shipped()))}."
+            f"there is no template {name}",
+            code="TEMPLATE-NAME",
+            remedy=f"There are {', '.join(sorted(_load_shipped_templates()))}.",
         )
-    return found
+    return template
 
 
-def templates(kind: Kind) -> tuple[FieldTemplate, ...]:
+def list_field_templates(kind: TemplateKind) -> tuple[FieldTemplate, ...]:
     """All of a kind, sorted by the names of their files."""
-    return tuple(one for one in _shipped().values() if one.kind == kind)
+    return tuple(template for template in _load_shipped_templates().values() if template.kind == kind)
 
 
-def templates_version() -> str:
+def compute_templates_version() -> str:
     """Of all templates: part of every fingerprint."""
-    return digest({name: one.model_dump(mode="json") for name, one in _shipped().items()})[:12]
+    return hash_canonical_json(
+        {name: template.model_dump(mode="json") for name, template in _load_shipped_templates().items()}
+    )[:12]
 
 
-def read_template(text: str, file: str) -> FieldTemplate:
+def parse_field_template(text: str, filename: str) -> FieldTemplate:
     """The template of a TOML text. UsageError that names the file and the line."""
     try:
-        read = tomllib.loads(text)
+        toml_table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # says the line itself
-        raise _wrong(file, str(error)) from error
+        raise _build_template_error(filename, str(error)) from error
     try:
-        return FieldTemplate.model_validate(read)
+        return FieldTemplate.model_validate(toml_table)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        loc = first["loc"]
-        entry = " → ".join(_named(part, read) for part in loc)
-        place = f"line {_line(text, loc)}"
-        raise _wrong(f"{file}, {place}", ": ".join(filter(None, (entry, first["msg"])))) from error
+        first_error = error.errors(include_url=False, include_input=False)[0]
+        error_path = first_error["loc"]
+        entry_path = " → ".join(_describe_path_part(part, toml_table) for part in error_path)
+        line_place = f"line {_find_line_number(text, error_path)}"
+        raise _build_template_error(
+            f"{filename}, {line_place}", ": ".join(filter(None, (entry_path, first_error["msg"])))
+        ) from error
 
 
-def _wrong(where: str, what: str) -> UsageError:
-    return UsageError(f"template {where}: {what}", code="TEMPLATE", remedy="Correct that line.")
+def _build_template_error(place: str, message: str) -> UsageError:
+    return UsageError(f"template {place}: {message}", code="TEMPLATE", remedy="Correct that line.")
 
 
-def _named(part: int | str, read: dict[str, Any]) -> str:
+def _describe_path_part(part: int | str, toml_table: dict[str, Any]) -> str:
     """A part of an entry's path; fields by their names, which are easier to find than their numbers."""
     if not isinstance(part, int):
         return str(part)
-    rows = read.get("field")
+    rows = toml_table.get("field")
     row = rows[part] if isinstance(rows, list) and part < len(rows) else None
     return str(row["name"]) if isinstance(row, dict) and "name" in row else str(part + 1)
 
 
-def _line(text: str, loc: tuple[int | str, ...]) -> int:
+def _find_line_number(text: str, error_path: tuple[int | str, ...]) -> int:
     """The line (from 1) of the entry: its own where it is written, else that of its table."""
     lines = text.splitlines()
-    number = loc[1] if len(loc) > 1 and loc[0] == "field" and isinstance(loc[1], int) else None
-    headers = [at for at, line in enumerate(lines) if line.strip().startswith("[[field]]")]
-    if number is None:
+    field_number = (
+        error_path[1] if len(error_path) > 1 and error_path[0] == "field" and isinstance(error_path[1], int) else None
+    )
+    headers = [line_index for line_index, line in enumerate(lines) if line.strip().startswith("[[field]]")]
+    if field_number is None:
         start, end = 0, headers[0] if headers else len(lines)
     else:
-        start, end = headers[number], (*headers, len(lines))[number + 1]
-    key = next((part for part in reversed(loc) if isinstance(part, str) and part != "field"), "")
-    written = (at for at in range(start, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[at]))
-    return next(written, start) + 1 if key else start + 1
+        start, end = headers[field_number], (*headers, len(lines))[field_number + 1]
+    key = next((part for part in reversed(error_path) if isinstance(part, str) and part != "field"), "")
+    matching_indices = (
+        line_index for line_index in range(start, end) if re.match(rf"\s*{re.escape(key)}\s*=", lines[line_index])
+    )
+    return next(matching_indices, start) + 1 if key else start + 1
 
 
 @cache
-def _shipped() -> dict[str, FieldTemplate]:
-    found: dict[str, FieldTemplate] = {}
+def _load_shipped_templates() -> dict[str, FieldTemplate]:
+    templates_by_name: dict[str, FieldTemplate] = {}
     for folder in ("clinical", "tax"):
-        for file in _tomls(files("evalkit.extraction") / "templates" / folder):
-            one = read_template(file.read_text("utf-8"), f"{folder}/{file.name}")
-            if one.name in found or one.kind != folder:
-                raise _wrong(f"{folder}/{file.name}", f"{one.name} is there twice, or not of kind {folder}")
-            found[one.name] = one
-    return found
+        for file in _iter_toml_files(files("evalkit.extraction") / "templates" / folder):
+            template = parse_field_template(file.read_text("utf-8"), f"{folder}/{file.name}")
+            if template.name in templates_by_name or template.kind != folder:
+                raise _build_template_error(
+                    f"{folder}/{file.name}", f"{template.name} is there twice, or not of kind {folder}"
+                )
+            templates_by_name[template.name] = template
+    return templates_by_name
 
 
-def _tomls(folder: Traversable) -> Iterator[Traversable]:
+def _iter_toml_files(folder: Traversable) -> Iterator[Traversable]:
     if folder.is_dir():
         yield from sorted(
             (file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name

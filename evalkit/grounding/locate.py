@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from evalkit.documents.bundle import DocumentBundle, Page, PageStatus, Word
+from evalkit.documents.bundle import DocumentBundle, Page, PageStatus, WordPosition
 from evalkit.grounding.clause import left_out
 from evalkit.grounding.difference import compare, says_something
 from evalkit.grounding.normalise import Canonical, canonical, canonical_text
@@ -125,7 +125,7 @@ class Locator:
             return replace(elsewhere, verdict=QuoteVerdict.WRONG_PAGE)
         if place or elsewhere:  # it stands there, but what stands beside it turns it
             return place or elsewhere  # type: ignore[return-value]
-        if claimed and not claimed.page.status.readable:
+        if claimed and not claimed.page.status.is_readable:
             return Located(QuoteVerdict.UNCERTAIN, score=0.0)
         return self._nearest(wanted, quote, own, others)
 
@@ -406,6 +406,6 @@ def boxes_of(page: Page, start: int, end: int) -> tuple[PageBox, ...]:
     return tuple((page.page_num, *(round(edge / 10_000, 4) for edge in line)) for line in lines)  # type: ignore[misc]
 
 
-def _same_line(line: list[int], word: Word) -> bool:
+def _same_line(line: list[int], word: WordPosition) -> bool:
     overlap = min(line[3], word[5]) - max(line[1], word[3])
     return word[2] >= line[0] and overlap > 0.5 * min(line[3] - line[1], word[5] - word[3])

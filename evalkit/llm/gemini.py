@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from evalkit.errors import UsageError
-from evalkit.http import seconds_to_wait, silence
+from evalkit.http import mute_loggers, parse_retry_after
 from evalkit.llm.failures import code_of, failed
 from evalkit.llm.model import CallFailed, Reply, Request, Usage
 
@@ -125,7 +125,7 @@ class Gemini:
         from google.genai import Client, types
         from google.genai.client import DebugConfig
 
-        silence(_TALKATIVE)
+        mute_loggers(_TALKATIVE)
         options = types.HttpOptions(
             base_url=self._base_url,
             # v1, the SDK's default for API keys since 3.0, knows fewer models: none that is named `-latest`.
@@ -251,7 +251,7 @@ def _http_failure(error: _HttpError) -> CallFailed:
     details = _Details.of(error.body)
     # The Gemini API answers a wrong key with 400.
     by_status = code_of(error.status)
-    asked_to_wait = seconds_to_wait(error.headers.get("retry-after", ""))
+    asked_to_wait = parse_retry_after(error.headers.get("retry-after", ""))
     return _failed(
         "LLM-KEY" if details.is_about_the_key else by_status,
         f"HTTP {error.status} {details.status}".rstrip(),
@@ -276,7 +276,7 @@ class _Details(NamedTuple):
         error = _as_dict(_as_dict(whole[0] if isinstance(whole, list) and whole else whole).get("error"))
         listed = error.get("details")
         details = [_as_dict(one) for one in listed] if isinstance(listed, list) else []
-        delays = (seconds_to_wait(str(one.get("retryDelay", ""))) for one in details)
+        delays = (parse_retry_after(str(one.get("retryDelay", ""))) for one in details)
         return cls(
             status=_constant(error.get("status")),
             retry_delay=next((delay for delay in delays if delay is not None), None),

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from evalkit.errors import ModelError, StoreError
 from evalkit.llm.model import Usage
-from evalkit.store import Call
+from evalkit.store import ModelCall
 
 #: Prices by what ``--model`` says before the colon; local models cost nothing.
 _PRICED_AS = {"gemini": "google", "openai": "openai", "anthropic": "anthropic"}
@@ -23,13 +23,13 @@ _FREE = ("embedded", "ollama")
 
 
 class Journal(Protocol):
-    """Where calls are kept: :class:`evalkit.store.Calls`, or memory."""
+    """Where calls are kept: :class:`evalkit.store.CallJournal`, or memory."""
 
-    def add(self, call: Call) -> None:
+    def add(self, call: ModelCall) -> None:
         """Keep it; it is kept when this returns."""
         ...
 
-    def of(self, question: str, *, after: int = 0) -> list[Call]:
+    def of(self, question: str, *, after: int = 0) -> list[ModelCall]:
         """The calls of that question, oldest first; only those behind number ``after``."""
         ...
 
@@ -46,15 +46,15 @@ class MemoryJournal:
     """A journal that ends with the process."""
 
     def __init__(self) -> None:
-        self._calls: dict[str, list[tuple[int, Call]]] = defaultdict(list)
+        self._calls: dict[str, list[tuple[int, ModelCall]]] = defaultdict(list)
         self._last = 0
 
-    def add(self, call: Call) -> None:
+    def add(self, call: ModelCall) -> None:
         """Keep it."""
         self._last += 1
         self._calls[call.question].append((self._last, call))
 
-    def of(self, question: str, *, after: int = 0) -> list[Call]:
+    def of(self, question: str, *, after: int = 0) -> list[ModelCall]:
         """The calls of that question."""
         return [call for number, call in self._calls.get(question, ()) if number > after]
 
@@ -105,7 +105,7 @@ class Ledger:
         self._under_way: dict[str, list[Usage]] = defaultdict(list)
         self._broken: StoreError | None = None
 
-    def of(self, question: str) -> list[Call]:
+    def of(self, question: str) -> list[ModelCall]:
         """What this question was answered last: the calls that failed before it, and it; or those that failed since."""
         calls = self._journal.of(question, after=self._after)
         answered = [-1, *(at for at, call in enumerate(calls) if call.failure is None)]
@@ -148,7 +148,7 @@ class Ledger:
             if not self._under_way[document]:
                 del self._under_way[document]
 
-    def note(self, call: Call) -> None:
+    def note(self, call: ModelCall) -> None:
         """The call has ended: it is counted, and kept when this returns. StoreError where it cannot be kept."""
         usage = usage_of(call)
         self._spent[call.document] = self.spent_on(call.document) + usage
@@ -165,7 +165,7 @@ class Ledger:
         self._journal.end_fresh()
 
 
-def usage_of(call: Call) -> Usage:
+def usage_of(call: ModelCall) -> Usage:
     """What a call cost."""
     return Usage(1, call.input_tokens, call.output_tokens, call.cost_usd, call.cached_tokens, call.thought_tokens)
 

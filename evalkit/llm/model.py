@@ -51,10 +51,10 @@ class Question(ABC, Generic[A]):
 
     @cached_property
     def _prompt(self) -> str:
-        return self.worded()
+        return self.render_prompt()
 
     @abstractmethod
-    def worded(self) -> str:
+    def render_prompt(self) -> str:
         """The prompt, put into words; called once, as it is long."""
 
     @abstractmethod
@@ -65,7 +65,7 @@ class Question(ABC, Generic[A]):
         """The JSON Schema that a language model's answer is asked to have."""
         return lean_schema(self.answer_type)
 
-    def read(self, text: str) -> A:
+    def parse_answer(self, text: str) -> A:
         """The answer that a language model wrote. pydantic.ValidationError where it is none."""
         return self.answer_type.model_validate_json(text)
 

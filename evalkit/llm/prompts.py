@@ -17,7 +17,7 @@ from typing import Any
 
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.errors import UsageError
-from evalkit.store import canonical
+from evalkit.store import encode_canonical_json
 
 
 def prompt_names() -> list[str]:
@@ -75,7 +75,7 @@ def _mark(bundle: DocumentBundle) -> str:
 
 def as_json(value: Any) -> str:
     """Compact JSON, the same text for the same value."""
-    return canonical(value).decode()
+    return encode_canonical_json(value).decode()
 
 
 @cache

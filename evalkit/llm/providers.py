@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from evalkit.errors import UsageError
-from evalkit.extras import installing
-from evalkit.http import is_near, silence
+from evalkit.extras import format_install_hint
+from evalkit.http import is_local_host, mute_loggers
 from evalkit.llm.failures import code_of, failed
 from evalkit.llm.model import CallFailed, Provider, Reply, Request, Usage
 
@@ -69,7 +69,7 @@ def provider(
         raise UsageError(
             f"{service} needs libraries that are not installed",
             code="MODEL-EXTRA",
-            remedy=f"Run {installing('providers')}.",
+            remedy=f"Run {format_install_hint('providers')}.",
         ) from None
     return PydanticAIProvider(name, connect)
 
@@ -133,7 +133,7 @@ class PydanticAIProvider:
         loop = asyncio.get_running_loop()
         if self._open is None or self._open[0] is not loop:
             self._open = loop, self._connect()
-            silence(_TALKATIVE)
+            mute_loggers(_TALKATIVE)
             # Said on every call of a model that has no temperature, and known.
             warnings.filterwarnings("ignore", "Sampling parameters", UserWarning)
         return self._open[1]
@@ -263,7 +263,7 @@ def _checked(address: str, *, private: bool) -> str:
             code="MODEL-ADDRESS",
             remedy="Write it as https://HOST/PATH; keys belong in the environment.",
         )
-    if parts.scheme == "http" and not is_near(host, private=private):
+    if parts.scheme == "http" and not is_local_host(host, allow_private_network=private):
         near = "this computer or, by its number, one in a private network" if private else "this computer"
         raise UsageError(
             f"documents would go to {host} in clear", code="MODEL-ADDRESS", remedy=f"Use https, or {near}."

@@ -17,8 +17,8 @@ from tenacity.wait import wait_random_exponential
 from evalkit.llm.gate import Gate
 from evalkit.llm.ledger import Ledger, LimitReached, priced, total, usage_of
 from evalkit.llm.model import A, Answer, CallFailed, Provider, Question, Request, Usage
-from evalkit.logs import tell
-from evalkit.store import Call, digest, once_each
+from evalkit.logs import log_event
+from evalkit.store import ModelCall, hash_canonical_json, reject_duplicate_keys
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +85,14 @@ class LanguageModel:
         usage = total(map(usage_of, self._ledger.of(asked.id)))
         if failure is None:
             return Answer(question, value, usage=usage)
-        tell(log, logging.WARNING, "not answered", document=question.document, step=question.role, code=failure.code)
+        log_event(
+            log,
+            logging.WARNING,
+            "not answered",
+            document_sha256=question.document,
+            step=question.role,
+            code=failure.code,
+        )
         reason = f"{failure.message} ({failure.code})"
         return Answer(question, None, failure=reason, unparseable=failure.code == "LLM-SHAPE", usage=usage)
 
@@ -182,7 +189,7 @@ class LanguageModel:
         asked.seconds += seconds
         cost = priced(self.name, usage)
         self._ledger.note(
-            Call(
+            ModelCall(
                 question=asked.id,
                 document=asked.question.document,
                 role=asked.question.role,
@@ -208,7 +215,7 @@ class _Asked(Generic[A]):
         self.prompt, self._schema = question.prompt(), question.schema()
         self.seconds = 0.0
         """Spent on calls, and on waiting between them; waiting for a place is not the provider's doing."""
-        self.id = digest(
+        self.id = hash_canonical_json(
             {
                 "model": model,
                 "address": address,
@@ -248,8 +255,8 @@ _NONSENSE = ("LLM-SHAPE", "LLM-NOT-JSON")
 def _read(question: Question[A], text: str) -> A:
     """The answer that the text is. CallFailed: LLM-NOT-JSON, LLM-SHAPE; neither quotes it."""
     try:
-        json.loads(text, object_pairs_hook=once_each)
-        return question.read(text)
+        json.loads(text, object_pairs_hook=reject_duplicate_keys)
+        return question.parse_answer(text)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         known = json.dumps(question.schema())

@@ -3,11 +3,11 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalkit.review.case import Case, MustSee
-from evalkit.review.context import IssueContext, issue_context
-from evalkit.review.desk import Desk, Submitted
+from evalkit.review.case import ReviewCase, ViewingRequirements
+from evalkit.review.context import IssueContext, build_issue_context
+from evalkit.review.desk import ReviewSession, SubmissionReceipt
 from evalkit.review.draft import Draft, SegmentDraft, SegmentFlag
-from evalkit.review.field_case import FieldCase
+from evalkit.review.field_case import FieldReviewCase
 from evalkit.review.fields import FieldAnswer, FormFields
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
@@ -16,76 +16,76 @@ from evalkit.review.ground_truth import (
     Review,
     Shown,
     TemplateGroundTruth,
-    accept_silver,
-    withdraw_silver,
+    withdraw_silver_ground_truth,
+    write_silver_ground_truth,
 )
 from evalkit.review.helper import SMEReviewHelper
-from evalkit.review.opinions import Opinion, reproject
+from evalkit.review.opinions import Opinion, rebuild_case_files
 from evalkit.review.packet import (
     IssueSummary,
     SMEPacket,
     SMEPacketGenerator,
+    compute_packet_digest,
     issue_text,
-    packet_digest,
-    publish,
-    withdraw,
+    publish_packet,
+    withdraw_packet,
 )
 from evalkit.review.queue import (
-    Progress,
-    Queue,
+    QueuePage,
+    QueueQuery,
     QueueRow,
-    QueueView,
-    pending,
-    rebuild_closings,
-    review_status,
+    ReviewProgress,
+    list_pending_cases,
+    read_review_status,
+    rebuild_closing_rows,
 )
-from evalkit.review.template_case import TemplateReview
+from evalkit.review.template_case import TemplateReviewCase
 
 if TYPE_CHECKING:
-    from evalkit.review.page_view import LitPage, PageView, view
+    from evalkit.review.page_view import HighlightedPage, PageView, view
 
 __all__ = [
-    "Case",
-    "Desk",
     "Draft",
     "FieldAnswer",
-    "FieldCase",
+    "FieldReviewCase",
     "FieldsGroundTruth",
     "FormFields",
     "GroundTruth",
+    "HighlightedPage",
     "IssueContext",
     "IssueSummary",
     "IssueVerdict",
-    "LitPage",
-    "MustSee",
     "Opinion",
     "PageView",
-    "Progress",
-    "Queue",
+    "QueuePage",
+    "QueueQuery",
     "QueueRow",
-    "QueueView",
     "Review",
+    "ReviewCase",
+    "ReviewProgress",
+    "ReviewSession",
     "SMEPacket",
     "SMEPacketGenerator",
     "SMEReviewHelper",
     "SegmentDraft",
     "SegmentFlag",
     "Shown",
-    "Submitted",
+    "SubmissionReceipt",
     "TemplateGroundTruth",
-    "TemplateReview",
-    "accept_silver",
-    "issue_context",
+    "TemplateReviewCase",
+    "ViewingRequirements",
+    "build_issue_context",
+    "compute_packet_digest",
     "issue_text",
-    "packet_digest",
-    "pending",
-    "publish",
-    "rebuild_closings",
-    "reproject",
-    "review_status",
+    "list_pending_cases",
+    "publish_packet",
+    "read_review_status",
+    "rebuild_case_files",
+    "rebuild_closing_rows",
     "view",
-    "withdraw",
-    "withdraw_silver",
+    "withdraw_packet",
+    "withdraw_silver_ground_truth",
+    "write_silver_ground_truth",
 ]
 
 

@@ -12,60 +12,62 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from evalkit.errors import CaseTaken, StoreError
-from evalkit.review.lock import writing
-from evalkit.review.packet import ReviewStatus, mirror_status, moment
-from evalkit.review.queue import review_status
-from evalkit.store import Claim, Files, Index
+from evalkit.review.lock import hold_write_lock
+from evalkit.review.packet import ReviewStatus, format_timestamp, write_packet_status
+from evalkit.review.queue import read_review_status
+from evalkit.store import CaseClaim, OutputFolder, OutputIndex
 
 #: How long a claim lives unless it is renewed.
-CLAIM_TIME = timedelta(minutes=15)
+CLAIM_DURATION = timedelta(minutes=15)
 
 
 @dataclass(frozen=True)
-class Holder:
+class ClaimHolder:
     """One reviewer in one browser tab."""
 
     reviewer: str
-    session: str
+    tab_id: str
 
-    def has(self, claim: Claim | None) -> bool:
+    def is_holder_of(self, claim: CaseClaim | None) -> bool:
         """Whether the claim is this very tab's."""
-        return claim is not None and (claim.reviewer, claim.session) == (self.reviewer, self.session)
+        return claim is not None and (claim.reviewer, claim.session) == (self.reviewer, self.tab_id)
 
-    def take(self, index: Index, case_id: str, now: datetime, *, take_over: bool = False) -> Claim:
+    def take_claim(self, index: OutputIndex, case_id: str, now: datetime, *, take_over: bool = False) -> CaseClaim:
         """Claim the case or renew the claim; the claim. CaseTaken where another's lives, unless it is taken over on purpose."""
-        wanted = Claim(case_id, self.reviewer, self.session, moment(now), moment(now + CLAIM_TIME))
-        claim = index.claims.take(wanted, now=moment(now), take_over=take_over)
-        if not self.has(claim):
-            raise self.refused(claim)
+        new_claim = CaseClaim(
+            case_id, self.reviewer, self.tab_id, format_timestamp(now), format_timestamp(now + CLAIM_DURATION)
+        )
+        claim = index.claims.acquire_claim(new_claim, now=format_timestamp(now), take_over=take_over)
+        if not self.is_holder_of(claim):
+            raise self.case_taken_error(claim)
         return claim
 
-    def refused(self, claim: Claim) -> CaseTaken:
+    def case_taken_error(self, claim: CaseClaim) -> CaseTaken:
         """What this tab is told about another's claim."""
         return CaseTaken(claim.reviewer, claim.since, same_reviewer=claim.reviewer == self.reviewer)
 
 
-def show_status(files: Files, index: Index, case_id: str, now: str) -> None:
+def update_case_status(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> None:
     """Write where the case stands at ``now`` (ISO 8601, UTC) into index and packet; the caller holds the lock."""
-    status: ReviewStatus = review_status(files, case_id)
-    if status == "pending" and index.claims.live(now, case_id):
+    status: ReviewStatus = read_review_status(output_folder, case_id)
+    if status == "pending" and index.claims.list_live_claims(now, case_id):
         status = "in_review"
-    elif status == "pending" and index.deferrals.of(case_id):
+    elif status == "pending" and index.deferrals.find_deferral(case_id):
         status = "deferred"
-    index.set_status(case_id, status)
-    show_in_packet(files, case_id, status)
+    index.set_review_status(case_id, status)
+    try_write_packet_status(output_folder, case_id, status)
 
 
-def show_in_packet(files: Files, case_id: str, status: ReviewStatus) -> None:
+def try_write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
     """Write where the case stands into the packet alone; the caller holds the lock."""
     # A mirror that cannot be written must not stop the work: its packet is torn, or the disk full, which saving tells.
     with suppress(StoreError):
-        mirror_status(files, case_id, status)
+        write_packet_status(output_folder, case_id, status)
 
 
-def reconcile(files: Files, index: Index, now: str) -> None:
+def reconcile_claims(output_folder: OutputFolder, index: OutputIndex, now: str) -> None:
     """Let cases whose claim has run out by ``now`` (ISO 8601, UTC) wait again, and show claims that a rebuild hid."""
-    for case_id in index.case_list.contradicting_claims(now):
+    for case_id in index.case_list.find_status_conflicts(now):
         # A review that cannot be read is told when its case is opened; the others' cases must not wait for that.
-        with suppress(StoreError), writing(files, case_id):
-            show_status(files, index, case_id, now)
+        with suppress(StoreError), hold_write_lock(output_folder, case_id):
+            update_case_status(output_folder, index, case_id, now)

@@ -13,16 +13,16 @@ from typing import NamedTuple
 from evalkit.classification.schema import DocumentType, Segment
 from evalkit.documents.bundle import DocumentBundle, Page
 from evalkit.errors import NotFound
-from evalkit.frozen import Frozen
+from evalkit.frozen import StrictRecord
 from evalkit.grounding.locate import Located, Locator
 from evalkit.issue import Issue, PageBox, QuoteVerdict
 from evalkit.review.packet import SMEPacket
 
-BEFORE, AFTER = 2, 3
+PARAGRAPHS_BEFORE, PARAGRAPHS_AFTER = 2, 3
 """Paragraphs that are shown around the place."""
 
 
-class SegmentPlace(Frozen):
+class IssueSegment(StrictRecord):
     """The segment that an issue is about."""
 
     segment_index: int
@@ -35,7 +35,7 @@ class SegmentPlace(Frozen):
     """None: the agent cannot tell."""
 
 
-class ClaimedEvidence(Frozen):
+class ClaimedEvidence(StrictRecord):
     """A quote that the agent gives for a type."""
 
     document_type: DocumentType
@@ -48,33 +48,33 @@ class ClaimedEvidence(Frozen):
     """The terms in it that decided."""
 
 
-class Paragraph(Frozen):
+class ContextParagraph(StrictRecord):
     """One paragraph of the document's own text."""
 
     page: int
     """From 1."""
     text: str
     """As it was read."""
-    mark: tuple[int, int] | None = None
+    match_span: tuple[int, int] | None = None
     """Start and end, in characters of ``text``, of what was found in it; None around the place."""
 
 
-class IssueContext(Frozen):
+class IssueContext(StrictRecord):
     """One issue with what is needed to judge it."""
 
     issue: Issue
     """The issue itself."""
-    segment: SegmentPlace | None
+    segment: IssueSegment | None
     """None where the issue is about the whole document."""
     reasoning: str
     """The agent's reasoning for the segment; empty without one."""
     evidence: tuple[ClaimedEvidence, ...]
     """What the agent quotes, for the issue's type if it names one, in its segment or, without one, in all."""
-    paragraphs_before: tuple[Paragraph, ...]
+    paragraphs_before: tuple[ContextParagraph, ...]
     """At most two, over page breaks."""
-    paragraphs_matched: tuple[Paragraph, ...]
+    paragraphs_matched: tuple[ContextParagraph, ...]
     """Where the quote, or by ``verdict`` UNCERTAIN or ALTERED the passage nearest to it, stands; empty if not found."""
-    paragraphs_after: tuple[Paragraph, ...]
+    paragraphs_after: tuple[ContextParagraph, ...]
     """At most three, over page breaks; without a match the first ones of the claimed page."""
     page_found: int | None
     """The page of ``paragraphs_matched``; None if not found."""
@@ -86,7 +86,7 @@ class IssueContext(Frozen):
     """One sentence of what is shown."""
 
 
-def issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle) -> IssueContext:
+def build_issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle) -> IssueContext:
     """The context of one of the packet's issues. NotFound, naming it, if the packet has no such issue."""
     issue = next((issue for issue in packet.issues if issue.issue_id == issue_id), None)
     if issue is None:
@@ -96,45 +96,51 @@ def issue_context(packet: SMEPacket, issue_id: str, bundle: DocumentBundle) -> I
             remedy="Its issues are in packet.issues.",
         )
     segments = packet.classification.segments if packet.classification else ()
-    segment = _segment(issue, segments)
-    evidence = tuple(_evidence(issue, segments if segment is None else (segment,)))
-    claims = _claims(issue, evidence)
-    likely = segment.start_page if segment else 1
-    place = _best(claims, likely, Locator(bundle))
-    around = _around(bundle, place) if place and place.page else None
-    found = place if around else None
-    page = (claims[0].page if claims else issue.page) or likely
-    start = _start_of(bundle, page)
+    segment = _find_segment(issue, segments)
+    evidence = tuple(_collect_evidence(issue, segments if segment is None else (segment,)))
+    quote_claims = _collect_quote_claims(issue, evidence)
+    default_page = segment.start_page if segment else 1
+    match = _find_best_match(quote_claims, default_page, Locator(bundle))
+    surroundings = _collect_surroundings(bundle, match) if match and match.page else None
+    shown_match = match if surroundings else None
+    claimed_page = (quote_claims[0].page if quote_claims else issue.page) or default_page
+    first_paragraphs = _read_first_paragraphs(bundle, claimed_page)
     return IssueContext(
         issue=issue,
-        segment=None if segment is None else _segment_place(segment),
+        segment=None if segment is None else _build_issue_segment(segment),
         reasoning=segment.reasoning if segment else "",
         evidence=evidence,
-        paragraphs_before=around.before if around else (),
-        paragraphs_matched=around.matched if around else (),
-        paragraphs_after=around.after if around else start,
-        page_found=found.page if found else None,
-        boxes=found.boxes if found else (),
-        verdict=issue.verdict or (place.verdict if place else None),
-        note=_note(bool(issue.quote), page, place, found, has_start=bool(start)),
+        paragraphs_before=surroundings.before if surroundings else (),
+        paragraphs_matched=surroundings.matched if surroundings else (),
+        paragraphs_after=surroundings.after if surroundings else first_paragraphs,
+        page_found=shown_match.page if shown_match else None,
+        boxes=shown_match.boxes if shown_match else (),
+        verdict=issue.verdict or (match.verdict if match else None),
+        note=_describe_context(
+            bool(issue.quote), claimed_page, match, shown_match, has_page_text=bool(first_paragraphs)
+        ),
     )
 
 
-def _segment(issue: Issue, segments: Sequence[Segment]) -> Segment | None:
+def _find_segment(issue: Issue, segments: Sequence[Segment]) -> Segment | None:
     """The segment that the issue names, or that its page is in, or the only one."""
-    named = [one for one in segments if one.segment_index == issue.segment_index]
+    same_index_segments = [candidate for candidate in segments if candidate.segment_index == issue.segment_index]
     if issue.page is not None:
         # Two segments may bear the same index: the page tells them apart.
-        on_page = (one for one in named or segments if one.start_page <= issue.page <= one.end_page)
+        on_page = (
+            candidate
+            for candidate in same_index_segments or segments
+            if candidate.start_page <= issue.page <= candidate.end_page
+        )
         if segment := next(on_page, None):
             return segment
-    if named:
-        return named[0]
+    if same_index_segments:
+        return same_index_segments[0]
     return segments[0] if len(segments) == 1 else None
 
 
-def _segment_place(segment: Segment) -> SegmentPlace:
-    return SegmentPlace(
+def _build_issue_segment(segment: Segment) -> IssueSegment:
+    return IssueSegment(
         segment_index=segment.segment_index,
         start_page=segment.start_page,
         end_page=segment.end_page,
@@ -142,123 +148,151 @@ def _segment_place(segment: Segment) -> SegmentPlace:
     )
 
 
-def _evidence(issue: Issue, segments: Sequence[Segment]) -> Iterator[ClaimedEvidence]:
+def _collect_evidence(issue: Issue, segments: Sequence[Segment]) -> Iterator[ClaimedEvidence]:
     for segment in segments:
         for presence in segment.segment_composition:
             if issue.document_type in (None, presence.document_type):
-                for one in presence.top_evidence:
+                for evidence in presence.top_evidence:
                     yield ClaimedEvidence(
                         document_type=presence.document_type,
-                        snippet=one.snippet,
-                        page=one.page,
-                        anchors=one.anchors_found,
+                        snippet=evidence.snippet,
+                        page=evidence.page,
+                        anchors=evidence.anchors_found,
                     )
 
 
-class _Claim(NamedTuple):
+class _QuoteClaim(NamedTuple):
     quote: str
     page: int | None
     """None: no page is claimed."""
 
 
-def _claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> list[_Claim]:
+def _collect_quote_claims(issue: Issue, evidence: Sequence[ClaimedEvidence]) -> list[_QuoteClaim]:
     """What to look for: the issue's own quote, else the agent's evidence, on the issue's page if it names one."""
     if issue.quote:
-        return [_Claim(issue.quote, issue.page)]
-    return [_Claim(one.snippet, one.page) for one in evidence if issue.page in (None, one.page)]
+        return [_QuoteClaim(issue.quote, issue.page)]
+    return [
+        _QuoteClaim(quotation.snippet, quotation.page) for quotation in evidence if issue.page in (None, quotation.page)
+    ]
 
 
-def _best(claims: Sequence[_Claim], likely: int, locator: Locator) -> Located | None:
+def _find_best_match(claims: Sequence[_QuoteClaim], default_page: int, locator: Locator) -> Located | None:
     """The place of the first claim that stands where it should; failing that, of the first one."""
-    places = [_locate(claim, likely, locator) for claim in claims]
-    return next((place for place in places if place.is_found), places[0] if places else None)
+    matches = [_locate_claim(claim, default_page, locator) for claim in claims]
+    return next((match for match in matches if match.is_found), matches[0] if matches else None)
 
 
-def _locate(claim: _Claim, likely: int, locator: Locator) -> Located:
-    place = locator.locate(claim.quote, claim.page or likely)
-    if claim.page is None and place.verdict is QuoteVerdict.WRONG_PAGE and place.page:
-        return locator.locate(claim.quote, place.page)  # where no page is claimed, none is wrong
-    return place
+def _locate_claim(claim: _QuoteClaim, default_page: int, locator: Locator) -> Located:
+    match = locator.locate(claim.quote, claim.page or default_page)
+    if claim.page is None and match.verdict is QuoteVerdict.WRONG_PAGE and match.page:
+        return locator.locate(claim.quote, match.page)  # where no page is claimed, none is wrong
+    return match
 
 
-class _Around(NamedTuple):
-    before: tuple[Paragraph, ...]
-    matched: tuple[Paragraph, ...]
-    after: tuple[Paragraph, ...]
+class _Surroundings(NamedTuple):
+    before: tuple[ContextParagraph, ...]
+    matched: tuple[ContextParagraph, ...]
+    after: tuple[ContextParagraph, ...]
 
 
-def _around(bundle: DocumentBundle, place: Located) -> _Around | None:
+def _collect_surroundings(bundle: DocumentBundle, match: Located) -> _Surroundings | None:
     """The paragraphs of the place and around it; headers and footers are passed over unless they are the place."""
-    page = bundle.page(place.page or 1)
-    spans = list(_spans(page))
-    inside = [at for at, (start, end) in enumerate(spans) if start < place.end and end > place.start]
-    if not inside:
+    page = bundle.page(match.page or 1)
+    spans = list(_find_paragraph_spans(page))
+    matched_indexes = [index for index, (start, end) in enumerate(spans) if start < match.end and end > match.start]
+    if not matched_indexes:
         return None
-    earlier = chain(_body(page, stop=inside[0], step=-1), _pages(bundle, range(page.page_num - 1, 0, -1), step=-1))
+    earlier = chain(
+        _read_body_paragraphs(page, stop=matched_indexes[0], step=-1),
+        _iterate_page_paragraphs(bundle, range(page.page_num - 1, 0, -1), step=-1),
+    )
     later = chain(
-        _body(page, start=inside[-1] + 1), _pages(bundle, range(page.page_num + 1, bundle.total_pages + 1), step=1)
+        _read_body_paragraphs(page, start=matched_indexes[-1] + 1),
+        _iterate_page_paragraphs(bundle, range(page.page_num + 1, bundle.total_pages + 1), step=1),
     )
-    return _Around(
-        before=tuple(islice(earlier, BEFORE))[::-1],
+    return _Surroundings(
+        before=tuple(islice(earlier, PARAGRAPHS_BEFORE))[::-1],
         matched=tuple(
-            Paragraph(page=page.page_num, text=page.paragraphs[at], mark=_mark(place, *spans[at])) for at in inside
+            ContextParagraph(
+                page=page.page_num, text=page.paragraphs[index], match_span=_clip_match(match, *spans[index])
+            )
+            for index in matched_indexes
         ),
-        after=tuple(islice(later, AFTER)),
+        after=tuple(islice(later, PARAGRAPHS_AFTER)),
     )
 
 
-def _mark(place: Located, start: int, end: int) -> tuple[int, int]:
+def _clip_match(match: Located, start: int, end: int) -> tuple[int, int]:
     """The part of the paragraph start..end of a page's text that the place takes up."""
-    return max(place.start, start) - start, min(place.end, end) - start
+    return max(match.start, start) - start, min(match.end, end) - start
 
 
-def _start_of(bundle: DocumentBundle, number: int) -> tuple[Paragraph, ...]:
+def _read_first_paragraphs(bundle: DocumentBundle, page_number: int) -> tuple[ContextParagraph, ...]:
     """The first paragraphs of a page; none if the document has no such page."""
-    return tuple(islice(chain.from_iterable(_body(page) for page in bundle.between(number, number)), AFTER))
+    return tuple(
+        islice(
+            chain.from_iterable(_read_body_paragraphs(page) for page in bundle.iter_pages(page_number, page_number)),
+            PARAGRAPHS_AFTER,
+        )
+    )
 
 
-def _pages(bundle: DocumentBundle, numbers: Iterable[int], *, step: int) -> Iterator[Paragraph]:
-    return chain.from_iterable(_body(bundle.page(number), step=step) for number in numbers)
+def _iterate_page_paragraphs(
+    bundle: DocumentBundle, page_numbers: Iterable[int], *, step: int
+) -> Iterator[ContextParagraph]:
+    return chain.from_iterable(
+        _read_body_paragraphs(bundle.page(page_number), step=step) for page_number in page_numbers
+    )
 
 
-def _body(page: Page, start: int = 0, stop: int | None = None, step: int = 1) -> list[Paragraph]:
+def _read_body_paragraphs(page: Page, start: int = 0, stop: int | None = None, step: int = 1) -> list[ContextParagraph]:
     """The paragraphs start..stop of a page (stop exclusive), without headers and footers; backwards for step -1."""
-    furniture = {at for at, block in enumerate(page.visible_blocks) if block.furniture}
+    furniture_indexes = {index for index, block in enumerate(page.visible_blocks) if block.furniture}
     texts = list(enumerate(page.paragraphs))[start:stop]
-    return [Paragraph(page=page.page_num, text=text) for at, text in texts[::step] if at not in furniture]
+    return [
+        ContextParagraph(page=page.page_num, text=text)
+        for index, text in texts[::step]
+        if index not in furniture_indexes
+    ]
 
 
-def _spans(page: Page) -> Iterator[tuple[int, int]]:
+def _find_paragraph_spans(page: Page) -> Iterator[tuple[int, int]]:
     """Start and end of each paragraph in ``page.text``."""
-    at = 0
+    offset = 0
     for text in page.paragraphs:
-        at = max(page.text.find(text, at), at)
-        yield at, at + len(text)
-        at += len(text)
+        offset = max(page.text.find(text, offset), offset)
+        yield offset, offset + len(text)
+        offset += len(text)
 
 
-def _note(is_quote: bool, claimed: int, place: Located | None, shown: Located | None, *, has_start: bool) -> str:
-    start = f"shown is the start of page {claimed}" if has_start else f"page {claimed} has no text to show"
-    if place is None:
-        return f"Nothing is quoted; {start}."
+def _describe_context(
+    is_quote: bool, claimed_page: int, match: Located | None, shown_match: Located | None, *, has_page_text: bool
+) -> str:
+    start_words = (
+        f"shown is the start of page {claimed_page}" if has_page_text else f"page {claimed_page} has no text to show"
+    )
+    if match is None:
+        return f"Nothing is quoted; {start_words}."
     subject = "The quote" if is_quote else "The issue itself quotes nothing; the agent's evidence"
-    if shown is None:
-        unread = place.verdict is QuoteVerdict.UNCERTAIN
-        if unread:
-            return f"{subject} could not be looked for, as the page is not readable; {start}."
-        near = f"; most like it is a passage on page {place.nearest}, {place.score:.0f} %" if place.nearest else ""
-        return f"{subject} was not found on any page{near}; {start}."
-    if shown.is_found:
-        return f"{subject} stands on page {shown.page}."
-    if shown.verdict is QuoteVerdict.WRONG_PAGE:
-        return f"{subject} does not stand on page {claimed} but on page {shown.page}."
-    return f"{subject} {_altered(claimed, shown)}."
+    if shown_match is None:
+        is_unreadable = match.verdict is QuoteVerdict.UNCERTAIN
+        if is_unreadable:
+            return f"{subject} could not be looked for, as the page is not readable; {start_words}."
+        nearest_words = (
+            f"; most like it is a passage on page {match.nearest}, {match.score:.0f} %" if match.nearest else ""
+        )
+        return f"{subject} was not found on any page{nearest_words}; {start_words}."
+    if shown_match.is_found:
+        return f"{subject} stands on page {shown_match.page}."
+    if shown_match.verdict is QuoteVerdict.WRONG_PAGE:
+        return f"{subject} does not stand on page {claimed_page} but on page {shown_match.page}."
+    return f"{subject} {_describe_alteration(claimed_page, shown_match)}."
 
 
-def _altered(claimed: int, shown: Located) -> str:
-    if shown.score >= 100:
-        return f"stands on page {shown.page}, but look at what stands beside it: {shown.difference}"
+def _describe_alteration(claimed_page: int, shown_match: Located) -> str:
+    if shown_match.score >= 100:
+        return f"stands on page {shown_match.page}, but look at what stands beside it: {shown_match.difference}"
     return (
-        f"does not stand on page {claimed} as it is quoted; "
-        f"shown is the passage nearest to it, on page {shown.page} ({shown.score:.0f} % alike)"
+        f"does not stand on page {claimed_page} as it is quoted; "
+        f"shown is the passage nearest to it, on page {shown_match.page} ({shown_match.score:.0f} % alike)"
     )

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from evalkit.classification.autofix import AutoFixEngine, Repair, missing_types
+from evalkit.classification.autofix import AutoFixEngine, Repair, find_missing_types
 from evalkit.classification.schema import (
     ClassificationOutput,
     DocumentType,
@@ -21,45 +21,45 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
     TypePresence,
-    exact,
-    normalised,
+    convert_to_decimals,
+    normalise_shares,
 )
 from evalkit.classification.v1_schema import V1SchemaValidator
-from evalkit.classification.v2_consistency import TIE, V2ConsistencyChecker, tie_winner
+from evalkit.classification.v2_consistency import TIE_TOLERANCE, V2ConsistencyChecker, choose_tie_winner
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused
 from evalkit.issue import Issue, IssueSeverity
 
-Part = Literal["dominant_type", "segments", "mixture"]
-PARTS: tuple[Part, ...] = ("dominant_type", "segments", "mixture")
+ClassificationPart = Literal["dominant_type", "segments", "mixture"]
+CLASSIFICATION_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segments", "mixture")
 
-_TYPE: frozenset[Part] = frozenset({"dominant_type"})
-_SEGMENTS: frozenset[Part] = frozenset({"segments"})
-_MIXTURE: frozenset[Part] = frozenset({"mixture"})
-_ANYWAY: frozenset[Part] = frozenset()
+_TYPE_ONLY: frozenset[ClassificationPart] = frozenset({"dominant_type"})
+_SEGMENTS_ONLY: frozenset[ClassificationPart] = frozenset({"segments"})
+_MIXTURE_ONLY: frozenset[ClassificationPart] = frozenset({"mixture"})
+_NO_PARTS: frozenset[ClassificationPart] = frozenset()
 
 #: Of which parts a fault is a fault: it counts as soon as all parts of one of the sets are vouched for. Codes that are
 #: not named are about the shares of the segment that the issue names, or of the mixture if it names none.
-_CONCERNS: dict[str, tuple[frozenset[Part], ...]] = {
-    "V1-SEGMENT-COUNT": (_SEGMENTS,),
-    "V1-SEGMENT-INDEX": (_SEGMENTS,),
-    "V1-PAGE-RANGE": (_SEGMENTS,),
-    "V1-PAGE-COUNT": (_SEGMENTS,),
-    "V2-PAGE-OVERLAP": (_SEGMENTS,),
-    "V2-PAGE-GAP": (_SEGMENTS,),
+_CONCERNED_PARTS_BY_CODE: dict[str, tuple[frozenset[ClassificationPart], ...]] = {
+    "V1-SEGMENT-COUNT": (_SEGMENTS_ONLY,),
+    "V1-SEGMENT-INDEX": (_SEGMENTS_ONLY,),
+    "V1-PAGE-RANGE": (_SEGMENTS_ONLY,),
+    "V1-PAGE-COUNT": (_SEGMENTS_ONLY,),
+    "V2-PAGE-OVERLAP": (_SEGMENTS_ONLY,),
+    "V2-PAGE-GAP": (_SEGMENTS_ONLY,),
     "V2-BOUNDARY-DOUBT": (),  # a question to the expert, whose agreement is the answer
-    "V2-DOMINANT-SEGMENT": (_SEGMENTS,),
-    "V2-DOMINANT-OVERALL": (_TYPE | _SEGMENTS, _TYPE | _MIXTURE),
-    "V2-MIXTURE": (_MIXTURE,),
+    "V2-DOMINANT-SEGMENT": (_SEGMENTS_ONLY,),
+    "V2-DOMINANT-OVERALL": (_TYPE_ONLY | _SEGMENTS_ONLY, _TYPE_ONLY | _MIXTURE_ONLY),
+    "V2-MIXTURE": (_MIXTURE_ONLY,),
 }
 
 
-class _Given(BaseModel):
+class _CorrectionInput(BaseModel):
     # A misspelt field that is silently dropped would be a correction that was never made.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class _GivenPresence(_Given):
+class _PresenceInput(_CorrectionInput):
     document_type: DocumentType
     presence_level: PresenceLevel
     segment_share: float
@@ -67,11 +67,11 @@ class _GivenPresence(_Given):
     top_evidence: tuple[Evidence, ...] = ()
 
 
-class _GivenSegment(_Given):
+class _SegmentInput(_CorrectionInput):
     start_page: int
     end_page: int
     dominant_type: DocumentType
-    segment_composition: tuple[_GivenPresence, ...] | None = None
+    segment_composition: tuple[_PresenceInput, ...] | None = None
     reasoning: str = ""
     segment_index: int | None = None
     """Taken so that a packet's own segments can be handed back; counted anew."""
@@ -79,18 +79,18 @@ class _GivenSegment(_Given):
     """Likewise."""
 
 
-class _GivenEntry(_Given):
+class _MixtureInput(_CorrectionInput):
     document_type: DocumentType
     overall_share: float
     presence_level: PresenceLevel | None = None
     confidence: float | None = None
 
 
-def validated(
+def validate_classification(
     classification: ClassificationOutput | None,
     issues: Iterable[Issue],
     bundle: DocumentBundle,
-    vouched: Iterable[Part],
+    vouched_parts: Iterable[ClassificationPart],
 ) -> tuple[ClassificationOutput, list[Repair]]:
     """The agent's classification with the open issues' repairs, and these repairs.
 
@@ -104,11 +104,11 @@ def validated(
             remedy="Give corrected_dominant_type or corrected_segments, or say why it is undeterminable.",
         )
     repaired, repairs = AutoFixEngine().apply(classification, issues)
-    _check(repaired, bundle, vouched)
+    _require_valid_parts(repaired, bundle, vouched_parts)
     return repaired, repairs
 
 
-def type_only(
+def correct_type_only(
     classification: ClassificationOutput | None, dominant_type: DocumentType, bundle: DocumentBundle
 ) -> ClassificationOutput:
     """The classification with another overall type; never refused.
@@ -117,261 +117,321 @@ def type_only(
     """
     if classification is not None and len(classification.segments) > 1:
         return classification.model_copy(update={"dominant_type_overall": dominant_type})
-    segments = (_segment(1, 1, bundle.total_pages, dominant_type, _only(dominant_type)),)
-    return _classification(classification, dominant_type, segments, page_weighted(segments))
+    segments = (_build_segment(1, 1, bundle.total_pages, dominant_type, _build_single_type_composition(dominant_type)),)
+    return _build_classification(classification, dominant_type, segments, compute_page_weighted_mixture(segments))
 
 
-def corrected(
+def correct_classification(
     classification: ClassificationOutput | None,
     bundle: DocumentBundle,
     *,
     dominant_type: str | None = None,
     segments: Sequence[Any] | None = None,
     mixture: Sequence[Any] | None = None,
-    vouched: Iterable[Part] = (),
+    vouched_parts: Iterable[ClassificationPart] = (),
 ) -> ClassificationOutput:
     """The classification as the expert corrects it; at least one of the three parts is given.
 
     ``segments`` are dicts with ``start_page``, ``end_page``, ``dominant_type`` (or tuples in that order) and perhaps
-    ``segment_composition``, in any order; ``mixture`` are dicts with ``document_type``, ``overall_share`` and perhaps
+    ``segment_composition``, in any order; ``mixture`` are dicts with ``parse_document_type``, ``overall_share`` and perhaps
     ``presence_level``. ReviewRefused where they have another shape, or where a part that was given or is vouched for
     breaks a rule of V1 or V2.
     """
-    kind = None if dominant_type is None else document_type(dominant_type)
-    if kind and segments is None and mixture is None:
-        answer = type_only(classification, kind, bundle)
-        _check(answer, bundle, vouched)
-        return answer
-    ours = None if segments is None else _given_segments(segments)
-    stated = None if mixture is None else _given_mixture(mixture, ours or ())
-    if ours is None and stated is not None and (classification is None or len(classification.segments) <= 1):
+    stated_type = None if dominant_type is None else parse_document_type(dominant_type)
+    if stated_type and segments is None and mixture is None:
+        correction = correct_type_only(classification, stated_type, bundle)
+        _require_valid_parts(correction, bundle, vouched_parts)
+        return correction
+    stated_segments = None if segments is None else _parse_segments(segments)
+    stated_mixture = None if mixture is None else _parse_mixture(mixture, stated_segments or ())
+    if (
+        stated_segments is None
+        and stated_mixture is not None
+        and (classification is None or len(classification.segments) <= 1)
+    ):
         # One document is as mixed as its only segment.
-        presences = tuple(_as_presence(entry) for entry in stated)
-        ours = (_segment(1, 1, bundle.total_pages, kind or largest(stated, ()), presences),)
-    if ours is not None:
+        presences = tuple(_convert_to_presence(mixture_entry) for mixture_entry in stated_mixture)
+        stated_segments = (
+            _build_segment(
+                1, 1, bundle.total_pages, stated_type or choose_dominant_type(stated_mixture, ()), presences
+            ),
+        )
+    if stated_segments is not None:
         # First, because only segments that pass have page-weighted shares.
-        _check(_classification(classification, kind or DocumentType.OTHER, ours, ()), bundle, _SEGMENTS)
-    kept = classification.segments if classification is not None else ()
-    final_segments = kept if ours is None else ours
-    final_mixture = page_weighted(final_segments) if stated is None else stated
-    overall = kind or largest(final_mixture, final_segments)
-    answer = _classification(classification, overall, final_segments, final_mixture)
-    _check(answer, bundle, {*vouched, *given_parts(dominant_type, segments, mixture)})
-    return answer
+        _require_valid_parts(
+            _build_classification(classification, stated_type or DocumentType.OTHER, stated_segments, ()),
+            bundle,
+            _SEGMENTS_ONLY,
+        )
+    agent_segments = classification.segments if classification is not None else ()
+    final_segments = agent_segments if stated_segments is None else stated_segments
+    final_mixture = compute_page_weighted_mixture(final_segments) if stated_mixture is None else stated_mixture
+    final_type = stated_type or choose_dominant_type(final_mixture, final_segments)
+    correction = _build_classification(classification, final_type, final_segments, final_mixture)
+    _require_valid_parts(correction, bundle, {*vouched_parts, *list_corrected_parts(dominant_type, segments, mixture)})
+    return correction
 
 
-def given_parts(dominant_type: object, segments: object, mixture: object) -> tuple[Part, ...]:
+def list_corrected_parts(dominant_type: object, segments: object, mixture: object) -> tuple[ClassificationPart, ...]:
     """The parts of a correction that were given (are not None)."""
-    values = zip(PARTS, (dominant_type, segments, mixture), strict=True)
+    values = zip(CLASSIFICATION_PARTS, (dominant_type, segments, mixture), strict=True)
     return tuple(part for part, value in values if value is not None)
 
 
-def document_type(value: str) -> DocumentType:
+def parse_document_type(name: str) -> DocumentType:
     """One of the five types. ReviewRefused for any other word."""
     try:
-        return DocumentType(value)
+        return DocumentType(name)
     except ValueError as error:
         raise ReviewRefused(
-            f"{value!r} is not a document type",
+            f"{name!r} is not a document type",
             code="REVIEW-TYPE",
             remedy=f"The types are {', '.join(DocumentType)}.",
         ) from error
 
 
-def largest(mixture: Sequence[MixtureEntry], segments: Sequence[Segment]) -> DocumentType:
+def choose_dominant_type(mixture: Sequence[MixtureEntry], segments: Sequence[Segment]) -> DocumentType:
     """The type with the largest overall share; of nearly equal ones the one that V2 would choose."""
-    shares = exact(entry.overall_share for entry in mixture)
-    near = [entry.document_type for entry, share in zip(mixture, shares, strict=True) if max(shares) - share <= TIE]
-    return tie_winner(near, segments)
+    shares = convert_to_decimals(mixture_entry.overall_share for mixture_entry in mixture)
+    nearly_largest = [
+        mixture_entry.document_type
+        for mixture_entry, share in zip(mixture, shares, strict=True)
+        if max(shares) - share <= TIE_TOLERANCE
+    ]
+    return choose_tie_winner(nearly_largest, segments)
 
 
-def page_weighted(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
+def compute_page_weighted_mixture(segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
     """The mixture that follows from segments whose pages and shares pass V1 and V2: shares sum to exactly 1."""
     weights = dict.fromkeys(DocumentType, Decimal(0))
     for segment in segments:
-        for presence, share in zip(segment.segment_composition, _shares(segment), strict=True):
+        for presence, share in zip(segment.segment_composition, _get_exact_shares(segment), strict=True):
             weights[presence.document_type] += share * segment.segment_page_count
-    levels = _levels(segments)
+    levels = _find_strongest_levels(segments)
     return tuple(
-        _entry(kind, share, levels[kind])
-        for kind, share in zip(weights, normalised(float(weight) for weight in weights.values()), strict=True)
+        _build_mixture_entry(document_type, share, levels[document_type])
+        for document_type, share in zip(
+            weights, normalise_shares(float(weight) for weight in weights.values()), strict=True
+        )
     )
 
 
-def faults(answer: ClassificationOutput, bundle: DocumentBundle, vouched: Iterable[Part]) -> list[Issue]:
+def find_rule_violations(
+    classification: ClassificationOutput, bundle: DocumentBundle, vouched_parts: Iterable[ClassificationPart]
+) -> list[Issue]:
     """V1's and V2's BLOCKER and MAJOR issues that concern what is vouched for."""
-    stands_for = frozenset(vouched)
-    found = [*V1SchemaValidator().validate(answer, bundle), *V2ConsistencyChecker().validate(answer, bundle)]
+    vouched_set = frozenset(vouched_parts)
+    issues = [
+        *V1SchemaValidator().validate(classification, bundle),
+        *V2ConsistencyChecker().validate(classification, bundle),
+    ]
     return [
         issue
-        for issue in found
-        if issue.severity is not IssueSeverity.MINOR and any(parts <= stands_for for parts in _concerns(issue))
+        for issue in issues
+        if issue.severity is not IssueSeverity.MINOR
+        and any(parts <= vouched_set for parts in _find_concerned_parts(issue))
     ]
 
 
-def _concerns(issue: Issue) -> tuple[frozenset[Part], ...]:
-    own = _MIXTURE if issue.segment_index is None else _SEGMENTS
+def _find_concerned_parts(issue: Issue) -> tuple[frozenset[ClassificationPart], ...]:
+    default_parts = _MIXTURE_ONLY if issue.segment_index is None else _SEGMENTS_ONLY
     if issue.code == "V2-CANNOT-TELL" and issue.segment_index is None:
-        return (_ANYWAY,)  # ground truth never says that it cannot tell
-    return _CONCERNS.get(issue.code, (own,))
+        return (_NO_PARTS,)  # ground truth never says that it cannot tell
+    return _CONCERNED_PARTS_BY_CODE.get(issue.code, (default_parts,))
 
 
-def _check(answer: ClassificationOutput, bundle: DocumentBundle, vouched: Iterable[Part]) -> None:
-    if remaining := faults(answer, bundle, vouched):
+def _require_valid_parts(
+    classification: ClassificationOutput, bundle: DocumentBundle, vouched_parts: Iterable[ClassificationPart]
+) -> None:
+    if violations := find_rule_violations(classification, bundle, vouched_parts):
         raise ReviewRefused(
-            "; ".join(f"{issue.code}: {issue.message}" for issue in remaining),
+            "; ".join(f"{issue.code}: {issue.message}" for issue in violations),
             code="REVIEW-RULES",
             remedy="Correct this, or correct the type alone.",
         )
 
 
-def _given_segments(given: Sequence[Any]) -> tuple[Segment, ...]:
-    names = ("start_page", "end_page", "dominant_type", "segment_composition")
-    read = [_read(_GivenSegment, item, names, f"corrected_segments[{place}]") for place, item in enumerate(given)]
-    read.sort(key=lambda segment: (segment.start_page, segment.end_page))
+def _parse_segments(raw_segments: Sequence[Any]) -> tuple[Segment, ...]:
+    field_names = ("start_page", "end_page", "dominant_type", "segment_composition")
+    segment_inputs = [
+        _parse_input(_SegmentInput, raw_segment, field_names, f"corrected_segments[{position}]")
+        for position, raw_segment in enumerate(raw_segments)
+    ]
+    segment_inputs.sort(key=lambda segment: (segment.start_page, segment.end_page))
     return tuple(
-        _segment(
+        _build_segment(
             index,
-            one.start_page,
-            one.end_page,
-            one.dominant_type,
-            _only(one.dominant_type) if one.segment_composition is None else _completed(one.segment_composition),
-            one.reasoning,
+            segment_input.start_page,
+            segment_input.end_page,
+            segment_input.dominant_type,
+            _build_single_type_composition(segment_input.dominant_type)
+            if segment_input.segment_composition is None
+            else _complete_composition(segment_input.segment_composition),
+            segment_input.reasoning,
         )
-        for index, one in enumerate(read, 1)
+        for index, segment_input in enumerate(segment_inputs, 1)
     )
 
 
-def _given_mixture(given: Sequence[Any], segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
-    names = ("document_type", "overall_share", "presence_level")
-    read = [_read(_GivenEntry, item, names, f"corrected_mixture[{place}]") for place, item in enumerate(given)]
-    levels = _levels(segments)
-    stated = []
-    for one in read:
-        default = levels[one.document_type] if segments else PresenceLevel.PRIMARY
-        level = one.presence_level or (default if one.overall_share else PresenceLevel.NO_EVIDENCE)
-        stated.append(_entry(one.document_type, one.overall_share, level, one.confidence))
-    absent = missing_types(one.document_type for one in read)
-    return (*stated, *(_entry(kind, 0.0, PresenceLevel.NO_EVIDENCE) for kind in absent))
+def _parse_mixture(raw_mixture: Sequence[Any], segments: Sequence[Segment]) -> tuple[MixtureEntry, ...]:
+    field_names = ("document_type", "overall_share", "presence_level")
+    mixture_inputs = [
+        _parse_input(_MixtureInput, raw_share, field_names, f"corrected_mixture[{position}]")
+        for position, raw_share in enumerate(raw_mixture)
+    ]
+    levels = _find_strongest_levels(segments)
+    mixture_entries = []
+    for mixture_input in mixture_inputs:
+        default_level = levels[mixture_input.document_type] if segments else PresenceLevel.PRIMARY
+        level = mixture_input.presence_level or (
+            default_level if mixture_input.overall_share else PresenceLevel.NO_EVIDENCE
+        )
+        mixture_entries.append(
+            _build_mixture_entry(
+                mixture_input.document_type, mixture_input.overall_share, level, mixture_input.confidence
+            )
+        )
+    absent_types = find_missing_types(mixture_input.document_type for mixture_input in mixture_inputs)
+    return (
+        *mixture_entries,
+        *(_build_mixture_entry(document_type, 0.0, PresenceLevel.NO_EVIDENCE) for document_type in absent_types),
+    )
 
 
-_G = TypeVar("_G", bound=_Given)
+_Input = TypeVar("_Input", bound=_CorrectionInput)
 
 
-def _read(model: type[_G], item: Any, names: Sequence[str], where: str) -> _G:
-    if isinstance(item, BaseModel):
-        value: Any = item.model_dump()
+def _parse_input(model: type[_Input], raw_input: Any, field_names: Sequence[str], location: str) -> _Input:
+    if isinstance(raw_input, BaseModel):
+        input_fields: Any = raw_input.model_dump()
     else:
-        value = dict(zip(names, item, strict=False)) if isinstance(item, (tuple, list)) else item
+        input_fields = (
+            dict(zip(field_names, raw_input, strict=False)) if isinstance(raw_input, (tuple, list)) else raw_input
+        )
     try:
-        return model.model_validate(value)
+        return model.model_validate(input_fields)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        at = ".".join([where, *(str(step) for step in first["loc"])])
+        first_error = error.errors(include_url=False, include_input=False)[0]
+        error_path = ".".join([location, *(str(step) for step in first_error["loc"])])
         raise ReviewRefused(
-            f"{at}: {first['msg']}",
+            f"{error_path}: {first_error['msg']}",
             code="REVIEW-SHAPE",
-            remedy=f"Each item is a dict with {', '.join(names)}.",
+            remedy=f"Each item is a dict with {', '.join(field_names)}.",
         ) from None
 
 
-def _segment(
+def _build_segment(
     index: int,
-    start: int,
-    end: int,
-    kind: DocumentType,
+    start_page: int,
+    end_page: int,
+    document_type: DocumentType,
     composition: tuple[TypePresence, ...],
     reasoning: str = "",
 ) -> Segment:
     return Segment(
         segment_index=index,
-        start_page=start,
-        end_page=end,
-        segment_page_count=end - start + 1,
-        dominant_type=kind,
+        start_page=start_page,
+        end_page=end_page,
+        segment_page_count=end_page - start_page + 1,
+        dominant_type=document_type,
         reasoning=reasoning,
         segment_composition=composition,
     )
 
 
-def _only(kind: DocumentType) -> tuple[TypePresence, ...]:
+def _build_single_type_composition(document_type: DocumentType) -> tuple[TypePresence, ...]:
     """A composition that is all of one type."""
     return tuple(
-        _presence(each, 1.0, PresenceLevel.PRIMARY) if each is kind else _presence(each, 0.0, PresenceLevel.NO_EVIDENCE)
-        for each in DocumentType
+        _build_presence(listed_type, 1.0, PresenceLevel.PRIMARY)
+        if listed_type is document_type
+        else _build_presence(listed_type, 0.0, PresenceLevel.NO_EVIDENCE)
+        for listed_type in DocumentType
     )
 
 
-def _completed(given: Sequence[_GivenPresence]) -> tuple[TypePresence, ...]:
-    stated = (
-        _presence(one.document_type, one.segment_share, one.presence_level, one.confidence, one.top_evidence)
-        for one in given
+def _complete_composition(presence_inputs: Sequence[_PresenceInput]) -> tuple[TypePresence, ...]:
+    stated_presences = (
+        _build_presence(
+            presence_input.document_type,
+            presence_input.segment_share,
+            presence_input.presence_level,
+            presence_input.confidence,
+            presence_input.top_evidence,
+        )
+        for presence_input in presence_inputs
     )
-    absent = missing_types(one.document_type for one in given)
-    return (*stated, *(_presence(kind, 0.0, PresenceLevel.NO_EVIDENCE) for kind in absent))
+    absent_types = find_missing_types(presence_input.document_type for presence_input in presence_inputs)
+    return (
+        *stated_presences,
+        *(_build_presence(document_type, 0.0, PresenceLevel.NO_EVIDENCE) for document_type in absent_types),
+    )
 
 
-def _presence(
-    kind: DocumentType,
+def _build_presence(
+    document_type: DocumentType,
     share: float,
     level: PresenceLevel,
     confidence: float | None = None,
     evidence: tuple[Evidence, ...] = (),
 ) -> TypePresence:
     return TypePresence(
-        document_type=kind,
+        document_type=document_type,
         presence_level=level,
-        confidence=_confidence(level) if confidence is None else confidence,
+        confidence=_get_default_confidence(level) if confidence is None else confidence,
         segment_share=share,
         top_evidence=evidence,
     )
 
 
-def _entry(kind: DocumentType, share: float, level: PresenceLevel, confidence: float | None = None) -> MixtureEntry:
+def _build_mixture_entry(
+    document_type: DocumentType, share: float, level: PresenceLevel, confidence: float | None = None
+) -> MixtureEntry:
     return MixtureEntry(
-        document_type=kind,
+        document_type=document_type,
         presence_level=level,
-        confidence=_confidence(level) if confidence is None else confidence,
+        confidence=_get_default_confidence(level) if confidence is None else confidence,
         overall_share=share,
     )
 
 
-def _as_presence(entry: MixtureEntry) -> TypePresence:
-    return _presence(entry.document_type, entry.overall_share, entry.presence_level, entry.confidence)
+def _convert_to_presence(mixture_entry: MixtureEntry) -> TypePresence:
+    return _build_presence(
+        mixture_entry.document_type, mixture_entry.overall_share, mixture_entry.presence_level, mixture_entry.confidence
+    )
 
 
-def _confidence(level: PresenceLevel) -> float:
+def _get_default_confidence(level: PresenceLevel) -> float:
     # An expert is asked what stands there, not how sure they are.
     return 0.0 if level is PresenceLevel.NO_EVIDENCE else 1.0
 
 
-def _shares(segment: Segment) -> list[Decimal]:
-    return exact(presence.segment_share for presence in segment.segment_composition)
+def _get_exact_shares(segment: Segment) -> list[Decimal]:
+    return convert_to_decimals(presence.segment_share for presence in segment.segment_composition)
 
 
-def _levels(segments: Sequence[Segment]) -> Mapping[DocumentType, PresenceLevel]:
+def _find_strongest_levels(segments: Sequence[Segment]) -> Mapping[DocumentType, PresenceLevel]:
     """The strongest presence of each type in any segment."""
-    strength = list(PresenceLevel)
+    strength_order = list(PresenceLevel)
     levels = dict.fromkeys(DocumentType, PresenceLevel.NO_EVIDENCE)
     for segment in segments:
         for presence in segment.segment_composition:
-            kind, level = presence.document_type, presence.presence_level
-            levels[kind] = min(levels[kind], level, key=strength.index)
+            document_type, level = presence.document_type, presence.presence_level
+            levels[document_type] = min(levels[document_type], level, key=strength_order.index)
     return levels
 
 
-def _classification(
-    agent: ClassificationOutput | None,
-    overall: DocumentType | None,
+def _build_classification(
+    agent_answer: ClassificationOutput | None,
+    overall_type: DocumentType | None,
     segments: tuple[Segment, ...],
     mixture: tuple[MixtureEntry, ...],
 ) -> ClassificationOutput:
     return ClassificationOutput(
-        dominant_type_overall=overall,
+        dominant_type_overall=overall_type,
         number_of_segments=len(segments),
         segments=segments,
         document_mixture=mixture,
-        vendor_signals=agent.vendor_signals if agent else (),
+        vendor_signals=agent_answer.vendor_signals if agent_answer else (),
         # The agent's opinion of its own answer says nothing about the expert's.
         self_evaluation=None,
     )

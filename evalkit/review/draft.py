@@ -11,24 +11,24 @@ from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import model_validator
 
-from evalkit.apart import Apart
+from evalkit.apart import SchemaByReference
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
-from evalkit.classification.v2_consistency import tie_winner
-from evalkit.frozen import Frozen
-from evalkit.review.fields import FieldAnswer, shown
+from evalkit.classification.v2_consistency import choose_tie_winner
+from evalkit.frozen import StrictRecord
+from evalkit.review.fields import FieldAnswer, format_field_value
 from evalkit.review.ground_truth import IssueVerdict
 from evalkit.review.packet import SMEPacket
 from evalkit.statements.template import StatementTemplate
 
-Flag = Literal["other_patient", "duplicate", "out_of_order"]
-FLAGS: tuple[Flag, ...] = get_args(Flag)
+FlagKind = Literal["other_patient", "duplicate", "out_of_order"]
+FLAG_KINDS: tuple[FlagKind, ...] = get_args(FlagKind)
 
-_Key = TypeVar("_Key", int, str)
-_Starts = dict[int, DocumentType | None]
+_NoteKey = TypeVar("_NoteKey", int, str)
+_TypesByStart = dict[int, DocumentType | None]
 """The type of each document by its first page."""
 
 
-class SegmentDraft(Frozen):
+class SegmentDraft(StrictRecord):
     """A run of pages that is one source document."""
 
     start_page: int
@@ -39,16 +39,16 @@ class SegmentDraft(Frozen):
     """None: not chosen yet."""
 
 
-class SegmentFlag(Frozen):
+class SegmentFlag(StrictRecord):
     """Something about a segment that its type does not say."""
 
     start_page: int
     """The segment's first page."""
-    flag: Flag
+    flag: FlagKind
     """It is about another patient, stands in the file twice, or its pages are not in their order."""
 
 
-class Draft(Frozen):
+class Draft(StrictRecord):
     """One expert's unsubmitted view of one case."""
 
     segments: tuple[SegmentDraft, ...]
@@ -77,7 +77,7 @@ class Draft(Frozen):
     """What the expert says about fields, by their keys, where it is not what the agent said."""
     fields_seen: tuple[str, ...] = ()
     """The keys of the fields that were open on screen, in that order."""
-    template: Annotated[StatementTemplate, Apart()] | None = None
+    template: Annotated[StatementTemplate, SchemaByReference()] | None = None
     """The statement template as the expert has it; None where it is as it was."""
     unmet_sums: str = ""
     """Why the template may be approved although sums are not met, in the expert's words; never blank."""
@@ -93,7 +93,7 @@ class Draft(Frozen):
     """How long the expert has worked on it."""
 
     @model_validator(mode="after")
-    def _cover_all_pages(self) -> Self:
+    def _require_page_coverage(self) -> Self:
         next_page = 1
         for segment in self.segments:
             if segment.start_page != next_page or segment.end_page < segment.start_page:
@@ -104,23 +104,23 @@ class Draft(Frozen):
         return self
 
     @model_validator(mode="after")
-    def _remark_on_segments_that_are_there(self) -> Self:
-        if not {*self.segment_notes, *(one.start_page for one in self.flags)} <= self._starts.keys():
+    def _require_known_segments(self) -> Self:
+        if not {*self.segment_notes, *(flag.start_page for flag in self.flags)} <= self._types_by_start.keys():
             raise ValueError("flags and notes must name a segment's first page")
         return self
 
     @classmethod
-    def of(cls, packet: SMEPacket) -> Draft:
+    def from_packet(cls, packet: SMEPacket) -> Draft:
         """What the agent says; one segment of no type yet where it says nothing that covers the pages."""
-        answer = packet.classification
-        blank = cls.blank(packet.total_pages)
+        classification = packet.classification
+        blank_draft = cls.create_blank(packet.total_pages)
         return cls(
-            segments=covering(answer, packet.total_pages) or blank.segments,
-            dominant_type=answer.dominant_type_overall if answer else None,
+            segments=list_covering_segments(classification, packet.total_pages) or blank_draft.segments,
+            dominant_type=classification.dominant_type_overall if classification else None,
         )
 
     @classmethod
-    def blank(cls, total_pages: int) -> Draft:
+    def create_blank(cls, total_pages: int) -> Draft:
         """Nothing is said yet: one segment of no type."""
         return cls(segments=(SegmentDraft(start_page=1, end_page=total_pages, dominant_type=None),), dominant_type=None)
 
@@ -129,246 +129,272 @@ class Draft(Frozen):
         """The last page of the document."""
         return self.segments[-1].end_page
 
-    def with_type(self, segment_position: int, kind: DocumentType | None) -> Draft:
+    def set_segment_type(self, segment_position: int, document_type: DocumentType | None) -> Draft:
         """The segment at that position, from 0, is of that type. IndexError if there is none."""
-        return self._redrawn({**self._starts, self._at(segment_position).start_page: kind})
+        return self._redraw_segments(
+            {**self._types_by_start, self._get_segment(segment_position).start_page: document_type}
+        )
 
-    def split_at(self, page: int) -> Draft:
+    def toggle_boundary(self, page: int) -> Draft:
         """A new document starts on that page, of the same type until the expert says otherwise; undone if one does.
 
         Undone, its pages belong to the document before. On page 1 a document always starts: nothing changes there.
         ValueError for a page that the document does not have.
         """
-        self._require(page)
-        starts = self._starts
+        self._require_page(page)
+        types_by_start = self._types_by_start
         if page == 1:
             return self
-        if page in starts:
-            del starts[page]
+        if page in types_by_start:
+            del types_by_start[page]
         else:
-            starts[page] = self._on(page).dominant_type
-        return self._redrawn(starts)
+            types_by_start[page] = self._find_segment_of_page(page).dominant_type
+        return self._redraw_segments(types_by_start)
 
-    def start_at(self, segment_position: int, page: int) -> Draft:
+    def move_segment_start(self, segment_position: int, page: int) -> Draft:
         """The segment starts on that page; the one before it gives or takes the pages, or is used up.
 
         A segment keeps at least one page. Pages before the first segment become a document of their own, of the same
         type until the expert says otherwise. IndexError, ValueError as in the other moves.
         """
-        self._require(page)
-        segment = self._at(segment_position)
-        first = min(page, segment.end_page)
-        starts = {
-            start: kind
-            for start, kind in self._starts.items()
-            if start == 1 or not min(first, segment.start_page) <= start <= segment.start_page
+        self._require_page(page)
+        segment = self._get_segment(segment_position)
+        first_page = min(page, segment.end_page)
+        types_by_start = {
+            start: document_type
+            for start, document_type in self._types_by_start.items()
+            if start == 1 or not min(first_page, segment.start_page) <= start <= segment.start_page
         }
-        return self._redrawn({**starts, first: segment.dominant_type}, moved=(segment.start_page, first))
+        return self._redraw_segments(
+            {**types_by_start, first_page: segment.dominant_type}, moved_start=(segment.start_page, first_page)
+        )
 
-    def end_at(self, segment_position: int, page: int) -> Draft:
+    def move_segment_end(self, segment_position: int, page: int) -> Draft:
         """The segment ends on that page; the one after it gives or takes the pages, or is used up.
 
         A segment keeps at least one page. Pages after the last segment become a document of their own, of the same
         type until the expert says otherwise. IndexError, ValueError as in the other moves.
         """
-        self._require(page)
-        segment = self._at(segment_position)
-        last = max(page, segment.start_page)
-        if last == segment.end_page:
+        self._require_page(page)
+        segment = self._get_segment(segment_position)
+        last_page = max(page, segment.start_page)
+        if last_page == segment.end_page:
             return self
         # Whose the first page after it is: when it grows, its own document's; when it shrinks, the next one's.
-        after = self._on(min(max(last, segment.end_page) + 1, self.total_pages))
-        starts = {
-            start: kind
-            for start, kind in self._starts.items()
-            if not segment.start_page < start <= max(last, segment.end_page) + 1
+        following_segment = self._find_segment_of_page(min(max(last_page, segment.end_page) + 1, self.total_pages))
+        types_by_start = {
+            start: document_type
+            for start, document_type in self._types_by_start.items()
+            if not segment.start_page < start <= max(last_page, segment.end_page) + 1
         }
-        if last == self.total_pages:
-            return self._redrawn(starts)
-        starts[last + 1] = after.dominant_type
-        return self._redrawn(starts, moved=None if after == segment else (after.start_page, last + 1))
+        if last_page == self.total_pages:
+            return self._redraw_segments(types_by_start)
+        types_by_start[last_page + 1] = following_segment.dominant_type
+        return self._redraw_segments(
+            types_by_start,
+            moved_start=None if following_segment == segment else (following_segment.start_page, last_page + 1),
+        )
 
-    def with_dominant(self, kind: DocumentType | None) -> Draft:
+    def set_dominant_type(self, document_type: DocumentType | None) -> Draft:
         """The whole document is of that type, whatever the pages say; None lets it follow from the pages again."""
-        if kind is None:
-            return self._changed(dominant_type=_of_most_pages(self.segments), is_type_chosen=False)
-        return self._changed(dominant_type=kind, is_type_chosen=True)
+        if document_type is None:
+            return self._replace_fields(dominant_type=_choose_type_of_most_pages(self.segments), is_type_chosen=False)
+        return self._replace_fields(dominant_type=document_type, is_type_chosen=True)
 
-    def with_mixture(self, shares: Mapping[DocumentType, float] | None) -> Draft:
+    def set_mixture(self, shares: Mapping[DocumentType, float] | None) -> Draft:
         """The expert states the shares (0..1 by type), or None: leaves them as they are."""
-        return self._changed(mixture=None if shares is None else dict(shares))
+        return self._replace_fields(mixture=None if shares is None else dict(shares))
 
-    def seen_mixture(self) -> Draft:
+    def mark_mixture_seen(self) -> Draft:
         """The shares were on screen."""
-        return self._changed(mixture_seen=True)
+        return self._replace_fields(mixture_seen=True)
 
-    def seen_page(self, page: int) -> Draft:
+    def mark_page_seen(self, page: int) -> Draft:
         """That page is on screen. ValueError for a page that the document does not have."""
-        self._require(page)
-        return self._changed(page=page, pages_seen=tuple(sorted({*self.pages_seen, page})))
+        self._require_page(page)
+        return self._replace_fields(page=page, pages_seen=tuple(sorted({*self.pages_seen, page})))
 
-    def seen_evidence(self, issue_id: str) -> Draft:
+    def mark_evidence_seen(self, issue_id: str) -> Draft:
         """That issue is on screen, with its place in the document."""
-        seen = self.evidence_seen if issue_id in self.evidence_seen else (*self.evidence_seen, issue_id)
-        return self._changed(issue_id=issue_id, evidence_seen=seen)
+        seen_ids = self.evidence_seen if issue_id in self.evidence_seen else (*self.evidence_seen, issue_id)
+        return self._replace_fields(issue_id=issue_id, evidence_seen=seen_ids)
 
-    def with_field(self, key: str, said: FieldAnswer | None) -> Draft:
+    def set_field_answer(self, key: str, answer: FieldAnswer | None) -> Draft:
         """What the expert says about a field, in place of what they said before; None: what the agent said."""
-        others = {one: value for one, value in self.fields.items() if one != key}
-        return self._changed(fields=others if said is None else others | {key: said})
+        other_answers = {other_key: other_answer for other_key, other_answer in self.fields.items() if other_key != key}
+        return self._replace_fields(fields=other_answers if answer is None else other_answers | {key: answer})
 
-    def seen_field(self, key: str) -> Draft:
+    def mark_field_seen(self, key: str) -> Draft:
         """That field is open on screen, with its place in the document."""
-        seen = self.fields_seen if key in self.fields_seen else (*self.fields_seen, key)
-        return self._changed(issue_id=key, fields_seen=seen)
+        seen_keys = self.fields_seen if key in self.fields_seen else (*self.fields_seen, key)
+        return self._replace_fields(issue_id=key, fields_seen=seen_keys)
 
-    def with_template(self, template: StatementTemplate | None) -> Draft:
+    def set_template(self, template: StatementTemplate | None) -> Draft:
         """The template is that; None: as it was. Why sums are not met was said of another one, and is asked anew."""
-        return self if template == self.template else self._changed(template=template, unmet_sums="")
+        return self if template == self.template else self._replace_fields(template=template, unmet_sums="")
 
-    def with_unmet_sums(self, text: str) -> Draft:
+    def set_unmet_sums_reason(self, text: str) -> Draft:
         """Why the template may be approved although sums are not met; blank words take it back."""
-        return self._changed(unmet_sums=text.strip())
+        return self._replace_fields(unmet_sums=text.strip())
 
-    def with_verdict(self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None, note: str = "") -> Draft:
+    def set_issue_verdict(
+        self, issue_id: str, verdict: Literal["confirmed", "dismissed"] | None, note: str = ""
+    ) -> Draft:
         """The expert's verdict on an issue, in place of an earlier one; None takes it back, with its note."""
-        kept = [one for one in self.issue_verdicts if one.issue_id != issue_id]
+        verdicts = [issue_verdict for issue_verdict in self.issue_verdicts if issue_verdict.issue_id != issue_id]
         if verdict is not None:
-            kept.append(IssueVerdict(issue_id=issue_id, verdict=verdict, note=note))
-        return self._changed(issue_verdicts=tuple(sorted(kept, key=lambda one: one.issue_id)))
+            verdicts.append(IssueVerdict(issue_id=issue_id, verdict=verdict, note=note))
+        return self._replace_fields(
+            issue_verdicts=tuple(sorted(verdicts, key=lambda listed_verdict: listed_verdict.issue_id))
+        )
 
-    def with_issue_note(self, issue_id: str, text: str) -> Draft:
+    def set_issue_note(self, issue_id: str, text: str) -> Draft:
         """The expert's words about an issue, in place of earlier ones; blank ones take them back."""
-        return self._changed(issue_notes=_noted(self.issue_notes, issue_id, text))
+        return self._replace_fields(issue_notes=_replace_note(self.issue_notes, issue_id, text))
 
-    def with_flag(self, segment_position: int, flag: Flag) -> Draft:
+    def toggle_segment_flag(self, segment_position: int, flag: FlagKind) -> Draft:
         """The segment at that position, from 0, has that flag, or has it no longer if it had. IndexError."""
-        one = SegmentFlag(start_page=self._at(segment_position).start_page, flag=flag)
-        return self._changed(flags=_in_order({*self.flags} ^ {one}))
+        segment_flag = SegmentFlag(start_page=self._get_segment(segment_position).start_page, flag=flag)
+        return self._replace_fields(flags=_sort_flags({*self.flags} ^ {segment_flag}))
 
-    def with_segment_note(self, segment_position: int, text: str) -> Draft:
+    def set_segment_note(self, segment_position: int, text: str) -> Draft:
         """The expert's words about the segment at that position, from 0; blank ones take them back. IndexError."""
-        return self._changed(segment_notes=_noted(self.segment_notes, self._at(segment_position).start_page, text))
+        return self._replace_fields(
+            segment_notes=_replace_note(self.segment_notes, self._get_segment(segment_position).start_page, text)
+        )
 
-    def with_notes(self, text: str) -> Draft:
+    def set_notes(self, text: str) -> Draft:
         """The expert's words."""
-        return self._changed(notes=text)
+        return self._replace_fields(notes=text)
 
-    def moved_to(self, fresh: Draft) -> Draft:
-        """The draft on a packet that was made anew since, whose case starts with ``fresh``.
+    def rebase_onto(self, new_draft: Draft) -> Draft:
+        """The draft on a packet that was made anew since, whose case starts with ``new_draft``.
 
         What the expert decided stays, the rest is the new packet's. Issue ids may mean other issues now, so nothing
         counts as seen or judged. Words about an issue, or about a segment that is gone, join the notes; and so do values
         of fields, since a key may mean another form now.
         """
-        words = [*self.issue_notes.values(), *(f"{key}: {shown(one)}" for key, one in self.fields.items())]
-        if self.total_pages != fresh.total_pages:
-            noted = self._notes_and(*words, *self.segment_notes.values())
-            return fresh._changed(notes=noted, template=self.template)
-        kept: dict[str, Any] = {
+        note_lines = [
+            *self.issue_notes.values(),
+            *(f"{key}: {format_field_value(answer)}" for key, answer in self.fields.items()),
+        ]
+        if self.total_pages != new_draft.total_pages:
+            notes = self._join_notes(*note_lines, *self.segment_notes.values())
+            return new_draft._replace_fields(notes=notes, template=self.template)
+        carried_fields: dict[str, Any] = {
             "mixture": self.mixture, "template": self.template, "page": self.page, "seconds_active": self.seconds_active,
         }  # fmt: skip
         if self.is_redrawn:
-            kept |= {"segments": self.segments, "dominant_type": self.dominant_type, "is_redrawn": True}
+            carried_fields |= {"segments": self.segments, "dominant_type": self.dominant_type, "is_redrawn": True}
         if self.is_type_chosen:
-            kept |= {"dominant_type": self.dominant_type, "is_type_chosen": True}
-        if self.is_redrawn or self.segments == fresh.segments:
-            kept |= {"flags": self.flags, "segment_notes": self.segment_notes}
+            carried_fields |= {"dominant_type": self.dominant_type, "is_type_chosen": True}
+        if self.is_redrawn or self.segments == new_draft.segments:
+            carried_fields |= {"flags": self.flags, "segment_notes": self.segment_notes}
         else:
-            words += self.segment_notes.values()
-        return fresh._changed(**kept, notes=self._notes_and(*words))
+            note_lines += self.segment_notes.values()
+        return new_draft._replace_fields(**carried_fields, notes=self._join_notes(*note_lines))
 
-    def _notes_and(self, *words: str) -> str:
-        return "\n".join(filter(None, (self.notes, *words)))
+    def _join_notes(self, *note_lines: str) -> str:
+        return "\n".join(filter(None, (self.notes, *note_lines)))
 
     @property
-    def _starts(self) -> _Starts:
+    def _types_by_start(self) -> _TypesByStart:
         return {segment.start_page: segment.dominant_type for segment in self.segments}
 
-    def _at(self, position: int) -> SegmentDraft:
+    def _get_segment(self, position: int) -> SegmentDraft:
         if position < 0:
             raise IndexError(position)
         return self.segments[position]
 
-    def _on(self, page: int) -> SegmentDraft:
-        return next(one for one in self.segments if one.start_page <= page <= one.end_page)
+    def _find_segment_of_page(self, page: int) -> SegmentDraft:
+        return next(segment for segment in self.segments if segment.start_page <= page <= segment.end_page)
 
-    def _require(self, page: int) -> None:
+    def _require_page(self, page: int) -> None:
         if not 1 <= page <= self.total_pages:
             raise ValueError(f"the document has no page {page}")
 
-    def _redrawn(self, starts: _Starts, moved: tuple[int, int] | None = None) -> Draft:
+    def _redraw_segments(self, types_by_start: _TypesByStart, moved_start: tuple[int, int] | None = None) -> Draft:
         """The draft with these documents; the overall type follows from the pages unless the expert chose it.
 
-        ``moved`` is the first page, before and now, of a document that starts elsewhere: its flags and note go with it.
+        ``moved_start`` is the first page, before and now, of a document that starts elsewhere: its flags and note go with it.
         """
-        first_pages = sorted(starts)
+        first_pages = sorted(types_by_start)
         ends = [*(start - 1 for start in first_pages[1:]), self.total_pages]
         segments = tuple(
-            SegmentDraft(start_page=start, end_page=end, dominant_type=starts[start])
+            SegmentDraft(start_page=start, end_page=end, dominant_type=types_by_start[start])
             for start, end in zip(first_pages, ends, strict=True)
         )
         if segments == self.segments:
             return self
-        overall = self.dominant_type if self.is_type_chosen else _of_most_pages(segments)
-        places = {start: start for start in starts}  # where each document that is still there starts now
-        if moved:
-            before, now = moved
-            places.pop(now, None)  # the one that started there is used up
-            places[before] = now
+        overall_type = self.dominant_type if self.is_type_chosen else _choose_type_of_most_pages(segments)
+        new_starts = {start: start for start in types_by_start}  # where each document that is still there starts now
+        if moved_start:
+            old_start, new_start = moved_start
+            new_starts.pop(new_start, None)  # the one that started there is used up
+            new_starts[old_start] = new_start
         flags = (
-            SegmentFlag(start_page=places[one.start_page], flag=one.flag)
-            for one in self.flags
-            if one.start_page in places
+            SegmentFlag(start_page=new_starts[flag.start_page], flag=flag.flag)
+            for flag in self.flags
+            if flag.start_page in new_starts
         )
-        return self._changed(
+        return self._replace_fields(
             segments=segments,
-            dominant_type=overall,
+            dominant_type=overall_type,
             is_redrawn=True,
-            flags=_in_order(flags),
-            segment_notes={places[page]: text for page, text in self.segment_notes.items() if page in places},
+            flags=_sort_flags(flags),
+            segment_notes={new_starts[page]: text for page, text in self.segment_notes.items() if page in new_starts},
         )
 
-    def _changed(self, **fields: Any) -> Draft:
+    def _replace_fields(self, **fields: Any) -> Draft:
         # Not model_copy, which would not check the fields.
         return Draft(**{name: getattr(self, name) for name in Draft.model_fields} | fields)
 
 
-def covering(answer: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
+def list_covering_segments(classification: ClassificationOutput | None, total_pages: int) -> tuple[SegmentDraft, ...]:
     """The segments of an answer in the order of the pages; none where they do not cover the pages exactly."""
-    ranges = sorted((one.start_page, one.end_page, at) for at, one in enumerate(answer.segments)) if answer else []
+    ranges = (
+        sorted((segment.start_page, segment.end_page, index) for index, segment in enumerate(classification.segments))
+        if classification
+        else []
+    )
     next_page = 1
     for start, end, _ in ranges:
         if start != next_page or end < start:
             return ()
         next_page = end + 1
-    if answer is None or next_page != total_pages + 1:
+    if classification is None or next_page != total_pages + 1:
         return ()
     return tuple(
-        SegmentDraft(start_page=start, end_page=end, dominant_type=answer.segments[at].dominant_type)
-        for start, end, at in ranges
+        SegmentDraft(start_page=start, end_page=end, dominant_type=classification.segments[index].dominant_type)
+        for start, end, index in ranges
     )
 
 
-def _noted(notes: Mapping[_Key, str], key: _Key, text: str) -> dict[_Key, str]:
-    others = {one: words for one, words in notes.items() if one != key}
-    return others | ({key: text} if text.strip() else {})
+def _replace_note(notes: Mapping[_NoteKey, str], key: _NoteKey, text: str) -> dict[_NoteKey, str]:
+    other_notes = {other_key: other_note for other_key, other_note in notes.items() if other_key != key}
+    return other_notes | ({key: text} if text.strip() else {})
 
 
-def _in_order(flags: Iterable[SegmentFlag]) -> tuple[SegmentFlag, ...]:
-    return tuple(sorted(flags, key=lambda one: (one.start_page, FLAGS.index(one.flag))))
+def _sort_flags(flags: Iterable[SegmentFlag]) -> tuple[SegmentFlag, ...]:
+    return tuple(sorted(flags, key=lambda flag: (flag.start_page, FLAG_KINDS.index(flag.flag))))
 
 
-def _of_most_pages(segments: tuple[SegmentDraft, ...]) -> DocumentType | None:
+def _choose_type_of_most_pages(segments: tuple[SegmentDraft, ...]) -> DocumentType | None:
     """The type of most pages, ties as ruling 12 breaks them; None while no segment has a type."""
-    types = list(dict.fromkeys(one.dominant_type for one in segments if one.dominant_type is not None))
-    return tie_winner(types, [_as_segment(one) for one in segments]) if types else None
+    document_types = list(
+        dict.fromkeys(segment.dominant_type for segment in segments if segment.dominant_type is not None)
+    )
+    return (
+        choose_tie_winner(document_types, [_convert_to_segment(segment) for segment in segments])
+        if document_types
+        else None
+    )
 
 
-def _as_segment(draft: SegmentDraft) -> Segment:
+def _convert_to_segment(segment_draft: SegmentDraft) -> Segment:
     return Segment(
         segment_index=1,
-        segment_page_count=draft.end_page - draft.start_page + 1,
+        segment_page_count=segment_draft.end_page - segment_draft.start_page + 1,
         segment_composition=(),
-        **draft.model_dump(),
+        **segment_draft.model_dump(),
     )

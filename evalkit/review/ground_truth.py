@@ -15,36 +15,43 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-from evalkit.apart import Apart
+from evalkit.apart import SchemaByReference
 from evalkit.classification.autofix import Repair
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError
 from evalkit.extraction.schema import Extraction, Extractions
-from evalkit.frozen import Frozen
-from evalkit.review.corrections import Part
-from evalkit.review.fields import FormFields, Key, form_template
-from evalkit.review.lock import writing
-from evalkit.review.packet import EXTRACTION, ReviewStatus, SMEPacket, is_for_a_person
-from evalkit.review.roles import Role
+from evalkit.frozen import StrictRecord
+from evalkit.review.corrections import ClassificationPart
+from evalkit.review.fields import FieldKey, FormFields, find_form_template
+from evalkit.review.lock import hold_write_lock
+from evalkit.review.packet import EXTRACTION_SUFFIX, ReviewStatus, SMEPacket, is_review_required
+from evalkit.review.roles import ReviewerRole
 from evalkit.statements.template import StatementTemplate
-from evalkit.store import REVIEWS, Files, Head, ground_truth_name, review_name, shaped
+from evalkit.store import (
+    REVIEWS_FOLDER,
+    OutputFolder,
+    ReviewHead,
+    ground_truth_file_name,
+    review_file_name,
+    validate_stored,
+)
 
 SCHEMA_VERSION = 1
 
-Outcome = Literal["validated", "corrected", "undeterminable", "reopened"]
-Source = Literal["SME_VALIDATED", "SME_CORRECTED", "AUTO_ACCEPTED"]
+ReviewOutcome = Literal["validated", "corrected", "undeterminable", "reopened"]
+GroundTruthSource = Literal["SME_VALIDATED", "SME_CORRECTED", "AUTO_ACCEPTED"]
 
 #: What becomes of the ground truth after each outcome; None: there is none.
-SOURCE: dict[Outcome, Source | None] = {
+SOURCE_BY_OUTCOME: dict[ReviewOutcome, GroundTruthSource | None] = {
     "validated": "SME_VALIDATED",
     "corrected": "SME_CORRECTED",
     "undeterminable": None,
     "reopened": None,
 }
 #: Where a case stands after each outcome.
-STATUS: dict[Outcome, ReviewStatus] = {
+STATUS_BY_OUTCOME: dict[ReviewOutcome, ReviewStatus] = {
     "validated": "completed",
     "corrected": "completed",
     "undeterminable": "completed",
@@ -52,21 +59,21 @@ STATUS: dict[Outcome, ReviewStatus] = {
 }
 
 #: Reviews made by a program, for demonstrations and tests; they are marked in everything that is shown or exported.
-SIMULATED = "simulated_"
+SIMULATED_PREFIX = "simulated_"
 
 #: What a reviewed case says: a classification, the fields of each report and form, or a statement template.
-Answered = (
+ReviewedAnswer = (
     ClassificationOutput
     | Annotated[tuple[FormFields, ...], Field(min_length=1)]
-    | Annotated[StatementTemplate, Apart()]
+    | Annotated[StatementTemplate, SchemaByReference()]
 )
 #: What an expert stands for in a case about a template: all of it.
-Whole = Literal["template"]
+TemplatePart = Literal["template"]
 
-_REVIEW_FILE = re.compile(r"(\d{4,})\.json")
+_REVIEW_FILE_PATTERN = re.compile(r"(\d{4,})\.json")
 
 
-class IssueVerdict(Frozen):
+class IssueVerdict(StrictRecord):
     """What the expert says about one issue."""
 
     issue_id: str
@@ -77,7 +84,7 @@ class IssueVerdict(Frozen):
     """Why, in the expert's words."""
 
 
-class Shown(Frozen):
+class Shown(StrictRecord):
     """What the expert saw of the machines' opinions."""
 
     agent: bool = True
@@ -86,23 +93,23 @@ class Shown(Frozen):
     """Whether the production classifier's label was shown before or after the decision."""
 
 
-class Review(Frozen):
+class Review(StrictRecord):
     """One submitted review of one case: ``reviews/{case_id}/NNNN.json``."""
 
     schema_version: int = SCHEMA_VERSION
     reviewer: str
     """Who submitted it."""
-    role: Role = "expert"
+    role: ReviewerRole = "expert"
     """Theirs by then. Written down only where it is another than an expert's."""
     submitted_at: str
     """When (ISO 8601, UTC)."""
     seconds_active: float | None
     """How long the expert worked on it; None where nobody measured."""
-    outcome: Outcome
+    outcome: ReviewOutcome
     """What was decided."""
-    before: Answered | None
+    before: ReviewedAnswer | None
     """The packet's classification, its fields or its template."""
-    after: Answered | None
+    after: ReviewedAnswer | None
     """The classification, the fields or the template in the ground truth; None where there is none."""
     repairs_applied: tuple[Repair, ...] = ()
     """What validating mended by arithmetic."""
@@ -110,7 +117,7 @@ class Review(Frozen):
     """The expert's words; of ``undeterminable`` and ``reopened`` the reason."""
     issue_verdicts: tuple[IssueVerdict, ...] = ()
     """What the expert said about single issues."""
-    vouched: tuple[Part | Whole | Key, ...] = ()
+    vouched: tuple[ClassificationPart | TemplatePart | FieldKey, ...] = ()
     """What the expert stands for: parts of a classification, fields by their keys (``1.wages_tips``), or ``template``."""
     unmet_sums: str = ""
     """Why a template was approved although sums are not met. Written down only where it is so."""
@@ -135,19 +142,19 @@ class Review(Frozen):
     """Of evalkit and of the definitions of the types."""
 
     @model_serializer(mode="wrap")
-    def _as_stored(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = serialised(self)
-        passing = [name for name in ("seeded", "unmet_sums") if not getattr(self, name)]
+    def _omit_unset_fields(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = serialise(self)
+        omitted_names = [name for name in ("seeded", "unmet_sums") if not getattr(self, name)]
         if self.role == "expert":
-            passing.append("role")
-        return {name: value for name, value in fields.items() if name not in passing}
+            omitted_names.append("role")
+        return {name: value for name, value in fields.items() if name not in omitted_names}
 
 
-class _Record(Frozen):
+class _GroundTruthRecord(StrictRecord):
     schema_version: int = SCHEMA_VERSION
     doc_id: str
     """The document."""
-    ground_truth_source: Source
+    ground_truth_source: GroundTruthSource
     """An expert agreed, an expert corrected, or (silver) nobody looked."""
     correction_notes: str
     """The expert's words."""
@@ -167,150 +174,160 @@ class _Record(Frozen):
     """The revision that it replaces (0: a silver record); None where it is the first."""
 
 
-class GroundTruth(_Record):
+class GroundTruth(_GroundTruthRecord):
     """What is true about one document, and who says so: ``ground_truth/gt_{doc_id}.json``."""
 
     ground_truth_classification: ClassificationOutput
     """The classification; only its ``vouched`` parts were looked at."""
     corrected_dominant_type: str | None
     """The overall type of a correction; None where nothing was corrected."""
-    vouched: tuple[Part, ...]
+    vouched: tuple[ClassificationPart, ...]
     """What the expert stands for; nothing for silver."""
 
 
-class FieldsGroundTruth(_Record):
+class FieldsGroundTruth(_GroundTruthRecord):
     """What a document's fields truly are, and who says so: ``ground_truth/gt_{doc_id}.extraction.json``."""
 
     ground_truth_fields: tuple[FormFields, ...]
     """By report and form; only the ``vouched`` ones were looked at."""
-    vouched: tuple[Key, ...]
+    vouched: tuple[FieldKey, ...]
     """The fields that the expert stands for, by their keys (``1.wages_tips``); none for silver."""
 
 
-class TemplateGroundTruth(_Record):
+class TemplateGroundTruth(_GroundTruthRecord):
     """How a bank's statements are read, and who says so: ``ground_truth/gt_{template_id}.statement_template.json``."""
 
-    ground_truth_template: Annotated[StatementTemplate, Apart()]
+    ground_truth_template: Annotated[StatementTemplate, SchemaByReference()]
     """As ``templates/{template_id}.toml`` has it from then on: stable."""
     unmet_sums: str
     """Why it was approved although sums are not met; empty where they are."""
-    vouched: tuple[Whole, ...]
+    vouched: tuple[TemplatePart, ...]
     """The expert stands for all of it."""
 
 
 def is_simulated(reviewer: str | None) -> bool:
     """Whether a program reviewed, not a person: the name tells."""
-    return reviewer is not None and reviewer.startswith(SIMULATED)
+    return reviewer is not None and reviewer.startswith(SIMULATED_PREFIX)
 
 
-def revisions(files: Files, case_id: str) -> list[int]:
+def list_revisions(output_folder: OutputFolder, case_id: str) -> list[int]:
     """The numbers of a case's reviews, in order."""
-    names = (name.rpartition("/")[2] for name in files.names(f"{REVIEWS}/{case_id}"))
-    return sorted(int(match[1]) for name in names if (match := _REVIEW_FILE.fullmatch(name)))
+    names = (name.rpartition("/")[2] for name in output_folder.list_json_files(f"{REVIEWS_FOLDER}/{case_id}"))
+    return sorted(int(match[1]) for name in names if (match := _REVIEW_FILE_PATTERN.fullmatch(name)))
 
 
-def newest_revision(files: Files, case_id: str) -> int:
+def find_newest_revision(output_folder: OutputFolder, case_id: str) -> int:
     """The number of a case's newest review; 0 where there is none."""
-    return max(revisions(files, case_id), default=0)
+    return max(list_revisions(output_folder, case_id), default=0)
 
 
-def read_review(files: Files, case_id: str, revision: int) -> Review:
+def read_review(output_folder: OutputFolder, case_id: str, revision: int) -> Review:
     """One review. NotFound; StoreError if it cannot be read."""
-    name = review_name(case_id, revision)
-    return shaped(Review, files.read(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup.")
+    name = review_file_name(case_id, revision)
+    return validate_stored(
+        Review, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, "Restore it from a backup."
+    )
 
 
-def reviews(files: Files, case_id: str) -> list[Review]:
+def read_reviews(output_folder: OutputFolder, case_id: str) -> list[Review]:
     """A case's reviews, oldest first."""
-    return [review for _, review in numbered(files, case_id)]
+    return [review for _, review in read_numbered_reviews(output_folder, case_id)]
 
 
-def numbered(files: Files, case_id: str) -> list[tuple[int, Review]]:
+def read_numbered_reviews(output_folder: OutputFolder, case_id: str) -> list[tuple[int, Review]]:
     """A case's reviews with their numbers, oldest first."""
-    return [(number, read_review(files, case_id, number)) for number in revisions(files, case_id)]
+    return [(number, read_review(output_folder, case_id, number)) for number in list_revisions(output_folder, case_id)]
 
 
-def status_after(newest: Review | None) -> ReviewStatus:
+def derive_review_status(newest_review: Review | None) -> ReviewStatus:
     """Where a case with that newest review stands."""
-    return STATUS[newest.outcome] if newest else "pending"
+    return STATUS_BY_OUTCOME[newest_review.outcome] if newest_review else "pending"
 
 
-def append(files: Files, case_id: str, review: Review, *, base_revision: int) -> Review:
+def append_review(output_folder: OutputFolder, case_id: str, review: Review, *, base_revision: int) -> Review:
     """Write the review that follows ``base_revision`` (0: none yet), chained to it by hash; give it as it was written.
 
     ReviewConflict, and nothing written, if that one is not, or at this moment no longer, the newest.
     """
-    conflict = ReviewConflict(
+    conflict_error = ReviewConflict(
         f"the newest review of case {case_id!r} is not, or no longer, revision {base_revision}",
         code="REVIEW-CONFLICT",
         remedy="Load the case again and look at its newest review before you save.",
     )
-    if newest_revision(files, case_id) != base_revision:
-        raise conflict
-    before = review_sha256(files, case_id, base_revision) if base_revision else None
-    chained = review.model_copy(update={"prev_sha256": before})
-    if not files.create(review_name(case_id, base_revision + 1), chained.model_dump(mode="json")):
-        raise conflict
-    return chained
+    if find_newest_revision(output_folder, case_id) != base_revision:
+        raise conflict_error
+    previous_sha256 = hash_review_file(output_folder, case_id, base_revision) if base_revision else None
+    chained_review = review.model_copy(update={"prev_sha256": previous_sha256})
+    if not output_folder.create_json(
+        review_file_name(case_id, base_revision + 1), chained_review.model_dump(mode="json")
+    ):
+        raise conflict_error
+    return chained_review
 
 
-def review_sha256(files: Files, case_id: str, revision: int) -> str:
+def hash_review_file(output_folder: OutputFolder, case_id: str, revision: int) -> str:
     """SHA-256 (hex) of the bytes of a review's file: what the next one is chained to. NotFound; StoreError."""
-    return hashlib.sha256(files.raw(review_name(case_id, revision))).hexdigest()
+    return hashlib.sha256(output_folder.read_bytes(review_file_name(case_id, revision))).hexdigest()
 
 
-def is_as_saved(files: Files, head: Head) -> bool:
+def is_newest_review_unchanged(output_folder: OutputFolder, head: ReviewHead) -> bool:
     """Whether the review that was the newest of its case is there, and is what it was. StoreError where nobody can tell."""
     try:
-        return review_sha256(files, head.case_id, head.revision) == head.sha256
+        return hash_review_file(output_folder, head.case_id, head.revision) == head.sha256
     except NotFound:
         return False
 
 
-def project(
-    packet: SMEPacket, chain: Sequence[tuple[int, Review]], *, withheld: Container[int] = ()
+def project_ground_truth(
+    packet: SMEPacket, chain: Sequence[tuple[int, Review]], *, withheld_revisions: Container[int] = ()
 ) -> GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None:
     """The ground truth of a case from its numbered reviews, oldest first; None where the newest leaves none.
 
     It supersedes the newest earlier review that gave ground truth, also one that was reopened since, but none of those
-    that are ``withheld``; failing that the silver record (0) of a document that was accepted. A seeded case has none,
+    that are ``withheld_revisions``; failing that the silver record (0) of a document that was accepted. A seeded case has none,
     whatever was said about it.
     """
     if not chain or packet.is_seeded or any(review.seeded for _, review in chain):
         return None
-    revision, newest = chain[-1]
-    source = SOURCE[newest.outcome]
-    if source is None or newest.after is None:
+    revision, newest_review = chain[-1]
+    source = SOURCE_BY_OUTCOME[newest_review.outcome]
+    if source is None or newest_review.after is None:
         return None
-    earlier = [number for number, review in chain[:-1] if SOURCE[review.outcome] and number not in withheld]
-    silver = 0 if packet.v5_decision is Decision.AUTO_ACCEPT else None
-    common: dict[str, Any] = {
+    earlier_revisions = [
+        number
+        for number, review in chain[:-1]
+        if SOURCE_BY_OUTCOME[review.outcome] and number not in withheld_revisions
+    ]
+    silver_revision = 0 if packet.v5_decision is Decision.AUTO_ACCEPT else None
+    common_fields: dict[str, Any] = {
         "doc_id": packet.doc_id,
         "ground_truth_source": source,
-        "correction_notes": newest.correction_notes,
-        "reviewer": newest.reviewer,
-        "reviewed_at": newest.submitted_at,
-        "vouched": newest.vouched,
+        "correction_notes": newest_review.correction_notes,
+        "reviewer": newest_review.reviewer,
+        "reviewed_at": newest_review.submitted_at,
+        "vouched": newest_review.vouched,
         "review_reason": packet.review_reason,
         "inclusion_probability": packet.inclusion_probability,
-        "packet_sha256": newest.packet_sha256,
+        "packet_sha256": newest_review.packet_sha256,
         "revision": revision,
-        "supersedes": max(earlier, default=silver),
+        "supersedes": max(earlier_revisions, default=silver_revision),
     }
-    if isinstance(newest.after, tuple):
-        return FieldsGroundTruth(ground_truth_fields=newest.after, **common)
-    if isinstance(newest.after, StatementTemplate):
-        return TemplateGroundTruth(ground_truth_template=newest.after, unmet_sums=newest.unmet_sums, **common)
+    if isinstance(newest_review.after, tuple):
+        return FieldsGroundTruth(ground_truth_fields=newest_review.after, **common_fields)
+    if isinstance(newest_review.after, StatementTemplate):
+        return TemplateGroundTruth(
+            ground_truth_template=newest_review.after, unmet_sums=newest_review.unmet_sums, **common_fields
+        )
     is_corrected = source == "SME_CORRECTED"
     return GroundTruth(
-        ground_truth_classification=newest.after,
-        corrected_dominant_type=newest.after.dominant_type_overall if is_corrected else None,
-        **common,
+        ground_truth_classification=newest_review.after,
+        corrected_dominant_type=newest_review.after.dominant_type_overall if is_corrected else None,
+        **common_fields,
     )
 
 
-def accept_silver(
-    files: Files, result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None = None
+def write_silver_ground_truth(
+    output_folder: OutputFolder, result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None = None
 ) -> bool:
     """Write an accepted result as silver ground truth; whether anything was written.
 
@@ -318,12 +335,14 @@ def accept_silver(
     ``accepted_at`` is ISO 8601 in UTC; ``inclusion_probability`` is that of being drawn for an audit, 0..1.
     ReviewRefused for a result that was not accepted.
     """
-    record = silver(result, accepted_at=accepted_at, inclusion_probability=inclusion_probability)
-    return _write_silver(files, result.doc_id, record)
+    record = build_silver_ground_truth(result, accepted_at=accepted_at, inclusion_probability=inclusion_probability)
+    return _write_silver_record(output_folder, result.doc_id, record)
 
 
-def silver(result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None) -> GroundTruth:
-    """An accepted result as silver ground truth; arguments and ReviewRefused as of ``accept_silver``."""
+def build_silver_ground_truth(
+    result: DocumentResult, *, accepted_at: str, inclusion_probability: float | None
+) -> GroundTruth:
+    """An accepted result as silver ground truth; arguments and ReviewRefused as of ``write_silver_ground_truth``."""
     if result.decision is not Decision.AUTO_ACCEPT or result.classification is None:
         raise ReviewRefused(
             f"document {result.doc_id!r} was not accepted", code="REVIEW-NOT-ACCEPTED", remedy="Let an expert decide."
@@ -331,33 +350,38 @@ def silver(result: DocumentResult, *, accepted_at: str, inclusion_probability: f
     return GroundTruth(
         ground_truth_classification=result.classification,
         corrected_dominant_type=None,
-        **_silver(result.doc_id, accepted_at, inclusion_probability),
+        **_build_silver_header(result.doc_id, accepted_at, inclusion_probability),
     )
 
 
-def accept_silver_fields(files: Files, made: Extractions, *, accepted_at: str) -> bool:
-    """Write fields of which no report or form goes to a person as silver ground truth; as ``accept_silver``.
+def write_silver_fields(output_folder: OutputFolder, document_extractions: Extractions, *, accepted_at: str) -> bool:
+    """Write fields of which no report or form goes to a person as silver ground truth; as ``write_silver_ground_truth``.
 
     Accepted fields are not drawn for audits: the probability is 0. ReviewRefused where some go to a person, or there
     are none.
     """
-    return _write_silver(files, made.doc_id + EXTRACTION, silver_fields(made, accepted_at=accepted_at))
+    return _write_silver_record(
+        output_folder,
+        document_extractions.doc_id + EXTRACTION_SUFFIX,
+        build_silver_fields(document_extractions, accepted_at=accepted_at),
+    )
 
 
-def silver_fields(made: Extractions, *, accepted_at: str) -> FieldsGroundTruth:
-    """Accepted fields as silver ground truth; ReviewRefused as of ``accept_silver_fields``."""
-    if not made.extractions or any(map(is_for_a_person, made.extractions)):
+def build_silver_fields(document_extractions: Extractions, *, accepted_at: str) -> FieldsGroundTruth:
+    """Accepted fields as silver ground truth; ReviewRefused as of ``write_silver_fields``."""
+    if not document_extractions.extractions or any(map(is_review_required, document_extractions.extractions)):
         raise ReviewRefused(
-            f"the fields of document {made.doc_id!r} were not accepted",
+            f"the fields of document {document_extractions.doc_id!r} were not accepted",
             code="REVIEW-NOT-ACCEPTED",
             remedy="Let an expert decide.",
         )
     return FieldsGroundTruth(
-        ground_truth_fields=tuple(map(FormFields.of, made.extractions)), **_silver(made.doc_id, accepted_at, 0.0)
+        ground_truth_fields=tuple(map(FormFields.from_extraction, document_extractions.extractions)),
+        **_build_silver_header(document_extractions.doc_id, accepted_at, 0.0),
     )
 
 
-def _silver(doc_id: str, accepted_at: str, inclusion_probability: float | None) -> dict[str, Any]:
+def _build_silver_header(doc_id: str, accepted_at: str, inclusion_probability: float | None) -> dict[str, Any]:
     return {
         "doc_id": doc_id,
         "ground_truth_source": "AUTO_ACCEPTED",
@@ -373,83 +397,85 @@ def _silver(doc_id: str, accepted_at: str, inclusion_probability: float | None) 
     }
 
 
-def _write_silver(files: Files, case_id: str, truth: GroundTruth | FieldsGroundTruth) -> bool:
-    name, record = ground_truth_name(case_id), truth.model_dump(mode="json")
-    with writing(files, case_id):
-        if revisions(files, case_id):
+def _write_silver_record(output_folder: OutputFolder, case_id: str, truth: GroundTruth | FieldsGroundTruth) -> bool:
+    name, record = ground_truth_file_name(case_id), truth.model_dump(mode="json")
+    with hold_write_lock(output_folder, case_id):
+        if list_revisions(output_folder, case_id):
             return False
-        stored = if_readable(files, name)
+        stored = try_read_json(output_folder, name)
         if stored is not None and {**stored, "reviewed_at": record["reviewed_at"]} == record:
             return False
-        files.write(name, record)
+        output_folder.write_json(name, record)
         return True
 
 
-def silver_probability(files: Files, doc_id: str) -> float | None:
+def read_silver_probability(output_folder: OutputFolder, doc_id: str) -> float | None:
     """With which probability an accepted document could be drawn for an audit; None without a silver record."""
-    stored = _silver_record(files, ground_truth_name(doc_id))
+    stored = _read_silver_record(output_folder, ground_truth_file_name(doc_id))
     probability = stored.get("inclusion_probability") if stored else None
     if isinstance(probability, bool) or not isinstance(probability, int | float):
         return None
     return float(probability) if 0 <= probability <= 1 else None
 
 
-def withdraw_silver(files: Files, case_id: str) -> bool:
+def withdraw_silver_ground_truth(output_folder: OutputFolder, case_id: str) -> bool:
     """Remove the silver record of what is no longer accepted; whether there was one. Others stay."""
-    name = ground_truth_name(case_id)
-    with writing(files, case_id):
-        return _silver_record(files, name) is not None and files.remove(name)
+    name = ground_truth_file_name(case_id)
+    with hold_write_lock(output_folder, case_id):
+        return _read_silver_record(output_folder, name) is not None and output_folder.remove_file(name)
 
 
-def _silver_record(files: Files, name: str) -> dict[str, Any] | None:
+def _read_silver_record(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
     """A silver record; None where there is none, it is torn, or an expert's is in its place."""
-    stored = if_readable(files, name)
+    stored = try_read_json(output_folder, name)
     return stored if stored and stored.get("ground_truth_source") == "AUTO_ACCEPTED" else None
 
 
-def is_backed(files: Files, doc_id: str, forms: Iterable[FormFields | Extraction]) -> bool:
+def has_confirmed_types(output_folder: OutputFolder, doc_id: str, forms: Iterable[FormFields | Extraction]) -> bool:
     """Whether the reports are of the types that the document's own ground truth has on their pages.
 
     Fields of a type that waits for a person, or that an expert has corrected since, are those of another document. A form
     names its type itself.
     """
-    reports = [one for one in forms if (known := form_template(one)) is None or known.kind != "tax"]
+    reports = [
+        form for form in forms if (form_template := find_form_template(form)) is None or form_template.kind != "tax"
+    ]
     if not reports:
         return True
-    stored = if_readable(files, ground_truth_name(doc_id))
+    stored = try_read_json(output_folder, ground_truth_file_name(doc_id))
     try:
         segments = GroundTruth.model_validate(stored).ground_truth_classification.segments
     except ValidationError:  # there is none, or it is torn
         return False
     return all(
         any(
-            segment.start_page <= one.start_page
-            and one.end_page <= segment.end_page
-            and segment.dominant_type == one.document_type
+            segment.start_page <= form.start_page
+            and form.end_page <= segment.end_page
+            and segment.dominant_type == form.document_type
             for segment in segments
         )
-        for one in reports
+        for form in reports
     )
 
 
-def withdraw_unbacked(files: Files, doc_id: str) -> None:
-    """Remove the silver record of a document's fields that is not ``is_backed`` any more; the caller holds the lock."""
-    name = ground_truth_name(doc_id + EXTRACTION)
-    stored = _silver_record(files, name)
+def withdraw_unconfirmed_fields(output_folder: OutputFolder, doc_id: str) -> None:
+    """Remove the silver record of a document's fields that is not ``has_confirmed_types`` any more; the caller holds the lock."""
+    name = ground_truth_file_name(doc_id + EXTRACTION_SUFFIX)
+    stored = _read_silver_record(output_folder, name)
     if stored is None:
         return
     try:
         forms = FieldsGroundTruth.model_validate(stored).ground_truth_fields
     except ValidationError:
         forms = ()
-    if not forms or not is_backed(files, doc_id, forms):
-        files.remove(name)
+    if not forms or not has_confirmed_types(output_folder, doc_id, forms):
+        output_folder.remove_file(name)
 
 
-def if_readable(files: Files, name: str) -> dict[str, Any] | None:
+def try_read_json(output_folder: OutputFolder, name: str) -> dict[str, Any] | None:
     """A file that can be made again; None where there is none, or it is torn."""
     try:
-        return files.read(name, schema_version=SCHEMA_VERSION)
+        return output_folder.read_json(name, schema_version=SCHEMA_VERSION)
     except StoreError as error:
         if error.code in ("STORE-NOT-FOUND", "STORE-TORN"):
             return None

@@ -12,26 +12,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalkit.errors import CaseTaken, ReviewConflict, UsageError
-from evalkit.review.claims import reconcile
-from evalkit.review.context import IssueContext, issue_context
-from evalkit.review.ground_truth import IssueVerdict, Review, Shown, newest_revision
-from evalkit.review.lock import writing
-from evalkit.review.opinions import Opinions
-from evalkit.review.packet import SMEPacket, moment, packet_digest, read_bundle, read_packet, utc_now
-from evalkit.review.queue import pending
-from evalkit.review.submission import Submission, Submitter
+from evalkit.review.claims import reconcile_claims
+from evalkit.review.context import IssueContext, build_issue_context
+from evalkit.review.ground_truth import IssueVerdict, Review, Shown, find_newest_revision
+from evalkit.review.lock import hold_write_lock
+from evalkit.review.opinions import CaseOpinions
+from evalkit.review.packet import (
+    SMEPacket,
+    compute_packet_digest,
+    format_timestamp,
+    read_packet,
+    read_packet_bundle,
+    utc_now,
+)
+from evalkit.review.queue import list_pending_cases
+from evalkit.review.submission import ReviewSubmitter, Submission
 from evalkit.statements.template import StatementTemplate
-from evalkit.store import CASE_COLUMNS, Files, Index, Viewed
+from evalkit.store import CASE_COLUMNS, CaseView, OutputFolder, OutputIndex
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-def at_work(output: Path | str, reviewer: str) -> str:
+def require_reviewer_and_folder(output: Path | str, reviewer: str) -> str:
     """The reviewer's name. UsageError where it is empty, or where that is no output folder."""
     if not reviewer.strip():
         raise UsageError("the reviewer has no name", code="REVIEWER-NAME", remedy="Give reviewer='dr_lee' or the like.")
-    Files(output).require_ours()
+    OutputFolder(output).require_output_folder()
     return reviewer.strip()
 
 
@@ -43,12 +50,12 @@ class SMEReviewHelper:
 
         UsageError where the name is empty or that is no output folder; StoreError where it cannot be opened.
         """
-        self.reviewer = at_work(output, reviewer)
+        self.reviewer = require_reviewer_and_folder(output, reviewer)
         self._clock: Callable[[], datetime] = (lambda: datetime.fromisoformat(clock())) if clock else utc_now
-        self._files = Files(output)
-        self._index = Index(output)
-        self._loaded: dict[str, str] = {}
-        self._submitter = Submitter(self._files, self._index, self.reviewer, self._clock)
+        self._output_folder = OutputFolder(output)
+        self._index = OutputIndex(output)
+        self._loaded_digests: dict[str, str] = {}
+        self._submitter = ReviewSubmitter(self._output_folder, self._index, self.reviewer, self._clock)
 
     def close(self) -> None:
         """Give the index back."""
@@ -58,30 +65,30 @@ class SMEReviewHelper:
         """The cases that wait, strictly worst first: blocker, major, minor (counts of open issues), then case_id."""
         import pandas as pd
 
-        reconcile(self._files, self._index, moment(self._clock()))
-        return pd.DataFrame(pending(self._index), columns=list(CASE_COLUMNS))
+        reconcile_claims(self._output_folder, self._index, format_timestamp(self._clock()))
+        return pd.DataFrame(list_pending_cases(self._index), columns=list(CASE_COLUMNS))
 
     def load_packet(self, case_id: str) -> SMEPacket:
         """The packet of a case. NotFound, naming it, if there is none. The view log says who loaded it and when."""
-        with writing(self._files, case_id):  # nothing may be purged between looking and noting
-            packet = read_packet(self._files, case_id)
-            self._index.views.add(Viewed(case_id, self.reviewer, moment(self._clock())))
-        self._loaded[case_id] = packet_digest(packet)
+        with hold_write_lock(self._output_folder, case_id):  # nothing may be purged between looking and noting
+            packet = read_packet(self._output_folder, case_id)
+            self._index.view_log.add_view(CaseView(case_id, self.reviewer, format_timestamp(self._clock())))
+        self._loaded_digests[case_id] = compute_packet_digest(packet)
         return packet
 
     def get_issue_context(self, packet: SMEPacket, issue_id: str) -> IssueContext:
         """One of the packet's issues with its segment, evidence and the document's text around it. NotFound."""
-        return issue_context(packet, issue_id, read_bundle(self._files, packet))
+        return build_issue_context(packet, issue_id, read_packet_bundle(self._output_folder, packet))
 
     def reviews(self, case_id: str) -> list[Review]:
         """What was submitted about a case, oldest first; only one's own while a further opinion is awaited. NotFound."""
         self.load_packet(case_id)
-        return list(Opinions.read(self._files, case_id).readable(case_id, self.reviewer))
+        return list(CaseOpinions.read(self._output_folder, case_id).list_readable_reviews(case_id, self.reviewer))
 
     def revision(self, case_id: str) -> int:
         """The number of a case's newest review, 0 before the first: what ``base_revision`` is compared with."""
-        self._loaded[case_id] = packet_digest(read_packet(self._files, case_id))
-        return newest_revision(self._files, case_id)
+        self._loaded_digests[case_id] = compute_packet_digest(read_packet(self._output_folder, case_id))
+        return find_newest_revision(self._output_folder, case_id)
 
     def save_review(
         self,
@@ -132,7 +139,7 @@ class SMEReviewHelper:
         another one was saved since ``base_revision``, or the document was run anew since its packet was loaded here.
         In each case nothing was written.
         """
-        said = Submission(
+        submission = Submission(
             agrees=agrees,
             corrected_dominant_type=corrected_dominant_type,
             corrected_segments=corrected_segments,
@@ -150,9 +157,11 @@ class SMEReviewHelper:
             shown=shown,
             segment_flags=segment_flags,
         )
-        may = self._is_free if base_revision is None else self._is_as_loaded
-        read = self._submitter.read(case_id)
-        return self._submitter.submit(read, said, base_revision=base_revision, may=partial(may, case_id))
+        require_savable = self._require_not_taken if base_revision is None else self._require_as_loaded
+        loaded_case = self._submitter.load_case(case_id)
+        return self._submitter.submit(
+            loaded_case, submission, base_revision=base_revision, require_savable=partial(require_savable, case_id)
+        )
 
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None = None) -> Review:
         """Undo after submitting: the ground truth goes, the case waits again, the reviews stay.
@@ -161,16 +170,16 @@ class SMEReviewHelper:
         """
         return self._submitter.reopen(case_id, reason, base_revision=base_revision)
 
-    def _is_free(self, case_id: str, packet_sha256: str, now: str) -> None:
-        """CaseTaken where another reviewer has the case open; ReviewConflict as ``_is_as_loaded``."""
-        self._is_as_loaded(case_id, packet_sha256, now)
-        claim = self._index.claims.live(now, case_id).get(case_id)
+    def _require_not_taken(self, case_id: str, packet_sha256: str, now: str) -> None:
+        """CaseTaken where another reviewer has the case open; ReviewConflict as ``_require_as_loaded``."""
+        self._require_as_loaded(case_id, packet_sha256, now)
+        claim = self._index.claims.list_live_claims(now, case_id).get(case_id)
         if claim and claim.reviewer != self.reviewer:
             raise CaseTaken(claim.reviewer, claim.since, same_reviewer=False)
 
-    def _is_as_loaded(self, case_id: str, packet_sha256: str, now: str) -> None:  # noqa: ARG002 - the hook's signature
+    def _require_as_loaded(self, case_id: str, packet_sha256: str, now: str) -> None:  # noqa: ARG002 - the hook's signature
         """ReviewConflict where the packet is another than the one that was loaded: nobody has seen it yet."""
-        if self._loaded.get(case_id, packet_sha256) != packet_sha256:
+        if self._loaded_digests.get(case_id, packet_sha256) != packet_sha256:
             raise ReviewConflict(
                 f"case {case_id!r} was run anew since it was loaded here",
                 code="REVIEW-CONFLICT",

@@ -12,25 +12,25 @@ from __future__ import annotations
 import re
 from contextlib import AbstractContextManager
 
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 #: What tells documents of one stem, and the seeded cases about a document, apart.
-_DIGITS = re.compile(r"(?:-[0-9a-f]{8})+$")
+_HEX_SUFFIX_PATTERN = re.compile(r"(?:-[0-9a-f]{8})+$")
 
 
-def writing(files: Files, case_id: str | None = None) -> AbstractContextManager[None]:
+def hold_write_lock(output_folder: OutputFolder, case_id: str | None = None) -> AbstractContextManager[None]:
     """Wait for the turn to change packets, reviews or ground truth; other threads and processes wait meanwhile.
 
     Of the document, or statement template, that the case is about; all that belongs to any case, where none is named.
     Not reentrant: do not nest. StoreError where the output folder cannot be written.
     """
-    return files.turn(None if case_id is None else stem(case_id))
+    return output_folder.write_lock(None if case_id is None else get_write_lock_key(case_id))
 
 
-def stem(case_id: str) -> str:
+def get_write_lock_key(case_id: str) -> str:
     """What all cases have in common that can follow from each other's reviews.
 
-    >>> {stem(one) for one in ("scan", "scan.second", "scan.extraction", "scan-0a1b2c3d", "scan-0a1b2c3d-4e5f6a7b")}
+    >>> {get_write_lock_key(one) for one in ("scan", "scan.second", "scan.extraction", "scan-0a1b2c3d", "scan-0a1b2c3d-4e5f6a7b")}
     {'scan'}
     """
-    return _DIGITS.sub("", case_id.partition(".")[0])
+    return _HEX_SUFFIX_PATTERN.sub("", case_id.partition(".")[0])

@@ -18,438 +18,518 @@ from typing import Any
 
 from evalkit.errors import NotFound, ReviewRefused, UsageError
 from evalkit.review.draft import Draft, SegmentFlag
-from evalkit.review.fields import differing, forms, said_alike
+from evalkit.review.fields import find_changed_fields, list_comparable_values, list_forms
 from evalkit.review.ground_truth import (
     FieldsGroundTruth,
     GroundTruth,
-    Outcome,
     Review,
+    ReviewOutcome,
     TemplateGroundTruth,
-    if_readable,
-    numbered,
-    project,
-    status_after,
-    withdraw_unbacked,
+    derive_review_status,
+    project_ground_truth,
+    read_numbered_reviews,
+    try_read_json,
+    withdraw_unconfirmed_fields,
 )
 from evalkit.review.packet import (
-    ADJUDICATION,
-    SECOND,
+    ADJUDICATION_SUFFIX,
+    SECOND_SUFFIX,
     ReviewStatus,
     SMEPacket,
-    base_of,
-    case_row,
-    is_frozen,
-    mirror_status,
+    build_case_row,
+    get_base_case_id,
+    is_packet_frozen,
+    read_answer_source,
     read_packet,
-    source,
-    to_json,
+    serialise_packet,
+    write_packet_status,
 )
-from evalkit.review.seeded import read_seeded, seeded_by_document, seeded_cases, still_holds, waits
-from evalkit.review.templates import edited, said_the_same, template_of
-from evalkit.statements.template import StatementTemplate, read_template, write_template
-from evalkit.store import Files, Index, digest, ground_truth_name, packet_name, template_name
+from evalkit.review.seeded import (
+    is_seeded_case_waiting,
+    is_seeded_truth_current,
+    iterate_seeded_cases,
+    map_seeded_cases_by_document,
+    read_seeded_case,
+)
+from evalkit.review.templates import extract_edited_template, is_same_template, read_packet_template
+from evalkit.statements.template import StatementTemplate, parse_template_toml, render_template_toml
+from evalkit.store import (
+    OutputFolder,
+    OutputIndex,
+    ground_truth_file_name,
+    hash_canonical_json,
+    packet_file_name,
+    template_file_name,
+)
 
-_Chain = list[tuple[int, Review]]
+_NumberedReviews = list[tuple[int, Review]]
 
 
 @dataclass(frozen=True)
 class Opinion:
     """One of the two answers of an adjudication. It does not tell whose it is, nor which was first."""
 
-    name: str
+    label: str
     """``A`` or ``B``."""
     draft: Draft
     """What was answered; one segment of no type where the expert could not tell."""
-    outcome: Outcome
+    outcome: ReviewOutcome
     """What was decided."""
     notes: str
     """The expert's words."""
 
 
 @dataclass(frozen=True)
-class Opinions:
+class CaseOpinions:
     """A base case and the opinions about it, as the files say at one moment."""
 
-    base: SMEPacket
-    chains: dict[str, _Chain]
+    base_packet: SMEPacket
+    reviews_by_case: dict[str, _NumberedReviews]
     """The numbered reviews of the base case and of the cases for further opinions, oldest first, by case_id."""
-    knowing: tuple[str, ...] = ()
+    unblinded_reviewers: tuple[str, ...] = ()
     """Who has answered a case about the document that a seeded case shows; of any other case, who has learnt its answer
     from a seeded one."""
-    is_seeded_waiting: bool = False
+    is_seeded_case_pending: bool = False
     """Whether a seeded case that shows this document waits: its answer must not be read here before."""
 
     @classmethod
-    def read(cls, files: Files, case_id: str, seeded: Mapping[str, Sequence[str]] | None = None) -> Opinions:
+    def read(
+        cls,
+        output_folder: OutputFolder,
+        case_id: str,
+        seeded_ids_by_document: Mapping[str, Sequence[str]] | None = None,
+    ) -> CaseOpinions:
         """All opinions about the case that ``case_id`` belongs to. NotFound where its base case is not there.
 
-        Who reads those about many cases looks once which are ``seeded``: by document, as ``seeded_by_document`` says.
+        Who reads those about many cases looks once which are ``seeded_ids_by_document``: by document, as ``seeded_by_document`` says.
         """
-        base = read_packet(files, base_of(case_id))
-        chains = {one: numbered(files, one) for one in _family(base.case_id)}
-        if base.is_seeded:
-            return cls(base, chains, _answered(files, base.shown_doc_id))
-        if base.kind != "classification":  # what a document is, which a seeded case is about, is not asked here
-            return cls(base, chains)
-        about = (seeded_by_document(files) if seeded is None else seeded).get(base.doc_id, ())
-        told = tuple(review.reviewer for one in about for _, review in numbered(files, one))
-        return cls(base, chains, told, is_seeded_waiting=any(waits(files, one) for one in about))
+        base_packet = read_packet(output_folder, get_base_case_id(case_id))
+        reviews_by_case = {
+            member_id: read_numbered_reviews(output_folder, member_id)
+            for member_id in _iterate_opinion_case_ids(base_packet.case_id)
+        }
+        if base_packet.is_seeded:
+            return cls(base_packet, reviews_by_case, _list_past_reviewers(output_folder, base_packet.bundle_doc_id))
+        if base_packet.kind != "classification":  # what a document is, which a seeded case is about, is not asked here
+            return cls(base_packet, reviews_by_case)
+        seeded_ids = (
+            map_seeded_cases_by_document(output_folder) if seeded_ids_by_document is None else seeded_ids_by_document
+        ).get(base_packet.doc_id, ())
+        informed_reviewers = tuple(
+            review.reviewer for member_id in seeded_ids for _, review in read_numbered_reviews(output_folder, member_id)
+        )
+        return cls(
+            base_packet,
+            reviews_by_case,
+            informed_reviewers,
+            is_seeded_case_pending=any(is_seeded_case_waiting(output_folder, member_id) for member_id in seeded_ids),
+        )
 
-    def with_review(self, case_id: str, review: Review) -> Opinions:
+    def add_review(self, case_id: str, review: Review) -> CaseOpinions:
         """The opinions after one more review of a case, which was just written."""
-        added = (self.revision(case_id) + 1, review)
-        return replace(self, chains={**self.chains, case_id: [*self.chains[case_id], added]})
+        numbered_review = (self.get_newest_revision(case_id) + 1, review)
+        return replace(
+            self, reviews_by_case={**self.reviews_by_case, case_id: [*self.reviews_by_case[case_id], numbered_review]}
+        )
 
-    def revision(self, case_id: str) -> int:
+    def get_newest_revision(self, case_id: str) -> int:
         """The number of a case's newest review; 0 where there is none."""
-        chain = self.chains[case_id]
+        chain = self.reviews_by_case[case_id]
         return chain[-1][0] if chain else 0
 
     @cached_property
-    def asked(self) -> Review | None:
+    def second_opinion_request(self) -> Review | None:
         """The review that stands on the base case and asks for a second opinion, if it does.
 
         Never of a seeded case: a colleague's time is worth more than a second answer to a planted fault.
         """
-        if self.base.is_seeded:
+        if self.base_packet.is_seeded:
             return None
-        newest = self._closing(self.base.case_id)
-        return newest if newest and newest.second_opinion else None
+        closing_review = self._find_closing_review(self.base_packet.case_id)
+        return closing_review if closing_review and closing_review.second_opinion else None
 
     @cached_property
-    def packets(self) -> dict[str, SMEPacket]:
+    def further_packets(self) -> dict[str, SMEPacket]:
         """The further cases that there must be, by case_id."""
-        asked, second = self.asked, self._second
-        wanted = {}
-        if asked:
-            reason = f"a colleague asks for a second opinion: {asked.second_opinion}"
-            wanted[self._id(SECOND)] = self._packet(SECOND, reason, asked)
-        if second and self._differ:
+        requesting_review, second_review = self.second_opinion_request, self._second_review
+        packets = {}
+        if requesting_review:
+            reason = f"a colleague asks for a second opinion: {requesting_review.second_opinion}"
+            packets[self._build_case_id(SECOND_SUFFIX)] = self._build_further_packet(
+                SECOND_SUFFIX, reason, requesting_review
+            )
+        if second_review and self._has_disagreement:
             reason = "two colleagues gave different answers, and a third decides"
-            wanted[self._id(ADJUDICATION)] = self._packet(ADJUDICATION, reason, second)
-        return wanted
+            packets[self._build_case_id(ADJUDICATION_SUFFIX)] = self._build_further_packet(
+                ADJUDICATION_SUFFIX, reason, second_review
+            )
+        return packets
 
-    def record(self) -> GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None:
+    def build_ground_truth(self) -> GroundTruth | FieldsGroundTruth | TemplateGroundTruth | None:
         """The document's ground truth; None where there is none, or none yet."""
-        chain = self.chains[self.base.case_id]
+        chain = self.reviews_by_case[self.base_packet.case_id]
         # What was asked about gave no ground truth, unless the second opinion agreed with it for a while.
-        withheld = {number for number, review in chain if review.second_opinion}
-        if self.asked and any(_is_same_answer(self.asked, one) for _, one in self.chains[self._id(SECOND)]):
-            withheld.remove(chain[-1][0])
-        if self.is_doubtful:
+        withheld_revisions = {number for number, review in chain if review.second_opinion}
+        if self.second_opinion_request and any(
+            _is_same_answer(self.second_opinion_request, second_review)
+            for _, second_review in self.reviews_by_case[self._build_case_id(SECOND_SUFFIX)]
+        ):
+            withheld_revisions.remove(chain[-1][0])
+        if self.is_opinion_awaited:
             return None
-        if self._differ:
-            decided = self.chains[self._id(ADJUDICATION)]
+        if self._has_disagreement:
+            adjudication_chain = self.reviews_by_case[self._build_case_id(ADJUDICATION_SUFFIX)]
             # Counted on, so that a document's records never have the same number twice.
-            chain = [*chain, *((chain[-1][0] + number, review) for number, review in decided)]
-        return project(self.base, chain, withheld=withheld)
+            chain = [*chain, *((chain[-1][0] + number, review) for number, review in adjudication_chain)]
+        return project_ground_truth(self.base_packet, chain, withheld_revisions=withheld_revisions)
 
-    def status(self, case_id: str) -> ReviewStatus:
+    def get_status(self, case_id: str) -> ReviewStatus:
         """Where one of the cases stands, by its reviews."""
-        chain = self.chains[case_id]
-        return status_after(chain[-1][1] if chain else None)
+        chain = self.reviews_by_case[case_id]
+        return derive_review_status(chain[-1][1] if chain else None)
 
-    def request(self, case_id: str) -> str:
+    def get_second_opinion_reason(self, case_id: str) -> str:
         """Why a colleague asks; empty unless it is the case for a second opinion."""
-        return self.asked.second_opinion if self.asked and case_id == self._id(SECOND) else ""
-
-    def answers(self, case_id: str) -> tuple[Opinion, ...]:
-        """The two answers, if the case is their adjudication. Their order tells nothing of who came first."""
-        if case_id != self._id(ADJUDICATION) or not (self.asked and self._second):
-            return ()
-        mixed = sorted((self.asked, self._second), key=lambda review: digest(review.model_dump(mode="json")))
-        return tuple(
-            Opinion(name, self._drawn(review), review.outcome, review.correction_notes)
-            for name, review in zip("AB", mixed, strict=True)
+        return (
+            self.second_opinion_request.second_opinion
+            if self.second_opinion_request and case_id == self._build_case_id(SECOND_SUFFIX)
+            else ""
         )
 
-    def barred(self, case_id: str) -> tuple[str, ...]:
+    def list_opinions_to_adjudicate(self, case_id: str) -> tuple[Opinion, ...]:
+        """The two answers, if the case is their adjudication. Their order tells nothing of who came first."""
+        if case_id != self._build_case_id(ADJUDICATION_SUFFIX) or not (
+            self.second_opinion_request and self._second_review
+        ):
+            return ()
+        ordered_reviews = sorted(
+            (self.second_opinion_request, self._second_review),
+            key=lambda review: hash_canonical_json(review.model_dump(mode="json")),
+        )
+        return tuple(
+            Opinion(label, self._reconstruct_draft(review), review.outcome, review.correction_notes)
+            for label, review in zip("AB", ordered_reviews, strict=True)
+        )
+
+    def list_excluded_reviewers(self, case_id: str) -> tuple[str, ...]:
         """The reviewers who must not answer that case: all who have answered one before it, undone or not.
 
         Of a seeded case, all who have answered any about the document; and whoever has learnt the first answer from a
         seeded case gives no further opinion.
         """
-        if self.base.is_seeded:
-            return self.knowing
-        before = {SECOND: ("",), ADJUDICATION: ("", SECOND)}.get(case_id.removeprefix(self.base.case_id), ())
-        reviews = (review for ending in before for _, review in self.chains[self._id(ending)])
-        said = (review.reviewer for review in reviews if review.outcome != "reopened")
-        return tuple(dict.fromkeys([*said, *(self.knowing if before else ())]))
+        if self.base_packet.is_seeded:
+            return self.unblinded_reviewers
+        earlier_endings = {SECOND_SUFFIX: ("",), ADJUDICATION_SUFFIX: ("", SECOND_SUFFIX)}.get(
+            case_id.removeprefix(self.base_packet.case_id), ()
+        )
+        reviews = (
+            review for ending in earlier_endings for _, review in self.reviews_by_case[self._build_case_id(ending)]
+        )
+        earlier_reviewers = (review.reviewer for review in reviews if review.outcome != "reopened")
+        return tuple(dict.fromkeys([*earlier_reviewers, *(self.unblinded_reviewers if earlier_endings else ())]))
 
-    def readable(self, case_id: str, reviewer: str) -> tuple[Review, ...]:
+    def list_readable_reviews(self, case_id: str, reviewer: str) -> tuple[Review, ...]:
         """The reviews of a case that a reviewer may read: while another opinion is awaited, only their own."""
-        is_open = not (self.is_doubtful or self._may_be_seeded_for(reviewer))
-        return tuple(review for _, review in self.chains[case_id] if review.reviewer == reviewer or is_open)
+        is_open_to_all = not (self.is_opinion_awaited or self._can_get_seeded_case(reviewer))
+        return tuple(
+            review for _, review in self.reviews_by_case[case_id] if review.reviewer == reviewer or is_open_to_all
+        )
 
-    def require_not_barred(self, case_id: str, reviewer: str) -> None:
+    def require_not_excluded(self, case_id: str, reviewer: str) -> None:
         """ReviewRefused where the reviewer has given their opinion already."""
-        if reviewer in self.barred(case_id):
+        if reviewer in self.list_excluded_reviewers(case_id):
             raise ReviewRefused(
-                f"you have answered case {self.base.case_id!r} already, and case {case_id!r} needs another expert",
+                f"you have answered case {self.base_packet.case_id!r} already, and case {case_id!r} needs another expert",
                 code="REVIEW-BARRED",
                 remedy="Leave it to a colleague, and take the next case.",
             )
 
     def require_readable(self, case_id: str, reviewer: str) -> None:
         """ReviewRefused where the case would tell the reviewer what they must not know: they may be asked next."""
-        may_be_asked = self.is_doubtful and reviewer not in self.barred(self._id(SECOND))
-        may_be_tested = self.status(case_id) == "completed" and self._may_be_seeded_for(reviewer)
-        if (case_id == self.base.case_id and may_be_asked) or may_be_tested:
+        can_be_asked = self.is_opinion_awaited and reviewer not in self.list_excluded_reviewers(
+            self._build_case_id(SECOND_SUFFIX)
+        )
+        can_be_tested = self.get_status(case_id) == "completed" and self._can_get_seeded_case(reviewer)
+        if (case_id == self.base_packet.case_id and can_be_asked) or can_be_tested:
             raise ReviewRefused(
                 f"a further opinion on case {case_id!r} is awaited: until then nobody reads it who has not answered it",
                 code="REVIEW-AWAITED",
                 remedy="Open it when all opinions are given.",
             )
 
-    def row(self, files: Files, case_id: str) -> dict[str, Any]:
+    def build_index_row(self, output_folder: OutputFolder, case_id: str) -> dict[str, Any]:
         """The row of the index of one of the cases; what a base case says is left out while an opinion is awaited."""
-        packet = self.base if case_id == self.base.case_id else read_packet(files, case_id)
+        packet = self.base_packet if case_id == self.base_packet.case_id else read_packet(output_folder, case_id)
         row = {
-            **case_row(packet, self.status(case_id), self.barred(case_id)),
-            "source": source(files, packet),
+            **build_case_row(packet, self.get_status(case_id), self.list_excluded_reviewers(case_id)),
+            "source": read_answer_source(output_folder, packet),
         }
-        if case_id == self.base.case_id and self.is_doubtful:
+        if case_id == self.base_packet.case_id and self.is_opinion_awaited:
             row |= {"blocker": 0, "major": 0, "minor": 0, "dominant_type": "", "agents": ""}
             row["decision_reason"] = "a further opinion is awaited"
         return row
 
-    def rows(self, files: Files, there: frozenset[str]) -> Iterator[dict[str, Any]]:
-        """The rows of the index of those of the cases that are ``there``."""
-        return (self.row(files, one) for one in self.chains if one in there)
+    def iterate_index_rows(self, output_folder: OutputFolder, existing_ids: frozenset[str]) -> Iterator[dict[str, Any]]:
+        """The rows of the index of those of the cases that are ``existing_ids``."""
+        return (
+            self.build_index_row(output_folder, case_id) for case_id in self.reviews_by_case if case_id in existing_ids
+        )
 
     def require_writable(
-        self, files: Files, index: Index, case_id: str, reviewer: str, now: str, *, is_undo: bool
+        self, output_folder: OutputFolder, index: OutputIndex, case_id: str, reviewer: str, now: str, *, is_undo: bool
     ) -> None:
         """ReviewRefused where a further review of the case, by that reviewer at ``now``, would break what rests on it.
 
         Only under the lock. ``now`` is ISO 8601 in UTC; ``is_undo`` says that the review reopens the case.
         """
-        self.require_not_barred(case_id, reviewer)
-        if self.base.is_seeded and self.chains[self.base.case_id]:
+        self.require_not_excluded(case_id, reviewer)
+        if self.base_packet.is_seeded and self.reviews_by_case[self.base_packet.case_id]:
             raise ReviewRefused(
                 f"a fault was planted in case {case_id!r}, and its answer stands",
                 code="REVIEW-SEEDED",
                 remedy="Nothing follows from it: take the next case.",
             )
-        following = {self.base.case_id: self._id(SECOND), self._id(SECOND): self._id(ADJUDICATION)}.get(case_id)
-        if following is None or following not in self.packets:
+        following_id = {
+            self.base_packet.case_id: self._build_case_id(SECOND_SUFFIX),
+            self._build_case_id(SECOND_SUFFIX): self._build_case_id(ADJUDICATION_SUFFIX),
+        }.get(case_id)
+        if following_id is None or following_id not in self.further_packets:
             return
-        if is_frozen(files, index, following, now) or index.deferrals.of(following):
+        if is_packet_frozen(output_folder, index, following_id, now) or index.deferrals.find_deferral(following_id):
             raise ReviewRefused(
-                f"a colleague has begun case {following!r}, so what was said in case {case_id!r} stands",
+                f"a colleague has begun case {following_id!r}, so what was said in case {case_id!r} stands",
                 code="REVIEW-RESTS",
-                remedy=f"Whatever is to change is said in case {following!r} now.",
+                remedy=f"Whatever is to change is said in case {following_id!r} now.",
             )
-        if case_id == self.base.case_id and not is_undo:
+        if case_id == self.base_packet.case_id and not is_undo:
             raise ReviewRefused(
                 f"a second opinion on case {case_id!r} was asked for and is awaited",
                 code="REVIEW-AWAITED",
                 remedy="Wait for it, or reopen the case, which takes the question back.",
             )
 
-    def _may_be_seeded_for(self, reviewer: str) -> bool:
-        answered = (review.reviewer for chain in self.chains.values() for _, review in chain)
-        return self.is_seeded_waiting and reviewer not in answered
+    def _can_get_seeded_case(self, reviewer: str) -> bool:
+        past_reviewers = (review.reviewer for chain in self.reviews_by_case.values() for _, review in chain)
+        return self.is_seeded_case_pending and reviewer not in past_reviewers
 
-    def _id(self, ending: str) -> str:
-        return self.base.case_id + ending
+    def _build_case_id(self, ending: str) -> str:
+        return self.base_packet.case_id + ending
 
-    def _closing(self, case_id: str) -> Review | None:
+    def _find_closing_review(self, case_id: str) -> Review | None:
         """The newest review of a case, if it closes it."""
-        return self.chains[case_id][-1][1] if self.status(case_id) == "completed" else None
+        return self.reviews_by_case[case_id][-1][1] if self.get_status(case_id) == "completed" else None
 
     @cached_property
-    def _second(self) -> Review | None:
-        return self._closing(self._id(SECOND)) if self.asked else None
+    def _second_review(self) -> Review | None:
+        return self._find_closing_review(self._build_case_id(SECOND_SUFFIX)) if self.second_opinion_request else None
 
     @property
-    def _differ(self) -> bool:
+    def _has_disagreement(self) -> bool:
         """Whether there are two answers, and not the same."""
-        if self.asked is None or self._second is None:
+        if self.second_opinion_request is None or self._second_review is None:
             return False
-        return not _is_same_answer(self.asked, self._second)
+        return not _is_same_answer(self.second_opinion_request, self._second_review)
 
     @property
-    def is_doubtful(self) -> bool:
+    def is_opinion_awaited(self) -> bool:
         """Whether an opinion was asked for and is still to come."""
-        if self._differ:
-            return self.status(self._id(ADJUDICATION)) != "completed"
-        return self.asked is not None and self._second is None
+        if self._has_disagreement:
+            return self.get_status(self._build_case_id(ADJUDICATION_SUFFIX)) != "completed"
+        return self.second_opinion_request is not None and self._second_review is None
 
-    def _packet(self, ending: str, reason: str, after: Review) -> SMEPacket:
-        return self.base.model_copy(
+    def _build_further_packet(self, ending: str, reason: str, previous_review: Review) -> SMEPacket:
+        return self.base_packet.model_copy(
             update={
-                "case_id": self._id(ending),
+                "case_id": self._build_case_id(ending),
                 "decision_reason": reason,
                 "review_status": "pending",
                 "review_reason": "requested",
                 "inclusion_probability": 1.0,
-                "created_at": after.submitted_at,
+                "created_at": previous_review.submitted_at,
             }
         )
 
-    def _drawn(self, review: Review) -> Draft:
-        said: dict[str, Any] = {"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts}
-        if isinstance(review.after, tuple) or self.base.kind == "extraction":
-            own = differing(forms(self.base), review.after) if isinstance(review.after, tuple) else {}
-            return Draft.of(self.base).model_copy(update=said | {"fields": own})
-        if self.base.kind == "statement_template":
-            drawn = said | {"template": edited(self.base, review.after), "unmet_sums": review.unmet_sums}
-            return Draft.of(self.base).model_copy(update=drawn)
-        draft = Draft.of(self.base.model_copy(update={"classification": review.after}))
-        starts = {one.start_page for one in draft.segments}
+    def _reconstruct_draft(self, review: Review) -> Draft:
+        draft_fields: dict[str, Any] = {"notes": review.correction_notes, "issue_verdicts": review.issue_verdicts}
+        if isinstance(review.after, tuple) or self.base_packet.kind == "extraction":
+            changed_fields = (
+                find_changed_fields(list_forms(self.base_packet), review.after)
+                if isinstance(review.after, tuple)
+                else {}
+            )
+            return Draft.from_packet(self.base_packet).model_copy(update=draft_fields | {"fields": changed_fields})
+        if self.base_packet.kind == "statement_template":
+            template_fields = draft_fields | {
+                "template": extract_edited_template(self.base_packet, review.after),
+                "unmet_sums": review.unmet_sums,
+            }
+            return Draft.from_packet(self.base_packet).model_copy(update=template_fields)
+        draft = Draft.from_packet(self.base_packet.model_copy(update={"classification": review.after}))
+        first_pages = {segment.start_page for segment in draft.segments}
         flags = tuple(
-            SegmentFlag(start_page=row["start_page"], flag=row["flag"])
-            for row in review.segment_flags
-            if "flag" in row and row["start_page"] in starts
+            SegmentFlag(start_page=flag_row["start_page"], flag=flag_row["flag"])
+            for flag_row in review.segment_flags
+            if "flag" in flag_row and flag_row["start_page"] in first_pages
         )
-        return draft.model_copy(update=said | {"flags": flags})
+        return draft.model_copy(update=draft_fields | {"flags": flags})
 
 
-def reproject(files: Files, case_id: str, seeded: Mapping[str, Sequence[str]] | None = None) -> list[dict[str, Any]]:
+def rebuild_case_files(
+    output_folder: OutputFolder, case_id: str, seeded_ids_by_document: Mapping[str, Sequence[str]] | None = None
+) -> list[dict[str, Any]]:
     """Make all files that follow from a case's reviews again; the index's rows of the cases about it.
 
     That is: ground truth, the packets of further opinions, the packets' mirrors of the status. Heals a crash after a
-    review was written; without reviews nothing changes. The caller holds the lock. ``seeded`` as of ``Opinions.read``.
+    review was written; without reviews nothing changes. The caller holds the lock. ``seeded_ids_by_document`` as of ``CaseOpinions.read``.
     NotFound where the base case has no packet.
     """
-    opinions = Opinions.read(files, case_id, seeded)
-    return list(opinions.rows(files, settle(files, opinions)))
+    opinions = CaseOpinions.read(output_folder, case_id, seeded_ids_by_document)
+    return list(opinions.iterate_index_rows(output_folder, write_derived_files(output_folder, opinions)))
 
 
-def settle(files: Files, opinions: Opinions) -> frozenset[str]:
-    """Make all files again that follow from the reviews, as ``reproject``; which of the cases there are now.
+def write_derived_files(output_folder: OutputFolder, opinions: CaseOpinions) -> frozenset[str]:
+    """Make all files again that follow from the reviews, as ``rebuild_case_files``; which of the cases there are now.
 
     The caller holds the lock.
     """
     # First of all, so that nobody takes for true what is in doubt by now.
-    _settle_record(files, opinions)
-    there = {opinions.base.case_id}  # it was read
-    for one, chain in opinions.chains.items():
-        is_base, status = one == opinions.base.case_id, opinions.status(one)
-        if not is_base and _settle_packet(files, one, opinions.packets.get(one), is_begun=bool(chain)):
-            there.add(one)
-        if one in there and not (is_base and opinions.base.review_status == status):
-            mirror_status(files, one, status)
-    return frozenset(there)
+    _sync_ground_truth(output_folder, opinions)
+    existing_ids = {opinions.base_packet.case_id}  # it was read
+    for case_id, chain in opinions.reviews_by_case.items():
+        is_base, status = case_id == opinions.base_packet.case_id, opinions.get_status(case_id)
+        if not is_base and _sync_further_packet(
+            output_folder, case_id, opinions.further_packets.get(case_id), is_begun=bool(chain)
+        ):
+            existing_ids.add(case_id)
+        if case_id in existing_ids and not (is_base and opinions.base_packet.review_status == status):
+            write_packet_status(output_folder, case_id, status)
+    return frozenset(existing_ids)
 
 
-def enter(files: Files, index: Index, opinions: Opinions, there: frozenset[str]) -> None:
+def update_case_index(
+    output_folder: OutputFolder, index: OutputIndex, opinions: CaseOpinions, existing_ids: frozenset[str]
+) -> None:
     """Tell the index which cases there are about the base case, and where each stands; the caller holds the lock.
 
-    ``there``: those that have a packet, as ``settle`` said.
+    ``existing_ids``: those that have a packet, as ``write_derived_files`` said.
     """
-    for row in opinions.rows(files, there):
-        index.put_case(row)
-    index.drop_cases(*(opinions.chains.keys() - there))
+    for row in opinions.iterate_index_rows(output_folder, existing_ids):
+        index.upsert_case(row)
+    index.remove_cases(*(opinions.reviews_by_case.keys() - existing_ids))
 
 
-def settle_seeded(files: Files, index: Index, now: str, doc_id: str | None = None) -> None:
+def sync_seeded_cases(output_folder: OutputFolder, index: OutputIndex, now: str, doc_id: str | None = None) -> None:
     """Put the seeded cases (of one document, or all) into the queue that belong there; the caller holds the lock.
 
     One of which the planted part's truth is another by now is taken out, unless somebody has begun it at ``now`` (ISO 8601, UTC).
     Heals a crash after one was written down. StoreError where one cannot be read.
     """
-    for case_id, shown in list(seeded_cases(files)):
-        if doc_id not in (None, shown):
+    for case_id, bundle_doc_id in list(iterate_seeded_cases(output_folder)):
+        if doc_id not in (None, bundle_doc_id):
             continue
-        seeded, name = read_seeded(files, case_id), packet_name(case_id)
-        is_begun = is_frozen(files, index, case_id, now) or index.deferrals.of(case_id) is not None
-        if not is_begun and not still_holds(files, seeded):
-            files.remove(name)
-        elif not files.exists(name):
-            files.write(name, to_json(seeded.packet))
-        if files.exists(name):
-            row = Opinions.read(files, case_id).row(files, case_id)
+        seeded_case, name = read_seeded_case(output_folder, case_id), packet_file_name(case_id)
+        is_begun = (
+            is_packet_frozen(output_folder, index, case_id, now) or index.deferrals.find_deferral(case_id) is not None
+        )
+        if not is_begun and not is_seeded_truth_current(output_folder, seeded_case):
+            output_folder.remove_file(name)
+        elif not output_folder.has_file(name):
+            output_folder.write_json(name, serialise_packet(seeded_case.packet))
+        if output_folder.has_file(name):
+            row = CaseOpinions.read(output_folder, case_id).build_index_row(output_folder, case_id)
             if is_begun:
                 row.pop("review_status")  # claims have a say in it
-            index.put_case(row)
+            index.upsert_case(row)
         else:
-            index.drop_cases(case_id)
+            index.remove_cases(case_id)
 
 
-def _settle_record(files: Files, opinions: Opinions) -> None:
-    if not opinions.chains[opinions.base.case_id]:
+def _sync_ground_truth(output_folder: OutputFolder, opinions: CaseOpinions) -> None:
+    if not opinions.reviews_by_case[opinions.base_packet.case_id]:
         return  # silver stays
-    name = ground_truth_name(opinions.base.case_id)
-    record = opinions.record()
+    name = ground_truth_file_name(opinions.base_packet.case_id)
+    record = opinions.build_ground_truth()
     if record is None:
-        files.remove(name)
-    elif if_readable(files, name) != (value := record.model_dump(mode="json")):
-        files.write(name, value)
-    if opinions.base.kind == "classification":
-        withdraw_unbacked(files, opinions.base.doc_id)
-    if opinions.base.kind == "statement_template":
-        _settle_template(files, opinions, record)
+        output_folder.remove_file(name)
+    elif try_read_json(output_folder, name) != (record_json := record.model_dump(mode="json")):
+        output_folder.write_json(name, record_json)
+    if opinions.base_packet.kind == "classification":
+        withdraw_unconfirmed_fields(output_folder, opinions.base_packet.doc_id)
+    if opinions.base_packet.kind == "statement_template":
+        _sync_template_file(output_folder, opinions, record)
 
 
-def _settle_template(files: Files, opinions: Opinions, record: object) -> None:
+def _sync_template_file(output_folder: OutputFolder, opinions: CaseOpinions, record: object) -> None:
     """The template's file as the reviews leave it: stable as it was approved, else the draft that it was before.
 
     A version that was made since is none of these reviews' business, and a draft that somebody has changed stays.
     """
-    draft = template_of(opinions.base)
-    name = template_name(draft.template_id)
-    stored = _stored_template(files, name)
+    draft_template = read_packet_template(opinions.base_packet)
+    name = template_file_name(draft_template.template_id)
+    stored_template = _read_stored_template(output_folder, name)
     if isinstance(record, TemplateGroundTruth):
-        wanted = record.ground_truth_template
-        if stored is None or (stored != wanted and stored.version <= wanted.version):
-            files.write_text(name, write_template(wanted))
+        approved_template = record.ground_truth_template
+        if stored_template is None or (
+            stored_template != approved_template and stored_template.version <= approved_template.version
+        ):
+            output_folder.write_text(name, render_template_toml(approved_template))
         return
-    left = [review.after for chain in opinions.chains.values() for _, review in chain]
-    if stored is None or (stored != draft and stored in left):
-        files.write_text(name, write_template(draft))
+    reviewed_answers = [review.after for chain in opinions.reviews_by_case.values() for _, review in chain]
+    if stored_template is None or (stored_template != draft_template and stored_template in reviewed_answers):
+        output_folder.write_text(name, render_template_toml(draft_template))
 
 
-def _stored_template(files: Files, name: str) -> StatementTemplate | None:
+def _read_stored_template(output_folder: OutputFolder, name: str) -> StatementTemplate | None:
     """None where there is no such file, or no template in it."""
     try:
-        return read_template(files.raw(name).decode(), name)
+        return parse_template_toml(output_folder.read_bytes(name).decode(), name)
     except (NotFound, UsageError, UnicodeDecodeError):
         return None
 
 
-def _settle_packet(files: Files, case_id: str, wanted: SMEPacket | None, *, is_begun: bool) -> bool:
+def _sync_further_packet(
+    output_folder: OutputFolder, case_id: str, wanted_packet: SMEPacket | None, *, is_begun: bool
+) -> bool:
     """Write or withdraw a further case's packet; whether there is one now.
 
     One that was reviewed stays what its reviewer had before their eyes.
     """
-    name = packet_name(case_id)
-    if wanted is None:
+    name = packet_file_name(case_id)
+    if wanted_packet is None:
         if is_begun:
-            return files.exists(name)
-        files.remove(name)
+            return output_folder.has_file(name)
+        output_folder.remove_file(name)
         return False
-    stored = if_readable(files, name)
-    if stored is None or not (is_begun or stored | {"review_status": "pending"} == to_json(wanted)):
-        files.write(name, to_json(wanted))
+    stored = try_read_json(output_folder, name)
+    if stored is None or not (is_begun or stored | {"review_status": "pending"} == serialise_packet(wanted_packet)):
+        output_folder.write_json(name, serialise_packet(wanted_packet))
     return True
 
 
-def _family(case_id: str) -> Iterator[str]:
-    yield from (case_id, case_id + SECOND, case_id + ADJUDICATION)
+def _iterate_opinion_case_ids(case_id: str) -> Iterator[str]:
+    yield from (case_id, case_id + SECOND_SUFFIX, case_id + ADJUDICATION_SUFFIX)
 
 
-def _answered(files: Files, doc_id: str) -> tuple[str, ...]:
+def _list_past_reviewers(output_folder: OutputFolder, doc_id: str) -> tuple[str, ...]:
     """Everybody who has answered a case about a document."""
-    chains = (numbered(files, one) for one in _family(doc_id))
+    chains = (read_numbered_reviews(output_folder, case_id) for case_id in _iterate_opinion_case_ids(doc_id))
     return tuple(dict.fromkeys(review.reviewer for chain in chains for _, review in chain))
 
 
-def _is_same_answer(one: Review, other: Review) -> bool:
+def _is_same_answer(first: Review, second: Review) -> bool:
     """Whether two experts agree."""
-    if isinstance(one.after, StatementTemplate) and isinstance(other.after, StatementTemplate):
-        return bool(one.unmet_sums) == bool(other.unmet_sums) and said_the_same(one.after, other.after)
-    return _answer(one) == _answer(other)
+    if isinstance(first.after, StatementTemplate) and isinstance(second.after, StatementTemplate):
+        return bool(first.unmet_sums) == bool(second.unmet_sums) and is_same_template(first.after, second.after)
+    return _get_comparable_answer(first) == _get_comparable_answer(second)
 
 
-def _answer(review: Review) -> tuple[Any, ...]:
+def _get_comparable_answer(review: Review) -> tuple[Any, ...]:
     """What two experts must have said alike to agree, whether the agent had said it or not."""
     if review.after is None:
         return (review.outcome,)
     if isinstance(review.after, tuple):
-        return tuple(said_alike(review.after))
+        return tuple(list_comparable_values(review.after))
     if isinstance(review.after, StatementTemplate):
         return (review.after,)
-    segments = [(one.start_page, one.end_page, one.dominant_type) for one in review.after.segments]
+    segments = [(segment.start_page, segment.end_page, segment.dominant_type) for segment in review.after.segments]
     return review.after.dominant_type_overall, segments

@@ -17,35 +17,35 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from evalkit.apart import Apart
+from evalkit.apart import SchemaByReference
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.result import SCHEMA_VERSION as RESULT_VERSION
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.classification.v5_arbiter import Decision
-from evalkit.collector import resting
-from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.bundle import DocumentBundle, packed
+from evalkit.collector import pause_gc
+from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
+from evalkit.documents.bundle import DocumentBundle, pack_page_json
 from evalkit.errors import NotFound, StoreError
 from evalkit.extraction.schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
 from evalkit.extraction.schema import Extraction, Extractions
-from evalkit.frozen import Frozen
-from evalkit.issue import Agent, Issue, IssueSeverity, by_severity
-from evalkit.review.lock import writing
-from evalkit.statements.convergence import Reason
-from evalkit.statements.record import STATEMENT_TEMPLATE, TemplateCase, ToldIssue
-from evalkit.statements.report import Severity
+from evalkit.frozen import StrictRecord
+from evalkit.issue import Agent, Issue, IssueSeverity, sort_by_severity
+from evalkit.review.lock import hold_write_lock
+from evalkit.statements.convergence import EscalationReason
+from evalkit.statements.record import TEMPLATE_CASE_SUFFIX, TemplateCase, ToldIssue
+from evalkit.statements.report import TemplateIssueSeverity
 from evalkit.store import (
-    REVIEWS,
-    Files,
-    Index,
-    bundle_name,
-    digest,
-    extraction_name,
-    packet_name,
-    parsed,
-    result_name,
-    shaped,
+    REVIEWS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    bundle_file_name,
+    extraction_file_name,
+    hash_canonical_json,
+    packet_file_name,
+    parse_stored_json,
+    result_file_name,
+    validate_stored,
 )
 
 SCHEMA_VERSION = 1
@@ -54,20 +54,20 @@ ReviewStatus = Literal["pending", "in_review", "deferred", "completed"]
 ReviewReason = Literal["escalated", "audit", "sample", "requested"]
 
 #: What the ids of the cases for further opinions end with.
-SECOND, ADJUDICATION = ".second", ".adjudication"
+SECOND_SUFFIX, ADJUDICATION_SUFFIX = ".second", ".adjudication"
 #: What the id of a case about a document's fields ends with.
-EXTRACTION = ".extraction"
+EXTRACTION_SUFFIX = ".extraction"
 #: ``decision_rule`` of such a case: no row of the arbiter's table.
 FIELDS_RULE = "fields"
 #: ``decision_rule`` of a case about a statement template.
 TEMPLATE_RULE = "statement_template"
 
-_CASE_ID = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
+_CASE_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]+(\.[a-z_]+)*")
 #: Columns of a terminal line of ``issue_text``: what slide 9's example keeps to.
-_WIDTH = 70
+_LINE_WIDTH = 70
 
 
-class IssueSummary(Frozen):
+class IssueSummary(StrictRecord):
     """One line of the packet's summary."""
 
     severity: IssueSeverity
@@ -80,7 +80,7 @@ class IssueSummary(Frozen):
     """One sentence for a clinician."""
 
 
-class SMEPacket(Frozen):
+class SMEPacket(StrictRecord):
     """One case for an expert: ``sme_packets/sme_packet_{case_id}.json``."""
 
     schema_version: int = SCHEMA_VERSION
@@ -130,32 +130,32 @@ class SMEPacket(Frozen):
     extractions: tuple[Extraction, ...] = ()
     """Of a case about fields, what was extracted from the document's reports and forms, accepted ones too. Written down
     only in such a case."""
-    template_case: Annotated[TemplateCase, Apart()] | None = None
+    template_case: Annotated[TemplateCase, SchemaByReference()] | None = None
     """Of a case about a statement template, the template and all that was said of it. Written down only in such a case."""
 
     @model_validator(mode="after")
-    def _has_what_it_asks_about(self) -> Self:
+    def _require_matching_kind(self) -> Self:
         if (self.kind == "statement_template") != (self.template_case is not None):
             raise ValueError("a case about a statement template has one, and no other case has")
         return self
 
     @model_serializer(mode="wrap")
-    def _as_stored(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        fields: dict[str, Any] = serialised(self)
-        return _without(fields, *(name for name in ("extractions", "template_case") if not getattr(self, name)))
+    def _omit_unset_fields(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = serialise(self)
+        return _omit_keys(fields, *(name for name in ("extractions", "template_case") if not getattr(self, name)))
 
     @property
-    def is_asked_blind(self) -> bool:
+    def is_first_review_blind(self) -> bool:
         """Whether its first reviewer answers before the agent's answer is shown: audits, samples, second opinions.
 
         Never about fields or templates: nobody types a form anew that is read already, or draws boxes that are drawn.
         """
-        if self.case_id.endswith(ADJUDICATION) or self.kind != "classification":
+        if self.case_id.endswith(ADJUDICATION_SUFFIX) or self.kind != "classification":
             return False
-        return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND)
+        return self.review_reason in ("audit", "sample") or self.case_id.endswith(SECOND_SUFFIX)
 
     @property
-    def shown_doc_id(self) -> str:
+    def bundle_doc_id(self) -> str:
         """The document whose pages it shows; for all but seeded cases the same as ``doc_id``."""
         return self.document_bundle_path.rpartition("/")[2].removesuffix(".json")
 
@@ -165,7 +165,7 @@ class SMEPacket(Frozen):
 
         That stands in the packet itself, so that no loss of another file could make a planted answer true.
         """
-        return self.shown_doc_id != self.doc_id
+        return self.bundle_doc_id != self.doc_id
 
     @property
     def open_issues(self) -> list[Issue]:
@@ -191,9 +191,9 @@ class SMEPacketGenerator:
         ``inclusion_probability`` is 0..1; ``production`` is the production classifier's row (``dominant_type`` and
         perhaps ``confidence``, ``segments``) or None; ``created_at`` is ISO 8601 in UTC.
         """
-        issues = by_severity(sorted(result.issues, key=lambda issue: issue.status != "open"))
-        still_open = [issue for issue in issues if issue.status == "open"]
-        answer = result.classification
+        issues = sort_by_severity(sorted(result.issues, key=lambda issue: issue.status != "open"))
+        open_issues = [issue for issue in issues if issue.status == "open"]
+        classification = result.classification
         return SMEPacket(
             case_id=result.doc_id,
             doc_id=result.doc_id,
@@ -203,86 +203,87 @@ class SMEPacketGenerator:
             v5_decision=result.decision,
             decision_rule=result.decision_rule,
             decision_reason=result.decision_reason,
-            total_issues=len(still_open),
-            issues_summary=tuple(_summary(issue) for issue in still_open),
+            total_issues=len(open_issues),
+            issues_summary=tuple(_summarise_issue(issue) for issue in open_issues),
             issues=tuple(issues),
-            classification=answer,
-            proposed_repairs=tuple(AutoFixEngine().propose(answer, still_open)) if answer else (),
-            production_differs=None if production is None else _differs(answer, production),
+            classification=classification,
+            proposed_repairs=tuple(AutoFixEngine().propose(classification, open_issues)) if classification else (),
+            production_differs=None if production is None else _is_type_different(classification, production),
             production_classification=None if production is None else dict(production),
-            document_bundle_path=bundle_name(result.doc_id),
+            document_bundle_path=bundle_file_name(result.doc_id),
             review_status="pending",
             review_reason=review_reason,
             inclusion_probability=inclusion_probability,
             created_at=created_at,
         )
 
-    def fields_packet(self, made: Extractions, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
+    def fields_packet(self, extractions: Extractions, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
         """The case of a document's fields, of which some reports or forms go to a person; ``created_at`` as above."""
-        issues = by_severity(
+        issues = sort_by_severity(
             sorted(
-                (issue for one in made.extractions for issue in one.issues), key=lambda issue: issue.status != "open"
+                (issue for extraction in extractions.extractions for issue in extraction.issues),
+                key=lambda issue: issue.status != "open",
             )
         )
-        return _escalated(
+        return _build_escalated_packet(
             bundle,
             issues,
             kind="extraction",
-            case_id=made.doc_id + EXTRACTION,
+            case_id=extractions.doc_id + EXTRACTION_SUFFIX,
             decision_rule=FIELDS_RULE,
-            decision_reason=why_asked(made.extractions),
+            decision_reason=explain_case_escalation(extractions.extractions),
             created_at=created_at,
-            extractions=made.extractions,
+            extractions=extractions.extractions,
         )
 
     def template_packet(self, case: TemplateCase, bundle: DocumentBundle, *, created_at: str) -> SMEPacket:
         """The case of a statement template that goes to a person, with the statement that it was tried on."""
-        return _escalated(
+        return _build_escalated_packet(
             bundle,
-            by_severity(map(_template_issue, case.issues)),
+            sort_by_severity(map(_convert_template_issue, case.issues)),
             kind="statement_template",
-            case_id=case.template_id + STATEMENT_TEMPLATE,
+            case_id=case.template_id + TEMPLATE_CASE_SUFFIX,
             decision_rule=TEMPLATE_RULE,
-            decision_reason=TEMPLATE_REASONS[case.escalation.escalation_reason],
+            decision_reason=TEMPLATE_ESCALATION_REASONS[case.escalation.escalation_reason],
             created_at=created_at,
             template_case=case,
         )
 
 
-def _escalated(bundle: DocumentBundle, issues: Iterable[Issue], **own: Any) -> SMEPacket:
+def _build_escalated_packet(bundle: DocumentBundle, issues: Iterable[Issue], **kind_fields: Any) -> SMEPacket:
     """A case without a classification, of which a person is always asked; ``issues`` worst first."""
     issues = tuple(issues)
-    still_open = [issue for issue in issues if issue.status == "open"]
+    open_issues = [issue for issue in issues if issue.status == "open"]
     return SMEPacket(
         doc_id=bundle.doc_id,
         pdf_filename=PurePath(bundle.file_path).name,
         pdf_path=bundle.file_path,
         total_pages=bundle.total_pages,
         v5_decision=Decision.ESCALATE_TO_SME,
-        total_issues=len(still_open),
-        issues_summary=tuple(_summary(issue) for issue in still_open),
+        total_issues=len(open_issues),
+        issues_summary=tuple(_summarise_issue(issue) for issue in open_issues),
         issues=issues,
         classification=None,
         proposed_repairs=(),
         production_differs=None,
         production_classification=None,
-        document_bundle_path=bundle_name(bundle.doc_id),
+        document_bundle_path=bundle_file_name(bundle.doc_id),
         review_status="pending",
         review_reason="escalated",
         inclusion_probability=1.0,
-        **own,
+        **kind_fields,
     )
 
 
 #: How a template's issues rank in the one queue (contract, ruling 19).
-TEMPLATE_RANKS: dict[Severity, IssueSeverity] = {
+TEMPLATE_ISSUE_SEVERITIES: dict[TemplateIssueSeverity, IssueSeverity] = {
     "critical": IssueSeverity.BLOCKER,
     "high":     IssueSeverity.BLOCKER,
     "medium":   IssueSeverity.MAJOR,
     "low":      IssueSeverity.MINOR,
 }  # fmt: skip
 #: Why a template goes to a person, in words for whoever looks at it.
-TEMPLATE_REASONS: dict[Reason, str] = {
+TEMPLATE_ESCALATION_REASONS: dict[EscalationReason, str] = {
     "max_retries_exceeded":  "after all attempts a reviewer still finds faults in the template",
     "diverging":             "each attempt at the template made it worse",
     "arbitration_uncertain": "the reviewers disagree about the template, and nobody could settle it",
@@ -292,67 +293,67 @@ TEMPLATE_REASONS: dict[Reason, str] = {
 }  # fmt: skip
 
 
-def _template_issue(told: ToldIssue) -> Issue:
+def _convert_template_issue(reported_issue: ToldIssue) -> Issue:
     """One fault, as all tasks tell theirs; what an arbitrator dismissed stays open: no model takes back what was found."""
-    one = told.issue
-    return Issue.of(
-        told.reported_by[0] if told.reported_by else "arbitrator",
-        f"TEMPLATE-{one.category.upper().replace('_', '-')}",
-        TEMPLATE_RANKS[one.severity],
-        one.message,
-        location=one.evidence.location,
-        suggested_fix=one.suggested_fix,
-        page=one.page,
-    ).model_copy(update={"issue_id": one.issue_id})
+    template_issue = reported_issue.issue
+    return Issue.create(
+        reported_issue.reported_by[0] if reported_issue.reported_by else "arbitrator",
+        f"TEMPLATE-{template_issue.category.upper().replace('_', '-')}",
+        TEMPLATE_ISSUE_SEVERITIES[template_issue.severity],
+        template_issue.message,
+        location=template_issue.evidence.location,
+        suggested_fix=template_issue.suggested_fix,
+        page=template_issue.page,
+    ).model_copy(update={"issue_id": template_issue.issue_id})
 
 
-def is_for_a_person(extraction: Extraction) -> bool:
+def is_review_required(extraction: Extraction) -> bool:
     """Whether a person has to look at the report or form."""
     return extraction.decision != Decision.AUTO_ACCEPT
 
 
 #: Why a report or form goes to a person: the first row that holds, in words for whoever looks at it.
-_WHY: tuple[tuple[Callable[[Extraction], bool], str], ...] = (
-    (lambda one: _has(one, "READER-NO-TEXT"),             "not every page could be read"),
-    (lambda one: _has(one, "-AGENT-FAILED"),              "a program that should read or check it gave no answer"),
-    (lambda one: _has(one, "GRADER-WRONG-YEAR"),          "it is for another tax year"),
-    (lambda one: _has(one, "EXTRACTION-NOT-ON-PAGE"),     "a value that was claimed is not on the page"),
-    (lambda one: _has(one, "EXTRACTION-NONE"),            "it has none of the fields of such a document"),
-    (lambda one: not one.met_threshold,                   "the programs are not sure enough of what it says"),
-    (lambda one: _has(one, "GRADER-INCONSISTENT"),        "amounts on it do not fit together"),
-    (lambda one: True,                                    "some of its fields have to be looked at"),
+_EXTRACTION_ESCALATION_REASONS: tuple[tuple[Callable[[Extraction], bool], str], ...] = (
+    (lambda extraction: _has_open_issue(extraction, "READER-NO-TEXT"),             "not every page could be read"),
+    (lambda extraction: _has_open_issue(extraction, "-AGENT-FAILED"),              "a program that should read or check it gave no answer"),
+    (lambda extraction: _has_open_issue(extraction, "GRADER-WRONG-YEAR"),          "it is for another tax year"),
+    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NOT-ON-PAGE"),     "a value that was claimed is not on the page"),
+    (lambda extraction: _has_open_issue(extraction, "EXTRACTION-NONE"),            "it has none of the fields of such a document"),
+    (lambda extraction: not extraction.met_threshold,                   "the programs are not sure enough of what it says"),
+    (lambda extraction: _has_open_issue(extraction, "GRADER-INCONSISTENT"),        "amounts on it do not fit together"),
+    (lambda extraction: True,                                    "some of its fields have to be looked at"),
 )  # fmt: skip
 
 
-def _has(extraction: Extraction, ending: str) -> bool:
-    return any(issue.code.endswith(ending) and issue.status == "open" for issue in extraction.issues)
+def _has_open_issue(extraction: Extraction, code_ending: str) -> bool:
+    return any(issue.code.endswith(code_ending) and issue.status == "open" for issue in extraction.issues)
 
 
-def why_asked(extractions: Iterable[Extraction]) -> str:
+def explain_case_escalation(extractions: Iterable[Extraction]) -> str:
     """Why a person is asked about a document's fields, by the first report or form that they are asked about."""
-    asked = [one for one in extractions if is_for_a_person(one)]
-    first = asked[0]
-    where = (
-        f"page {first.start_page}"
-        if first.start_page == first.end_page
-        else f"pages {first.start_page}–{first.end_page}"
+    escalated_extractions = [extraction for extraction in extractions if is_review_required(extraction)]
+    first_extraction = escalated_extractions[0]
+    page_words = (
+        f"page {first_extraction.start_page}"
+        if first_extraction.start_page == first_extraction.end_page
+        else f"pages {first_extraction.start_page}–{first_extraction.end_page}"
     )
-    more = f", and {len(asked) - 1} more to look at" if len(asked) > 1 else ""
-    return f"{first.document_type} on {where}: {why(first)}{more}"
+    more = f", and {len(escalated_extractions) - 1} more to look at" if len(escalated_extractions) > 1 else ""
+    return f"{first_extraction.document_type} on {page_words}: {explain_extraction_escalation(first_extraction)}{more}"
 
 
-def why(extraction: Extraction) -> str:
+def explain_extraction_escalation(extraction: Extraction) -> str:
     """Why that report or form goes to a person."""
-    return next(words for holds, words in _WHY if holds(extraction))
+    return next(reason for is_matching, reason in _EXTRACTION_ESCALATION_REASONS if is_matching(extraction))
 
 
-def _summary(issue: Issue) -> IssueSummary:
+def _summarise_issue(issue: Issue) -> IssueSummary:
     return IssueSummary(severity=issue.severity, agent=issue.agent, issue_id=issue.issue_id, message=issue.message)
 
 
-def _differs(answer: ClassificationOutput | None, production: Mapping[str, Any]) -> bool:
+def _is_type_different(classification: ClassificationOutput | None, production_row: Mapping[str, Any]) -> bool:
     # No answer, or "cannot tell", is not what production says.
-    return answer is None or answer.dominant_type_overall != production["dominant_type"]
+    return classification is None or classification.dominant_type_overall != production_row["dominant_type"]
 
 
 def issue_text(issue: Issue) -> str:
@@ -368,46 +369,49 @@ def issue_text(issue: Issue) -> str:
     """
     rows = (("Message:", issue.message), ("Location:", issue.location), ("Fix:", issue.suggested_fix))
     head = f"[{issue.severity.value}] {issue.issue_id} (Agent: {issue.agent})"
-    return "\n".join([head, *(_wrapped(label, text) for label, text in rows if text.strip())])
+    return "\n".join([head, *(_wrap_labelled_text(label, text) for label, text in rows if text.strip())])
 
 
-def _wrapped(label: str, text: str) -> str:
+def _wrap_labelled_text(label: str, text: str) -> str:
     # Words of a document or a model must not reach a terminal as control sequences.
-    words = ("".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in w) for w in text.split())
-    start = f"  {label:<11}"
+    words = (
+        "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in word)
+        for word in text.split()
+    )
+    prefix = f"  {label:<11}"
     return textwrap.fill(
         " ".join(words),
-        _WIDTH,
-        initial_indent=start,
-        subsequent_indent=" " * len(start),
+        _LINE_WIDTH,
+        initial_indent=prefix,
+        subsequent_indent=" " * len(prefix),
         break_long_words=False,
         break_on_hyphens=False,
     )
 
 
-def to_json(packet: SMEPacket) -> dict[str, Any]:
+def serialise_packet(packet: SMEPacket) -> dict[str, Any]:
     """The packet as its file has it."""
     return packet.model_dump(mode="json")
 
 
-def packet_digest(packet: SMEPacket) -> str:
+def compute_packet_digest(packet: SMEPacket) -> str:
     """``packet_sha256``: SHA-256 (hex) of the canonical JSON without ``review_status``."""
-    return digest(_without(to_json(packet), "review_status"))
+    return hash_canonical_json(_omit_keys(serialise_packet(packet), "review_status"))
 
 
-def _without(value: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    return {key: inner for key, inner in value.items() if key not in keys}
+def _omit_keys(mapping: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: content for key, content in mapping.items() if key not in keys}
 
 
-def base_of(case_id: str) -> str:
+def get_base_case_id(case_id: str) -> str:
     """The case that further opinions are about; a base case itself."""
-    return case_id.removesuffix(SECOND).removesuffix(ADJUDICATION)
+    return case_id.removesuffix(SECOND_SUFFIX).removesuffix(ADJUDICATION_SUFFIX)
 
 
-def case_row(packet: SMEPacket, status: ReviewStatus, barred: Iterable[str] = ()) -> dict[str, Any]:
+def build_case_row(packet: SMEPacket, status: ReviewStatus, excluded_reviewers: Iterable[str] = ()) -> dict[str, Any]:
     """The case's row of the index as far as the packet tells it; counts and agents are of open issues.
 
-    ``barred`` are reviewers who must not answer it.
+    ``excluded_reviewers`` are reviewers who must not answer it.
     """
     counts = {
         severity.value.lower(): sum(issue.severity is severity for issue in packet.open_issues)
@@ -423,37 +427,39 @@ def case_row(packet: SMEPacket, status: ReviewStatus, barred: Iterable[str] = ()
         "decision_reason": packet.decision_reason,
         "review_reason": packet.review_reason,
         "review_status": status,
-        "barred": ",".join(barred),
+        "barred": ",".join(excluded_reviewers),
         "created_at": packet.created_at,
-        "dominant_type": _type_of(packet),
+        "dominant_type": _get_indexed_type(packet),
         "agents": ",".join(sorted({issue.agent for issue in packet.open_issues})),
-        "is_blind": packet.is_asked_blind,
-        "shows": packet.shown_doc_id if packet.is_seeded else "",
+        "is_blind": packet.is_first_review_blind,
+        "shows": packet.bundle_doc_id if packet.is_seeded else "",
     }
 
 
-def _type_of(packet: SMEPacket) -> str:
+def _get_indexed_type(packet: SMEPacket) -> str:
     """What the agent takes the document for; of fields the report or form, ``several`` where there are more."""
     if packet.kind == "extraction":
-        types = {one.document_type for one in packet.extractions}
-        return types.pop() if len(types) == 1 else "several"
+        document_types = {extraction.document_type for extraction in packet.extractions}
+        return document_types.pop() if len(document_types) == 1 else "several"
     if packet.kind == "statement_template":
         return "Statement template"
     return packet.classification.dominant_type_overall or "" if packet.classification else ""
 
 
-def source(files: Files, packet: SMEPacket) -> str:
+def read_answer_source(output_folder: OutputFolder, packet: SMEPacket) -> str:
     """What gave the answer in a case: the name of a model, ``supplied`` by another system, or empty: not known.
 
     The document's result or extraction says so; a queue is no place to fail in because that file is gone.
     """
-    doc_id = packet.shown_doc_id
+    doc_id = packet.bundle_doc_id
     if packet.kind == "statement_template":
         return ""
     try:
         if packet.kind == "extraction":
-            return str(files.read(extraction_name(doc_id), schema_version=EXTRACTIONS_VERSION)["model"])
-        stored = files.read(result_name(doc_id), schema_version=RESULT_VERSION)
+            return str(
+                output_folder.read_json(extraction_file_name(doc_id), schema_version=EXTRACTIONS_VERSION)["model"]
+            )
+        stored = output_folder.read_json(result_file_name(doc_id), schema_version=RESULT_VERSION)
         if "classifier" not in stored["usage"]["by_agent"]:
             return "supplied"
         return str(stored["versions"].get("models", {}).get("classifier", stored["model"]))
@@ -461,37 +467,39 @@ def source(files: Files, packet: SMEPacket) -> str:
         return ""
 
 
-def read_packet(files: Files, case_id: str) -> SMEPacket:
+def read_packet(output_folder: OutputFolder, case_id: str) -> SMEPacket:
     """The stored packet of a case. NotFound (naming it) if there is none; StoreError if it cannot be read."""
-    missing = NotFound(
+    not_found_error = NotFound(
         f"there is no case {case_id!r}",
         code="CASE-NOT-FOUND",
         remedy="list_pending_reviews() lists what there is; a document that was never run is run with `evalkit run`.",
     )
-    if not _CASE_ID.fullmatch(case_id):  # it is a name, never a path
-        raise missing
-    name = packet_name(case_id)
+    if not _CASE_ID_PATTERN.fullmatch(case_id):  # it is a name, never a path
+        raise not_found_error
+    name = packet_file_name(case_id)
     try:
-        packet = _shaped(name, files.raw(name))
+        packet = _parse_packet_file(name, output_folder.read_bytes(name))
     except NotFound as error:
-        raise missing from error
+        raise not_found_error from error
     if packet.case_id != case_id:
         raise StoreError(f"{name} is another case's packet", code="STORE-TORN", remedy="Restore it from a backup.")
     return packet
 
 
 @lru_cache(maxsize=4)
-def _shaped(name: str, raw: bytes) -> SMEPacket:
+def _parse_packet_file(name: str, raw_bytes: bytes) -> SMEPacket:
     """A packet's file, as a packet. To save a review reads the same bytes several times: to see that they are the same."""
-    return shaped(SMEPacket, parsed(name, raw, schema_version=SCHEMA_VERSION), name, "Run the document again.")
+    return validate_stored(
+        SMEPacket, parse_stored_json(name, raw_bytes, schema_version=SCHEMA_VERSION), name, "Run the document again."
+    )
 
 
-def read_bundle(files: Files, packet: SMEPacket) -> DocumentBundle:
+def read_packet_bundle(output_folder: OutputFolder, packet: SMEPacket) -> DocumentBundle:
     """The document of a packet. NotFound where its file is gone; StoreError if it cannot be read."""
     name = packet.document_bundle_path
-    with resting():
-        stored = files.read(name, schema_version=BUNDLE_VERSION, each=packed)
-        return shaped(DocumentBundle, stored, name, "Run the document again.")
+    with pause_gc():
+        stored = output_folder.read_json(name, schema_version=BUNDLE_VERSION, object_hook=pack_page_json)
+        return validate_stored(DocumentBundle, stored, name, "Run the document again.")
 
 
 def utc_now() -> datetime:
@@ -499,62 +507,72 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def moment(at: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """A moment as it is stored: ISO 8601 in UTC, to the second, so that moments compare as text."""
-    return at.astimezone(UTC).isoformat(timespec="seconds")
+    return moment.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def is_frozen(files: Files, index: Index, case_id: str, now: str) -> bool:
+def is_packet_frozen(output_folder: OutputFolder, index: OutputIndex, case_id: str, now: str) -> bool:
     """Whether somebody has begun to work with the packet, so that no run may rewrite or withdraw it.
 
     That is: a review was submitted, or at ``now`` (ISO 8601, UTC, to the second) somebody has it open.
     """
-    return bool(files.names(f"{REVIEWS}/{case_id}") or index.claims.live(now, case_id))
+    return bool(
+        output_folder.list_json_files(f"{REVIEWS_FOLDER}/{case_id}") or index.claims.list_live_claims(now, case_id)
+    )
 
 
-def publish(files: Files, index: Index, packet: SMEPacket, *, clock: Callable[[], datetime] = utc_now) -> bool:
+def publish_packet(
+    output_folder: OutputFolder, index: OutputIndex, packet: SMEPacket, *, clock: Callable[[], datetime] = utc_now
+) -> bool:
     """Put a case into the queue; whether its file was written.
 
     A frozen packet stays as it is. One that is equal but for ``created_at`` stays too, with its old clock; its row of
     the index is written again. A case that somebody has put off stays so.
     """
-    name = packet_name(packet.case_id)
-    with writing(files, packet.case_id):
-        if is_frozen(files, index, packet.case_id, moment(clock())):
+    name = packet_file_name(packet.case_id)
+    with hold_write_lock(output_folder, packet.case_id):
+        if is_packet_frozen(output_folder, index, packet.case_id, format_timestamp(clock())):
             return False
-        status: ReviewStatus = "deferred" if index.deferrals.of(packet.case_id) else packet.review_status
-        new = to_json(packet) | {"review_status": status}
+        status: ReviewStatus = "deferred" if index.deferrals.find_deferral(packet.case_id) else packet.review_status
+        new_json = serialise_packet(packet) | {"review_status": status}
         # The mirror of a claim that has run out is no difference either.
-        passing = ("created_at", "review_status")
-        before = files.read(name) if files.exists(name) else None
-        is_new = before is None or _without(new, *passing) != _without(before, *passing)
-        if before and before.get("doc_id") != packet.doc_id:
-            index.drafts.forget(packet.case_id)  # their words are about another patient's document: nobody else would
-        if is_new:
-            files.write(name, new)
+        ignored_keys = ("created_at", "review_status")
+        stored_json = output_folder.read_json(name) if output_folder.has_file(name) else None
+        is_different = stored_json is None or _omit_keys(new_json, *ignored_keys) != _omit_keys(
+            stored_json, *ignored_keys
+        )
+        if stored_json and stored_json.get("doc_id") != packet.doc_id:
+            index.drafts.remove_case_drafts(
+                packet.case_id
+            )  # their words are about another patient's document: nobody else would
+        if is_different:
+            output_folder.write_json(name, new_json)
         else:
-            mirror_status(files, packet.case_id, status)
-        index.put_case({**case_row(packet, status), "source": source(files, packet)})
-        return is_new
+            write_packet_status(output_folder, packet.case_id, status)
+        index.upsert_case({**build_case_row(packet, status), "source": read_answer_source(output_folder, packet)})
+        return is_different
 
 
-def withdraw(files: Files, index: Index, case_id: str, *, clock: Callable[[], datetime] = utc_now) -> bool:
+def withdraw_packet(
+    output_folder: OutputFolder, index: OutputIndex, case_id: str, *, clock: Callable[[], datetime] = utc_now
+) -> bool:
     """Take a case, which a new run no longer escalates, out of the queue; whether there was one and it could go."""
-    with writing(files, case_id):
-        if is_frozen(files, index, case_id, moment(clock())):
+    with hold_write_lock(output_folder, case_id):
+        if is_packet_frozen(output_folder, index, case_id, format_timestamp(clock())):
             return False
-        if base_of(case_id).endswith(STATEMENT_TEMPLATE):
-            index.drafts.forget(
+        if get_base_case_id(case_id).endswith(TEMPLATE_CASE_SUFFIX):
+            index.drafts.remove_case_drafts(
                 case_id
             )  # the case bears the template's name: a purge of the statement would not find them
-        was_there = files.remove(packet_name(case_id))
-        index.drop_cases(case_id)
-        return was_there
+        is_removed = output_folder.remove_file(packet_file_name(case_id))
+        index.remove_cases(case_id)
+        return is_removed
 
 
-def mirror_status(files: Files, case_id: str, status: ReviewStatus) -> None:
+def write_packet_status(output_folder: OutputFolder, case_id: str, status: ReviewStatus) -> None:
     """Rewrite the packet's ``review_status``, and nothing else of it, if it differs."""
-    name = packet_name(case_id)
-    stored = files.read(name, schema_version=SCHEMA_VERSION)
+    name = packet_file_name(case_id)
+    stored = output_folder.read_json(name, schema_version=SCHEMA_VERSION)
     if stored["review_status"] != status:
-        files.write(name, {**stored, "review_status": status})
+        output_folder.write_json(name, {**stored, "review_status": status})

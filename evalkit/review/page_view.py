@@ -13,28 +13,28 @@ from PIL.Image import Image
 
 from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.documents.bundle import Box, DocumentBundle
-from evalkit.documents.file import digest
-from evalkit.documents.highlight import light
-from evalkit.documents.render import jpeg, render_page
+from evalkit.documents.file import hash_source_file
+from evalkit.documents.highlight import highlight_boxes
+from evalkit.documents.render import encode_jpeg, render_page
 from evalkit.errors import DocumentError
 from evalkit.grounding import Locator
 from evalkit.issue import PageBox
-from evalkit.review.seeded import shown_document, shown_result
+from evalkit.review.seeded import read_shown_result, resolve_shown_document
 from evalkit.review.stored import read_bundle
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
-Style = Literal["found", "near"]
-_PIXELS_WIDE = 760
+HighlightStyle = Literal["found", "near"]
+_IMAGE_WIDTH_PX = 760
 
 
-class _Lit(NamedTuple):
-    style: Style
+class _Highlight(NamedTuple):
+    style: HighlightStyle
     boxes: tuple[PageBox, ...]
     caption: str
 
 
 @dataclass(frozen=True)
-class LitPage:
+class HighlightedPage:
     """One page as a picture, with what is lit on it."""
 
     page_num: int
@@ -49,11 +49,11 @@ class PageView:
 
     doc_id: str
     headline: str
-    pages: tuple[LitPage, ...]
+    pages: tuple[HighlightedPage, ...]
 
     def _repr_html_(self) -> str:
-        shown = "".join(_html(page) for page in self.pages)
-        return f'<div style="font:14px sans-serif"><p><b>{escape(self.headline)}</b></p>{shown}</div>'
+        pages_html = "".join(_format_page_html(page) for page in self.pages)
+        return f'<div style="font:14px sans-serif"><p><b>{escape(self.headline)}</b></p>{pages_html}</div>'
 
 
 def view(doc_id: str, *, output: Path | str | None = None, page: int | None = None, dpi: int = 110) -> PageView:
@@ -65,57 +65,60 @@ def view(doc_id: str, *, output: Path | str | None = None, page: int | None = No
     """
     from evalkit.settings import Settings  # only analysts need it; an expert's kernel stays small
 
-    files = Files(output or Settings.load().output)
-    result = shown_result(files, doc_id)
+    output_folder = OutputFolder(output or Settings.load().output)
+    result = read_shown_result(output_folder, doc_id)
     if isinstance(result, DocumentFailure):
         raise DocumentError(result.error.message, code=result.error.code, remedy=result.error.remedy)
-    bundle = read_bundle(files, shown_document(files, doc_id))
+    bundle = read_bundle(output_folder, resolve_shown_document(output_folder, doc_id))
     path = Path(bundle.file_path)
-    if digest(path) != bundle.sha256:
+    if hash_source_file(path) != bundle.sha256:
         raise DocumentError(
             f"{path.name} has changed since it was read", code="READER-CHANGED", remedy="Run the document again."
         )
-    lit = _passages(result, bundle)
-    numbers = [page] if page is not None else sorted(lit) or [1]
+    highlights_by_page = _collect_highlights(result, bundle)
+    page_numbers = [page] if page is not None else sorted(highlights_by_page) or [1]
     return PageView(
         doc_id=doc_id,
         headline=f"{doc_id}: {result.decision.value}, {result.decision_reason}",
-        pages=tuple(_page(path, number, lit.get(number, []), dpi) for number in numbers),
+        pages=tuple(
+            _render_highlighted_page(path, page_number, highlights_by_page.get(page_number, []), dpi)
+            for page_number in page_numbers
+        ),
     )
 
 
-def _passages(result: DocumentResult, bundle: DocumentBundle) -> dict[int, list[_Lit]]:
+def _collect_highlights(result: DocumentResult, bundle: DocumentBundle) -> dict[int, list[_Highlight]]:
     """What is lit on each page: issues first, then the evidence that holds."""
-    lit: defaultdict[int, list[_Lit]] = defaultdict(list)
+    highlights_by_page: defaultdict[int, list[_Highlight]] = defaultdict(list)
     for issue in result.open_issues:
         if issue.boxes and issue.found_page:
-            where = _Lit("near", issue.boxes, f"{issue.severity.value} {issue.issue_id}: {issue.message}")
-            lit[issue.found_page].append(where)
+            highlight = _Highlight("near", issue.boxes, f"{issue.severity.value} {issue.issue_id}: {issue.message}")
+            highlights_by_page[issue.found_page].append(highlight)
     locator = Locator(bundle)
     for segment in result.classification.segments if result.classification else ():
         for presence in segment.segment_composition:
             for evidence in presence.top_evidence:
-                place = locator.locate(evidence.snippet, evidence.page)
-                if place.is_found and place.page:
+                match = locator.locate(evidence.snippet, evidence.page)
+                if match.is_found and match.page:
                     caption = f"{presence.document_type.value} ({presence.presence_level.value}): “{evidence.snippet}”"
-                    lit[place.page].append(_Lit("found", place.boxes, caption))
-    return lit
+                    highlights_by_page[match.page].append(_Highlight("found", match.boxes, caption))
+    return highlights_by_page
 
 
-def _page(path: Path, number: int, lit: list[_Lit], dpi: int) -> LitPage:
-    image = render_page(path, number, dpi)
-    for style, boxes, _ in lit:
-        on_page: list[Box] = [box[1:] for box in boxes if box[0] == number]
-        image = light(image, on_page, style)
-    return LitPage(number, image, tuple(one.caption for one in lit))
+def _render_highlighted_page(path: Path, page_number: int, highlights: list[_Highlight], dpi: int) -> HighlightedPage:
+    image = render_page(path, page_number, dpi)
+    for style, boxes, _ in highlights:
+        page_boxes: list[Box] = [box[1:] for box in boxes if box[0] == page_number]
+        image = highlight_boxes(image, page_boxes, style)
+    return HighlightedPage(page_number, image, tuple(highlight.caption for highlight in highlights))
 
 
-def _html(page: LitPage) -> str:
+def _format_page_html(page: HighlightedPage) -> str:
     # Document text is only ever shown escaped: it must not run as HTML.
     captions = "".join(f"<li>{escape(caption)}</li>" for caption in page.captions)
-    picture = base64.b64encode(jpeg(page.image)).decode()
+    image_base64 = base64.b64encode(encode_jpeg(page.image)).decode()
     return (
         f"<p>Page {page.page_num}</p><ul>{captions}</ul>"
-        f'<img alt="page {page.page_num}" style="width:{_PIXELS_WIDE}px;max-width:100%;border:1px solid #dde3e8" '
-        f'src="data:image/jpeg;base64,{picture}">'
+        f'<img alt="page {page.page_num}" style="width:{_IMAGE_WIDTH_PX}px;max-width:100%;border:1px solid #dde3e8" '
+        f'src="data:image/jpeg;base64,{image_base64}">'
     )

@@ -1,6 +1,6 @@
 """Which cases wait for an expert, by their reviews alone; ``claims`` says who has one open.
 
-:class:`Queue` is what one expert sees of it: a page of the list that a :class:`QueueView` asks for.
+:class:`QueuePage` is what one expert sees of it: a page of the list that a :class:`QueueQuery` asks for.
 """
 
 from __future__ import annotations
@@ -11,24 +11,38 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, get_args
 
 from evalkit.issue import Agent, IssueSeverity
-from evalkit.review.ground_truth import Review, newest_revision, read_review, review_sha256, status_after
-from evalkit.review.opinions import Opinions
-from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket, moment
-from evalkit.review.roles import Role, Standing
-from evalkit.store import PACKETS, REVIEWS, Files, Head, Index, Moments, packet_name
+from evalkit.review.ground_truth import (
+    Review,
+    derive_review_status,
+    find_newest_revision,
+    hash_review_file,
+    read_review,
+)
+from evalkit.review.opinions import CaseOpinions
+from evalkit.review.packet import ReviewReason, ReviewStatus, SMEPacket, format_timestamp
+from evalkit.review.roles import Permissions, ReviewerRole
+from evalkit.store import (
+    PACKETS_FOLDER,
+    REVIEWS_FOLDER,
+    OutputFolder,
+    OutputIndex,
+    QueueMoments,
+    ReviewHead,
+    packet_file_name,
+)
 
 #: A case in one of these waits; only ``completed`` ones do not.
 OPEN_STATUSES: tuple[ReviewStatus, ...] = ("pending", "in_review", "deferred")
 
-Order = Literal["worst", "oldest", "newest", "name", "pages"]
-Facets = Mapping[str, Mapping[str, int]]
+QueueOrder = Literal["worst", "oldest", "newest", "name", "pages"]
+FacetCounts = Mapping[str, Mapping[str, int]]
 
-_ROWS = 50
-_PREFIX = f"{PACKETS}/sme_packet_"
+_ROWS_PER_PAGE = 50
+_PACKET_PREFIX = f"{PACKETS_FOLDER}/sme_packet_"
 
 
 @dataclass(frozen=True)
-class QueueView:
+class QueueQuery:
     """Which part of the queue is looked at; a filter that is None lets everything through."""
 
     search: str = ""
@@ -47,33 +61,35 @@ class QueueView:
     """Which task asks."""
     age: str | None = None
     """``day``: at most 24 hours old, ``week``: older, at most 7 days, ``older``."""
-    sort: Order = "worst"
+    sort: QueueOrder = "worst"
     """``pages``: the fewest first. Deferred cases always come after those that wait, finished ones last."""
     show_finished: bool = False
     page: int = 0
     """From 0; behind the last page the last one is given."""
-    rows: int = _ROWS
+    rows: int = _ROWS_PER_PAGE
     """Rows of a page, at least 1."""
 
     @classmethod
-    def of(cls, said: object) -> QueueView:
+    def from_message(cls, message: object) -> QueueQuery:
         """What a page on somebody's screen asks for; what cannot be meant is left out, never an error."""
-        given = said if isinstance(said, Mapping) else {}
-        words = {name: given[name] for name in ("search", *FILTERS) if isinstance(given.get(name), str)}
-        texts = {name: word.encode(errors="ignore").decode() for name, word in words.items()}  # no half signs
-        page = given.get("page")
+        requested = message if isinstance(message, Mapping) else {}
+        raw_filters = {
+            name: requested[name] for name in ("search", *FILTER_VALUES) if isinstance(requested.get(name), str)
+        }
+        filters = {name: word.encode(errors="ignore").decode() for name, word in raw_filters.items()}  # no half signs
+        page = requested.get("page")
         return cls(
-            search=texts.pop("search", "").strip(),
-            **{name: text for name, text in texts.items() if text in (FILTERS[name] or (text,)) and text},
-            sort=given["sort"] if given.get("sort") in get_args(Order) else "worst",
-            show_finished=given.get("show_finished") is True,
+            search=filters.pop("search", "").strip(),
+            **{name: text for name, text in filters.items() if text in (FILTER_VALUES[name] or (text,)) and text},
+            sort=requested["sort"] if requested.get("sort") in get_args(QueueOrder) else "worst",
+            show_finished=requested.get("show_finished") is True,
             # SQLite counts in 64 bits.
             page=min(max(page, 0), 2**31) if isinstance(page, int) else 0,
         )
 
 
 #: The filters of a view with the values that each may have; None: any.
-FILTERS: dict[str, tuple[str, ...] | None] = {
+FILTER_VALUES: dict[str, tuple[str, ...] | None] = {
     "severity": (*IssueSeverity, "none"),
     "dominant_type": None,  # of fields, the form or report
     "agent": get_args(Agent),
@@ -128,7 +144,7 @@ class QueueRow:
 
 
 @dataclass(frozen=True)
-class Queue:
+class QueuePage:
     """What there is to do, as far as its view shows it."""
 
     rows: tuple[QueueRow, ...]
@@ -145,51 +161,55 @@ class Queue:
     """How many were put off."""
     matching: int = 0
     """How many cases the view's search and filters leave, on all pages."""
-    facets: Facets = field(default_factory=dict)
+    facets: FacetCounts = field(default_factory=dict)
     """By filter the values that it can have, with the number of cases that the other filters leave of each."""
-    view: QueueView = QueueView()
+    view: QueueQuery = QueueQuery()
     """What was asked for, with the page that is shown."""
-    role: Role = "expert"
+    role: ReviewerRole = "expert"
     """Of the reviewer who looks."""
-    only_looks: bool = False
+    is_read_only: bool = False
     """Whether they decide no case."""
 
 
 @dataclass(frozen=True)
-class Progress:
+class ReviewProgress:
     """How far the work is."""
 
     done_today: int
     """How many cases were closed since midnight, by the desk's clock."""
     done_by_me: int
     """How many of these by this reviewer."""
-    left: int
+    open_count: int
     """How many are not closed."""
     median_seconds: float | None
     """Active seconds that a case takes this reviewer: today, else ever; None where it was never measured."""
 
 
-def pending(index: Index) -> list[dict[str, Any]]:
+def list_pending_cases(index: OutputIndex) -> list[dict[str, Any]]:
     """The rows (``store.CASE_COLUMNS``) of the cases that wait, strictly worst first."""
-    return index.cases(*OPEN_STATUSES)
+    return index.list_cases(*OPEN_STATUSES)
 
 
-def case_ids(files: Files) -> list[str]:
+def list_case_ids(output_folder: OutputFolder) -> list[str]:
     """All cases that have a packet, sorted."""
-    names = files.names(PACKETS)
-    return sorted(name.removeprefix(_PREFIX).removesuffix(".json") for name in names if name.startswith(_PREFIX))
+    names = output_folder.list_json_files(PACKETS_FOLDER)
+    return sorted(
+        name.removeprefix(_PACKET_PREFIX).removesuffix(".json") for name in names if name.startswith(_PACKET_PREFIX)
+    )
 
 
-def review_status(files: Files, case_id: str) -> ReviewStatus:
+def read_review_status(output_folder: OutputFolder, case_id: str) -> ReviewStatus:
     """Where a case stands, by its reviews: a reopened one waits again, an undeterminable one does not."""
-    return status_after(_newest(files, case_id))
+    return derive_review_status(_read_newest_review(output_folder, case_id))
 
 
-def rebuild_closings(files: Files) -> Iterator[dict[str, Any]]:
+def rebuild_closing_rows(output_folder: OutputFolder) -> Iterator[dict[str, Any]]:
     """The index's rows of closed cases (who, when, how long), from packets and reviews alone; sorted by case_id."""
-    for case_id in files.folders(REVIEWS):
-        review = _newest(files, case_id) if files.exists(packet_name(case_id)) else None
-        if review and status_after(review) == "completed":
+    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+        review = (
+            _read_newest_review(output_folder, case_id) if output_folder.has_file(packet_file_name(case_id)) else None
+        )
+        if review and derive_review_status(review) == "completed":
             yield {
                 "case_id": case_id,
                 "reviewer": review.reviewer,
@@ -198,94 +218,109 @@ def rebuild_closings(files: Files) -> Iterator[dict[str, Any]]:
             }
 
 
-def newest_heads(files: Files) -> Iterator[Head]:
+def rebuild_review_heads(output_folder: OutputFolder) -> Iterator[ReviewHead]:
     """What vouches for the newest review of each case, by the files alone; sorted by case_id."""
-    for case_id in files.folders(REVIEWS):
-        if revision := newest_revision(files, case_id):
-            yield Head(case_id, revision, review_sha256(files, case_id, revision))
+    for case_id in output_folder.list_subfolders(REVIEWS_FOLDER):
+        if revision := find_newest_revision(output_folder, case_id):
+            yield ReviewHead(case_id, revision, hash_review_file(output_folder, case_id, revision))
 
 
-def listed(index: Index, view: QueueView, now: datetime, reader: str) -> tuple[list[dict[str, Any]], int, Facets, int]:
+def select_queue_rows(
+    index: OutputIndex, query: QueueQuery, now: datetime, reviewer: str
+) -> tuple[list[dict[str, Any]], int, FacetCounts, int]:
     """The rows of the view's page, how many match on all pages, the facets, and the page that it became.
 
-    ``reader`` is the reviewer who looks: finished cases that they must not read yet are left out.
+    ``reviewer`` is the reviewer who looks: finished cases that they must not read yet are left out.
     """
-    at = Moments(moment(now), moment(now - timedelta(days=1)), moment(now - timedelta(days=7)))
-    kept_from = reader if view.show_finished and index.case_list.withholds(reader) else None
-    groups = index.case_list.groups(at, is_finished_shown=view.show_finished, search=view.search, reader=kept_from)
-    wanted = {_column(name): value for name in FILTERS if (value := getattr(view, name)) is not None}
-    matching = sum(group["count"] for group in groups if _matches(group, wanted))
-    page = min(view.page, max(matching - 1, 0) // view.rows)
-    shown = (
-        index.case_list.page(
-            at,
-            is_finished_shown=view.show_finished,
-            search=view.search,
-            reader=kept_from,
-            facets=wanted,
-            order=view.sort,
-            limit=view.rows,
-            offset=page * view.rows,
-            matching=matching,
+    age_limits = QueueMoments(
+        format_timestamp(now), format_timestamp(now - timedelta(days=1)), format_timestamp(now - timedelta(days=7))
+    )
+    excluded_reader = reviewer if query.show_finished and index.case_list.has_withheld_cases(reviewer) else None
+    groups = index.case_list.count_by_facets(
+        age_limits, is_finished_shown=query.show_finished, search=query.search, reviewer=excluded_reader
+    )
+    column_filters = {
+        _get_filter_column(name): value for name in FILTER_VALUES if (value := getattr(query, name)) is not None
+    }
+    matching = sum(group["count"] for group in groups if _is_group_matching(group, column_filters))
+    page = min(query.page, max(matching - 1, 0) // query.rows)
+    rows = (
+        index.case_list.list_queue_page(
+            age_limits,
+            is_finished_shown=query.show_finished,
+            search=query.search,
+            reviewer=excluded_reader,
+            facet_values=column_filters,
+            order=query.sort,
+            limit=query.rows,
+            offset=page * query.rows,
+            matching_count=matching,
         )
         if matching
         else []
     )
-    return shown, matching, {name: _counts(groups, _column(name), wanted) for name in FILTERS}, page
+    return (
+        rows,
+        matching,
+        {name: _count_facet_values(groups, _get_filter_column(name), column_filters) for name in FILTER_VALUES},
+        page,
+    )
 
 
-def queue_row(row: Mapping[str, Any], reviewer: str, session: str, standing: Standing) -> QueueRow:
+def build_queue_row(row: Mapping[str, Any], reviewer: str, tab_id: str, permissions: Permissions) -> QueueRow:
     """A row of the index as this reviewer's tab shows it."""
-    is_hidden, barred = bool(row["is_hidden"]), _split(row["barred"])
-    plain = {one.name: row[one.name] for one in fields(QueueRow) if one.name in row}
-    blind = {"blocker": 0, "major": 0, "minor": 0, "decision_reason": ""} if is_hidden else {}
-    said = (
-        plain
-        | blind
+    is_hidden, excluded_reviewers = bool(row["is_hidden"]), _split_commas(row["barred"])
+    copied_fields = {row_field.name: row[row_field.name] for row_field in fields(QueueRow) if row_field.name in row}
+    hidden_fields = {"blocker": 0, "major": 0, "minor": 0, "decision_reason": ""} if is_hidden else {}
+    row_fields = (
+        copied_fields
+        | hidden_fields
         | {
             "status": row["review_status"],
-            "is_mine": (row["holder"], row["session"]) == (reviewer, session),
+            "is_mine": (row["holder"], row["session"]) == (reviewer, tab_id),
             "created_at": row["created_at"] or "",
-            "agents": _split(row["agents"]),
+            "agents": _split_commas(row["agents"]),
             "is_blind": is_hidden,
-            "is_barred": reviewer in barred,
-            "needs_adjudicator": standing.needs_adjudicator(row["case_id"], barred),
+            "is_barred": reviewer in excluded_reviewers,
+            "needs_adjudicator": permissions.needs_adjudicator(row["case_id"], excluded_reviewers),
         }
     )
-    return QueueRow(**said)
+    return QueueRow(**row_fields)
 
 
-def _row(files: Files, case_id: str) -> dict[str, Any]:
-    return Opinions.read(files, case_id).row(files, case_id)
+def _build_index_row(output_folder: OutputFolder, case_id: str) -> dict[str, Any]:
+    return CaseOpinions.read(output_folder, case_id).build_index_row(output_folder, case_id)
 
 
-def _newest(files: Files, case_id: str) -> Review | None:
-    newest = newest_revision(files, case_id)
-    return read_review(files, case_id, newest) if newest else None
+def _read_newest_review(output_folder: OutputFolder, case_id: str) -> Review | None:
+    revision = find_newest_revision(output_folder, case_id)
+    return read_review(output_folder, case_id, revision) if revision else None
 
 
-def _column(name: str) -> str:
-    return "agents" if name == "agent" else name
+def _get_filter_column(filter_name: str) -> str:
+    return "agents" if filter_name == "agent" else filter_name
 
 
-def _values(group: Mapping[str, Any], column: str) -> Sequence[str]:
-    return _split(group[column]) if column == "agents" else (group[column],)
+def _get_group_values(group: Mapping[str, Any], column: str) -> Sequence[str]:
+    return _split_commas(group[column]) if column == "agents" else (group[column],)
 
 
-def _split(joined: str) -> tuple[str, ...]:
-    return tuple(filter(None, joined.split(",")))
+def _split_commas(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))
 
 
-def _matches(group: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
-    return all(value in _values(group, column) for column, value in wanted.items())
+def _is_group_matching(group: Mapping[str, Any], column_filters: Mapping[str, str]) -> bool:
+    return all(value in _get_group_values(group, column) for column, value in column_filters.items())
 
 
-def _counts(groups: Iterable[Mapping[str, Any]], column: str, wanted: Mapping[str, str]) -> dict[str, int]:
+def _count_facet_values(
+    groups: Iterable[Mapping[str, Any]], column: str, column_filters: Mapping[str, str]
+) -> dict[str, int]:
     """By value; the value that is filtered by is among them even where nothing has it, so that it can be let go."""
-    others = {name: value for name, value in wanted.items() if name != column}
-    counts: dict[str, int] = {wanted[column]: 0} if column in wanted else {}
+    other_filters = {name: value for name, value in column_filters.items() if name != column}
+    counts: dict[str, int] = {column_filters[column]: 0} if column in column_filters else {}
     for group in groups:
-        if not others or _matches(group, others):
-            for value in filter(None, _values(group, column)):
+        if not other_filters or _is_group_matching(group, other_filters):
+            for value in filter(None, _get_group_values(group, column)):
                 counts[value] = counts.get(value, 0) + group["count"]
     return dict(sorted(counts.items()))

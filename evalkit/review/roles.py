@@ -11,49 +11,51 @@ from dataclasses import dataclass
 from typing import Literal
 
 from evalkit.errors import ReviewRefused
-from evalkit.review.packet import ADJUDICATION
+from evalkit.review.packet import ADJUDICATION_SUFFIX
 
-Role = Literal["expert", "adjudicator", "analyst"]
+ReviewerRole = Literal["expert", "adjudicator", "analyst"]
 
-ONLY_LOOKS = "You are an analyst here: you can look at cases, and decide none."
+READ_ONLY_SENTENCE = "You are an analyst here: you can look at cases, and decide none."
 
 
 @dataclass(frozen=True)
-class Standing:
+class Permissions:
     """One reviewer's role, and who else could decide between two answers."""
 
-    role: Role = "expert"
+    role: ReviewerRole = "expert"
     adjudicators: tuple[str, ...] = ()
     """The names of all adjudicators, sorted."""
 
     @property
-    def only_looks(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether they may decide nothing at all."""
         return self.role == "analyst"
 
     @property
-    def leaves_to(self) -> tuple[str, ...]:
+    def responsible_adjudicators(self) -> tuple[str, ...]:
         """The adjudicators to whom they leave adjudications; empty: nobody is named, or they are one of them."""
         return () if self.role == "adjudicator" else self.adjudicators
 
-    def needs_adjudicator(self, case_id: str, barred: Container[str]) -> bool:
+    def needs_adjudicator(self, case_id: str, excluded_reviewers: Container[str]) -> bool:
         """Whether an adjudicator is to decide the case, and this reviewer is none.
 
-        ``barred`` are the reviewers who must not answer it, because they have.
+        ``excluded_reviewers`` are the reviewers who must not answer it, because they have.
         """
-        return case_id.endswith(ADJUDICATION) and any(name not in barred for name in self.leaves_to)
+        return case_id.endswith(ADJUDICATION_SUFFIX) and any(
+            name not in excluded_reviewers for name in self.responsible_adjudicators
+        )
 
-    def require_decides(self, case_id: str) -> None:
+    def require_decision_right(self, case_id: str) -> None:
         """ReviewRefused where this reviewer's role lets them decide no case; this is the one that they meant."""
-        if self.only_looks:
+        if self.is_read_only:
             raise ReviewRefused(
                 f"case {case_id!r} is not an analyst's to decide", code="REVIEW-ROLE", remedy="Leave it to an expert."
             )
 
-    def require(self, case_id: str, barred: Container[str]) -> None:
-        """ReviewRefused where this reviewer's role does not let them decide the case; ``barred`` as above."""
-        self.require_decides(case_id)
-        if self.needs_adjudicator(case_id, barred):
+    def require_case_permission(self, case_id: str, excluded_reviewers: Container[str]) -> None:
+        """ReviewRefused where this reviewer's role does not let them decide the case; ``excluded_reviewers`` as above."""
+        self.require_decision_right(case_id)
+        if self.needs_adjudicator(case_id, excluded_reviewers):
             raise ReviewRefused(
                 f"in case {case_id!r} an adjudicator decides between two answers",
                 code="REVIEW-ROLE",

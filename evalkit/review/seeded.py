@@ -18,20 +18,29 @@ from pydantic import ValidationError, model_validator
 from evalkit.classification.result import DocumentFailure, DocumentResult
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.errors import StoreError
-from evalkit.frozen import Frozen
-from evalkit.review.ground_truth import GroundTruth, Review, if_readable, newest_revision
+from evalkit.frozen import StrictRecord
+from evalkit.review.ground_truth import GroundTruth, Review, find_newest_revision, try_read_json
 from evalkit.review.packet import SMEPacket, read_packet
 from evalkit.review.stored import read_result
-from evalkit.store import SEEDED, Files, digest, ground_truth_name, packet_name, result_name, seeded_name, shaped
+from evalkit.store import (
+    SEED_RECORDS_FOLDER,
+    OutputFolder,
+    ground_truth_file_name,
+    hash_canonical_json,
+    packet_file_name,
+    result_file_name,
+    seed_record_file_name,
+    validate_stored,
+)
 
 SCHEMA_VERSION = 1
 
 FaultKind = Literal["type", "boundary", "joined"]
 
-_NAME = re.compile(rf"{SEEDED}/((.+)-[0-9a-f]{{8}})\.json")
+_SEEDED_FILE_PATTERN = re.compile(rf"{SEED_RECORDS_FOLDER}/((.+)-[0-9a-f]{{8}})\.json")
 
 
-class Fault(Frozen):
+class Fault(StrictRecord):
     """What is wrong on purpose in a shown answer."""
 
     kind: FaultKind
@@ -52,7 +61,7 @@ class Fault(Frozen):
     """Of ``boundary`` and ``joined``: the page on which it begins."""
 
 
-class Seeded(Frozen):
+class Seeded(StrictRecord):
     """One seeded case: ``seeded/{case_id}.json``."""
 
     schema_version: int = SCHEMA_VERSION
@@ -69,42 +78,42 @@ class Seeded(Frozen):
     """The case, as it is put into the queue."""
 
     @model_validator(mode="after")
-    def _is_marked(self) -> Self:
-        if not self.packet.is_seeded or self.packet.shown_doc_id != self.doc_id:
+    def _require_seeded_packet(self) -> Self:
+        if not self.packet.is_seeded or self.packet.bundle_doc_id != self.doc_id:
             raise ValueError("the packet does not show that document's pages under another name")
         return self
 
 
-def read_seeded(files: Files, case_id: str) -> Seeded:
+def read_seeded_case(output_folder: OutputFolder, case_id: str) -> Seeded:
     """What was planted in a case. NotFound; StoreError if it cannot be read, or is about another case."""
-    name, remedy = seeded_name(case_id), "Restore it from a backup."
-    seeded = shaped(Seeded, files.read(name, schema_version=SCHEMA_VERSION), name, remedy)
-    if seeded.packet.case_id != case_id or case_id.rpartition("-")[0] != seeded.doc_id:
+    name, remedy = seed_record_file_name(case_id), "Restore it from a backup."
+    seeded_case = validate_stored(Seeded, output_folder.read_json(name, schema_version=SCHEMA_VERSION), name, remedy)
+    if seeded_case.packet.case_id != case_id or case_id.rpartition("-")[0] != seeded_case.doc_id:
         raise StoreError(f"{name} is about another case", code="STORE-TORN", remedy=remedy)
-    return seeded
+    return seeded_case
 
 
-def shown_document(files: Files, name: str) -> str:
+def resolve_shown_document(output_folder: OutputFolder, shown_name: str) -> str:
     """The document whose pages go by that name: the one that a seeded case shows, else of that very name."""
-    if files.exists(result_name(name)) or not files.exists(packet_name(name)):
-        return name
-    packet = read_packet(files, name)
-    return packet.shown_doc_id if packet.is_seeded else name
+    if output_folder.has_file(result_file_name(shown_name)) or not output_folder.has_file(packet_file_name(shown_name)):
+        return shown_name
+    packet = read_packet(output_folder, shown_name)
+    return packet.bundle_doc_id if packet.is_seeded else shown_name
 
 
-def shown_result(files: Files, name: str) -> DocumentResult | DocumentFailure:
+def read_shown_result(output_folder: OutputFolder, shown_name: str) -> DocumentResult | DocumentFailure:
     """A document's result; of a seeded case what it shows as one, so that looking it up does not tell it apart.
 
     NotFound; StoreError where a file cannot be read.
     """
-    doc_id = shown_document(files, name)
-    result = read_result(files, doc_id)
-    if doc_id == name or isinstance(result, DocumentFailure):
+    doc_id = resolve_shown_document(output_folder, shown_name)
+    result = read_result(output_folder, doc_id)
+    if doc_id == shown_name or isinstance(result, DocumentFailure):
         return result
-    packet = read_packet(files, name)
+    packet = read_packet(output_folder, shown_name)
     return result.model_copy(
         update={
-            "doc_id": name,
+            "doc_id": shown_name,
             "classification": packet.classification,
             "issues": packet.issues,
             "decision": packet.v5_decision,
@@ -114,48 +123,51 @@ def shown_result(files: Files, name: str) -> DocumentResult | DocumentFailure:
     )
 
 
-def seeded_cases(files: Files) -> Iterator[tuple[str, str]]:
+def iterate_seeded_cases(output_folder: OutputFolder) -> Iterator[tuple[str, str]]:
     """The case_ids of all seeded cases, in order, each with the doc_id of its document."""
-    for name in files.names(SEEDED):
-        if match := _NAME.fullmatch(name):
+    for name in output_folder.list_json_files(SEED_RECORDS_FOLDER):
+        if match := _SEEDED_FILE_PATTERN.fullmatch(name):
             yield match[1], match[2]
 
 
-def seeded_by_document(files: Files) -> dict[str, list[str]]:
+def map_seeded_cases_by_document(output_folder: OutputFolder) -> dict[str, list[str]]:
     """The case_ids of the seeded cases that show a document's pages, by its doc_id."""
-    found: dict[str, list[str]] = {}
-    for case_id, doc_id in seeded_cases(files):
-        found.setdefault(doc_id, []).append(case_id)
-    return found
+    case_ids_by_document: dict[str, list[str]] = {}
+    for case_id, doc_id in iterate_seeded_cases(output_folder):
+        case_ids_by_document.setdefault(doc_id, []).append(case_id)
+    return case_ids_by_document
 
 
-def waits(files: Files, case_id: str) -> bool:
+def is_seeded_case_waiting(output_folder: OutputFolder, case_id: str) -> bool:
     """Whether a seeded case is in the queue and was not answered yet."""
-    return files.exists(packet_name(case_id)) and not newest_revision(files, case_id)
+    return output_folder.has_file(packet_file_name(case_id)) and not find_newest_revision(output_folder, case_id)
 
 
-def still_holds(files: Files, seeded: Seeded) -> bool:
+def is_seeded_truth_current(output_folder: OutputFolder, seeded_case: Seeded) -> bool:
     """Whether what the fault hides is still true: a revision of the document's other parts does not matter."""
-    record = if_readable(files, ground_truth_name(seeded.doc_id))
-    if record is None or digest(record) == seeded.truth_sha256:
+    record = try_read_json(output_folder, ground_truth_file_name(seeded_case.doc_id))
+    if record is None or hash_canonical_json(record) == seeded_case.truth_sha256:
         return record is not None
     try:
         truth = GroundTruth.model_validate(record)
     except ValidationError:
         return False
-    return {"dominant_type", "segments"} <= {*truth.vouched} and _is_true(
-        seeded.fault, truth.ground_truth_classification
+    return {"dominant_type", "segments"} <= {*truth.vouched} and _is_hidden_answer_true(
+        seeded_case.fault, truth.ground_truth_classification
     )
 
 
-def _is_true(fault: Fault, truth: ClassificationOutput) -> bool:
+def _is_hidden_answer_true(fault: Fault, truth: ClassificationOutput) -> bool:
     if fault.kind == "type":
-        return (_types(truth, fault), truth.dominant_type_overall) == ({fault.true_type}, fault.true_dominant)
-    starts = {one.start_page for one in truth.segments}
-    return fault.true_start in starts and fault.shown_start not in starts
+        return (_collect_types_on_fault_pages(truth, fault), truth.dominant_type_overall) == (
+            {fault.true_type},
+            fault.true_dominant,
+        )
+    first_pages = {segment.start_page for segment in truth.segments}
+    return fault.true_start in first_pages and fault.shown_start not in first_pages
 
 
-def is_noticed(fault: Fault, review: Review) -> bool:
+def is_fault_corrected(fault: Fault, review: Review) -> bool:
     """Whether the answer corrects what was planted; whatever else it says does not matter.
 
     A type counts as corrected where none of its pages has the planted one any more, or where the file's type alone was
@@ -169,46 +181,46 @@ def is_noticed(fault: Fault, review: Review) -> bool:
     ):
         return False
     if fault.kind != "type":
-        starts = {one.start_page for one in after.segments}
-        return fault.true_start in starts and fault.shown_start not in starts
+        first_pages = {segment.start_page for segment in after.segments}
+        return fault.true_start in first_pages and fault.shown_start not in first_pages
     if after.segments == before.segments:
         return before.dominant_type_overall != fault.true_dominant == after.dominant_type_overall
-    return fault.shown_type not in _types(after, fault)
+    return fault.shown_type not in _collect_types_on_fault_pages(after, fault)
 
 
-def _types(answer: ClassificationOutput, fault: Fault) -> set[DocumentType | None]:
+def _collect_types_on_fault_pages(classification: ClassificationOutput, fault: Fault) -> set[DocumentType | None]:
     """The types of the segments that have a page of the fault's."""
     return {
-        one.dominant_type
-        for one in answer.segments
-        if one.start_page <= fault.end_page and fault.start_page <= one.end_page
+        segment.dominant_type
+        for segment in classification.segments
+        if segment.start_page <= fault.end_page and fault.start_page <= segment.end_page
     }
 
 
-def described(fault: Fault) -> str:
+def describe_fault(fault: Fault) -> str:
     """What was planted, in a sentence.
 
-    >>> described(Fault(kind="boundary", start_page=5, end_page=5, shown_start=5, true_start=6))
+    >>> describe_fault(Fault(kind="boundary", start_page=5, end_page=5, shown_start=5, true_start=6))
     'A document was shown to begin on page 5; it begins on page 6.'
     """
-    one_page = fault.start_page == fault.end_page
-    pages = f"Page {fault.start_page}" if one_page else f"Pages {fault.start_page}–{fault.end_page}"
+    is_single_page = fault.start_page == fault.end_page
+    pages = f"Page {fault.start_page}" if is_single_page else f"Pages {fault.start_page}–{fault.end_page}"
     if fault.kind == "type":
-        shown, true = ("was shown as", "it is") if one_page else ("were shown as", "they are")
-        return f"{pages} {shown} {fault.shown_type}; {true} {fault.true_type}."
+        shown_words, true_words = ("was shown as", "it is") if is_single_page else ("were shown as", "they are")
+        return f"{pages} {shown_words} {fault.shown_type}; {true_words} {fault.true_type}."
     if fault.kind == "boundary":
         return f"A document was shown to begin on page {fault.shown_start}; it begins on page {fault.true_start}."
     return f"{pages} were shown as one document; another begins on page {fault.true_start}."
 
 
-def feedback(fault: Fault, review: Review) -> str:
+def format_seeded_feedback(fault: Fault, review: Review) -> str:
     """What its expert is told of a seeded case once it is answered."""
-    seen = (
+    result_sentence = (
         "You saw it. Thank you."
-        if is_noticed(fault, review)
+        if is_fault_corrected(fault, review)
         else "It went uncorrected this time, as it does to everybody now and then."
     )
     return (
-        f"One fault was planted in this case, as you were told may happen. {described(fault)} {seen} "
+        f"One fault was planted in this case, as you were told may happen. {describe_fault(fault)} {result_sentence} "
         "Nothing that you said here changes the document."
     )

@@ -5,50 +5,55 @@ from __future__ import annotations
 from pydantic_core import from_json
 
 from evalkit.classification.result import SCHEMA_VERSION, DocumentFailure, DocumentResult
-from evalkit.documents.bundle import SCHEMA_VERSION as BUNDLE_VERSION
-from evalkit.documents.bundle import DocumentBundle, packed
+from evalkit.documents.bundle import BUNDLE_SCHEMA_VERSION as BUNDLE_VERSION
+from evalkit.documents.bundle import DocumentBundle, pack_page_json
 from evalkit.errors import StoreError
 from evalkit.extraction.schema import SCHEMA_VERSION as EXTRACTIONS_VERSION
 from evalkit.extraction.schema import Extractions
-from evalkit.store import Files, bundle_name, extraction_name, result_name, shaped
+from evalkit.store import OutputFolder, bundle_file_name, extraction_file_name, result_file_name, validate_stored
 
-_HEAD = 8192
+_HEAD_BYTES = 8192
 """Bytes, about twice as many as the longest path has."""
 _REMEDY = "Run the document with --fresh."
 
 
-def read_result(files: Files, doc_id: str) -> DocumentResult | DocumentFailure:
+def read_result(output_folder: OutputFolder, doc_id: str) -> DocumentResult | DocumentFailure:
     """What was decided about a document, or why it was not read. NotFound; StoreError for a damaged file."""
-    name = result_name(doc_id)
-    stored = files.read(name, schema_version=SCHEMA_VERSION)
+    name = result_file_name(doc_id)
+    stored = output_folder.read_json(name, schema_version=SCHEMA_VERSION)
     if "error" in stored:
-        return shaped(DocumentFailure, stored, name, _REMEDY)
-    return shaped(DocumentResult, stored, name, _REMEDY)
+        return validate_stored(DocumentFailure, stored, name, _REMEDY)
+    return validate_stored(DocumentResult, stored, name, _REMEDY)
 
 
-def read_extractions(files: Files, doc_id: str) -> Extractions:
+def read_extractions(output_folder: OutputFolder, doc_id: str) -> Extractions:
     """The fields that were extracted from a document. NotFound; StoreError for a damaged file."""
-    name = extraction_name(doc_id)
-    stored = files.read(name, schema_version=EXTRACTIONS_VERSION)
-    return shaped(Extractions, stored, name, "Extract the document with --fresh.")
+    name = extraction_file_name(doc_id)
+    stored = output_folder.read_json(name, schema_version=EXTRACTIONS_VERSION)
+    return validate_stored(Extractions, stored, name, "Extract the document with --fresh.")
 
 
-def read_file_path(files: Files, doc_id: str) -> str:
+def read_document_path(output_folder: OutputFolder, doc_id: str) -> str:
     """Where a document was read from. NotFound; StoreError for a damaged file.
 
     It stands at the beginning of the bundle, before the pages: these, which are nearly all of it, are not looked at.
     """
-    name = bundle_name(doc_id)
+    name = bundle_file_name(doc_id)
     try:
-        found = from_json(files.raw(name, _HEAD), allow_partial=True)["file_path"]
+        file_path = from_json(output_folder.read_bytes(name, _HEAD_BYTES), allow_partial=True)["file_path"]
     except (ValueError, TypeError, LookupError):
-        found = files.read(name, schema_version=BUNDLE_VERSION).get("file_path")
-    if not isinstance(found, str):
+        file_path = output_folder.read_json(name, schema_version=BUNDLE_VERSION).get("file_path")
+    if not isinstance(file_path, str):
         raise StoreError(f"{name} does not have the shape of its kind", code="STORE-TORN", remedy=_REMEDY)
-    return found
+    return file_path
 
 
-def read_bundle(files: Files, doc_id: str) -> DocumentBundle:
+def read_bundle(output_folder: OutputFolder, doc_id: str) -> DocumentBundle:
     """What stands in a document. NotFound; StoreError for a damaged file."""
-    name = bundle_name(doc_id)
-    return shaped(DocumentBundle, files.read(name, schema_version=BUNDLE_VERSION, each=packed), name, _REMEDY)
+    name = bundle_file_name(doc_id)
+    return validate_stored(
+        DocumentBundle,
+        output_folder.read_json(name, schema_version=BUNDLE_VERSION, object_hook=pack_page_json),
+        name,
+        _REMEDY,
+    )

@@ -13,65 +13,76 @@ from typing import Any, Self, cast
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, model_validator
 
 from evalkit.classification.autofix import Repair
-from evalkit.classification.schema import ClassificationOutput, type_definitions
+from evalkit.classification.schema import ClassificationOutput, load_type_definitions
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.errors import ReviewRefused, StoreError
-from evalkit.review.corrections import PARTS, Part, corrected, given_parts, validated
-from evalkit.review.draft import FLAGS, Flag, covering
-from evalkit.review.fields import FormFields, answers, forms, keyed, named
-from evalkit.review.fields import corrected as corrected_fields
-from evalkit.review.ground_truth import (
-    Answered,
-    IssueVerdict,
-    Outcome,
-    Review,
-    Shown,
-    append,
-    is_as_saved,
-    review_sha256,
+from evalkit.review.corrections import (
+    CLASSIFICATION_PARTS,
+    ClassificationPart,
+    correct_classification,
+    list_corrected_parts,
+    validate_classification,
 )
-from evalkit.review.lock import writing
-from evalkit.review.opinions import Opinions, enter, settle, settle_seeded
+from evalkit.review.draft import FLAG_KINDS, FlagKind, list_covering_segments
+from evalkit.review.fields import FormFields, index_fields_by_key, list_forms, parse_field_answers, resolve_field_key
+from evalkit.review.fields import correct_fields as corrected_fields
+from evalkit.review.ground_truth import (
+    IssueVerdict,
+    Review,
+    ReviewedAnswer,
+    ReviewOutcome,
+    Shown,
+    append_review,
+    hash_review_file,
+    is_newest_review_unchanged,
+)
+from evalkit.review.lock import hold_write_lock
+from evalkit.review.opinions import CaseOpinions, sync_seeded_cases, update_case_index, write_derived_files
 from evalkit.review.packet import (
     SMEPacket,
-    moment,
-    packet_digest,
-    read_bundle,
+    compute_packet_digest,
+    format_timestamp,
     read_packet,
+    read_packet_bundle,
 )
-from evalkit.review.queue import review_status
-from evalkit.review.roles import Role
+from evalkit.review.queue import read_review_status
+from evalkit.review.roles import ReviewerRole
 from evalkit.review.roster import Roster
-from evalkit.review.templates import approved, given_template, template_of, unmet
-from evalkit.statements.reading import Reading
+from evalkit.review.templates import (
+    approve_template,
+    describe_unmet_sums,
+    parse_corrected_template,
+    read_packet_template,
+)
+from evalkit.statements.reading import AppliedTemplate
 from evalkit.statements.template import StatementTemplate
-from evalkit.store import Files, Head, Index, canonical, review_name
+from evalkit.store import OutputFolder, OutputIndex, ReviewHead, encode_canonical_json, review_file_name
 
 log = logging.getLogger(__name__)
 
-_VERDICTS = TypeAdapter(tuple[IssueVerdict, ...])
+_VERDICTS_ADAPTER = TypeAdapter(tuple[IssueVerdict, ...])
 
 
-class _GivenFlag(BaseModel):
+class _SegmentFlagInput(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     segment_index: int
     start_page: int | None = None
     end_page: int | None = None
-    flag: Flag | None = None
+    flag: FlagKind | None = None
     note: str | None = None
 
     @model_validator(mode="after")
-    def _say_something(self) -> Self:
+    def _require_flag_or_note(self) -> Self:
         if self.flag is None and not (self.note or "").strip():
             raise ValueError("it has neither a flag nor a note")
         return self
 
 
-_FLAGS = TypeAdapter(tuple[_GivenFlag, ...])
+_FLAGS_ADAPTER = TypeAdapter(tuple[_SegmentFlagInput, ...])
 
 #: What a validation stands for, unless it is said.
-VALIDATED_PARTS: tuple[Part, ...] = ("dominant_type", "segments")
+DEFAULT_VOUCHED_PARTS: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
 
 
 @dataclass(frozen=True)
@@ -98,23 +109,23 @@ class Submission:
     """Why a colleague is to answer the case too; only a ``Desk`` asks."""
 
     @property
-    def corrects(self) -> tuple[Part, ...]:
+    def correction_parts(self) -> tuple[ClassificationPart, ...]:
         """The parts of a classification that it corrects."""
-        return given_parts(self.corrected_dominant_type, self.corrected_segments, self.corrected_mixture)
+        return list_corrected_parts(self.corrected_dominant_type, self.corrected_segments, self.corrected_mixture)
 
 
 @dataclass(frozen=True)
-class Tab:
+class BrowserTab:
     """The browser tab in which something was said; its draft, and the reviewer's older ones, go with the review."""
 
-    session: str
+    tab_id: str
     """The tab's id."""
     opened_at: str
     """When the case was opened there (ISO 8601, UTC)."""
 
 
 @dataclass(frozen=True)
-class Read:
+class LoadedCase:
     """A case as it was read before anything was said about it."""
 
     packet: SMEPacket
@@ -124,122 +135,144 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Submitter:
+class ReviewSubmitter:
     """Who submits, where and when."""
 
-    files: Files
-    index: Index
+    output_folder: OutputFolder
+    index: OutputIndex
     reviewer: str
     clock: Callable[[], datetime]
 
-    def read(self, case_id: str) -> Read:
+    def load_case(self, case_id: str) -> LoadedCase:
         """The case, to say something about. NotFound; StoreError where a file cannot be read."""
-        packet = read_packet(self.files, case_id)
-        return Read(packet, packet_digest(packet), read_bundle(self.files, packet))
+        packet = read_packet(self.output_folder, case_id)
+        return LoadedCase(packet, compute_packet_digest(packet), read_packet_bundle(self.output_folder, packet))
 
     def submit(
         self,
-        read: Read,
-        said: Submission,
+        loaded_case: LoadedCase,
+        submission: Submission,
         *,
         base_revision: int | None,
-        may: Callable[[str, str], None],
-        said_in: Tab | None = None,
+        require_savable: Callable[[str, str], None],
+        tab: BrowserTab | None = None,
     ) -> Review:
         """Save a review on ``base_revision`` (None: whatever is the newest) and all that follows from it.
 
-        The drafts of the tab ``said_in`` go. ``may`` is called while nobody else can write, with the digest of the packet
+        The drafts of the tab ``tab`` go. ``require_savable`` is called while nobody else can write, with the digest of the packet
         as it is by then and the moment (ISO 8601, UTC), and raises what forbids saving. ReviewRefused, ReviewConflict; nothing was written then.
         """
-        outcome = _outcome(said)
-        _require_of_its_kind(read.packet, said)
-        kind = read.packet.kind
-        vouch: tuple[str, ...] = ()
-        stands_for: tuple[Part, ...] = ()
+        outcome = _derive_outcome(submission)
+        _require_matching_kind(loaded_case.packet, submission)
+        kind = loaded_case.packet.kind
+        vouched_keys: tuple[str, ...] = ()
+        vouched_parts: tuple[ClassificationPart, ...] = ()
         if kind == "extraction":
-            vouch = _vouched_fields(read.packet, said, outcome)
+            vouched_keys = _choose_vouched_fields(loaded_case.packet, submission, outcome)
         elif kind == "statement_template":
-            vouch = () if outcome == "undeterminable" else ("template",)
+            vouched_keys = () if outcome == "undeterminable" else ("template",)
         else:
-            stands_for = _vouched(said.vouched, outcome, said.corrects)
+            vouched_parts = _choose_vouched_parts(submission.vouched, outcome, submission.correction_parts)
         # Before anybody has to wait: reading a statement takes a while.
-        template = _decided_template(outcome, said, read) if kind == "statement_template" else None
-        with writing(self.files, read.packet.case_id):
-            packet = read_packet(self.files, read.packet.case_id)
-            packet_sha256, now = self._digest(packet, read), moment(self.clock())
-            may(packet_sha256, now)
-            after: Answered | None
+        approved_template = _decide_template(outcome, submission, loaded_case) if kind == "statement_template" else None
+        with hold_write_lock(self.output_folder, loaded_case.packet.case_id):
+            packet = read_packet(self.output_folder, loaded_case.packet.case_id)
+            packet_sha256, now = self._compute_digest(packet, loaded_case), format_timestamp(self.clock())
+            require_savable(packet_sha256, now)
+            answer_after: ReviewedAnswer | None
             repairs: list[Repair] = []
             if kind == "extraction":
-                after = _decided_fields(outcome, said, packet, read.bundle)
+                answer_after = _decide_fields(outcome, submission, packet, loaded_case.bundle)
             elif kind == "statement_template":
-                after = template
+                answer_after = approved_template
             else:
-                after, repairs = _decided(outcome, said, packet, read.bundle, stands_for)
-            return self._save(
+                answer_after, repairs = _decide_classification(
+                    outcome, submission, packet, loaded_case.bundle, vouched_parts
+                )
+            return self._save_review(
                 packet,
                 base_revision,
-                said_in,
+                tab,
                 packet_sha256=packet_sha256,
                 submitted_at=now,
-                seconds_active=said.seconds_active,
+                seconds_active=submission.seconds_active,
                 outcome=outcome,
-                after=after,
+                after=answer_after,
                 repairs_applied=tuple(repairs),
-                correction_notes="\n".join(filter(None, [(said.undeterminable or "").strip(), said.correction_notes])),
-                issue_verdicts=_verdicts(packet, said.issue_verdicts),
-                vouched=vouch or stands_for,
-                pages_seen=tuple(said.pages_seen),
-                evidence_seen=tuple(said.evidence_seen),
-                shown=said.shown or Shown(),
-                segment_flags=_segment_flags(
-                    said.segment_flags, after if isinstance(after, ClassificationOutput) else None, packet.total_pages
+                correction_notes="\n".join(
+                    filter(None, [(submission.undeterminable or "").strip(), submission.correction_notes])
                 ),
-                unmet_sums=said.unmet_sums.strip() if template else "",
-                second_opinion=said.second_opinion,
+                issue_verdicts=_parse_verdicts(packet, submission.issue_verdicts),
+                vouched=vouched_keys or vouched_parts,
+                pages_seen=tuple(submission.pages_seen),
+                evidence_seen=tuple(submission.evidence_seen),
+                shown=submission.shown or Shown(),
+                segment_flags=_parse_segment_flags(
+                    submission.segment_flags,
+                    answer_after if isinstance(answer_after, ClassificationOutput) else None,
+                    packet.total_pages,
+                ),
+                unmet_sums=submission.unmet_sums.strip() if approved_template else "",
+                second_opinion=submission.second_opinion,
             )
 
     def reopen(self, case_id: str, reason: str, *, base_revision: int | None) -> Review:
         """Undo: the case waits again. ReviewRefused, NotFound, ReviewConflict; in each case nothing was written."""
         if not reason.strip():
-            raise _refused("reopening needs a reason", "Say why the review cannot stand.")
-        with writing(self.files, case_id):
-            packet = read_packet(self.files, case_id)
-            if review_status(self.files, case_id) != "completed":
-                raise _refused(f"case {case_id!r} is not closed, so there is nothing to undo", "Save a review instead.")
-            return self._save(
+            raise _incomplete_review_error("reopening needs a reason", "Say why the review cannot stand.")
+        with hold_write_lock(self.output_folder, case_id):
+            packet = read_packet(self.output_folder, case_id)
+            if read_review_status(self.output_folder, case_id) != "completed":
+                raise _incomplete_review_error(
+                    f"case {case_id!r} is not closed, so there is nothing to undo", "Save a review instead."
+                )
+            return self._save_review(
                 packet,
                 base_revision,
                 None,
-                packet_sha256=packet_digest(packet),
-                submitted_at=moment(self.clock()),
+                packet_sha256=compute_packet_digest(packet),
+                submitted_at=format_timestamp(self.clock()),
                 seconds_active=None,
                 outcome="reopened",
                 after=None,
                 correction_notes=reason.strip(),
             )
 
-    def _digest(self, packet: SMEPacket, read: Read) -> str:
+    def _compute_digest(self, packet: SMEPacket, loaded_case: LoadedCase) -> str:
         """The packet's; that of an equal one is known already. Their status does not count."""
-        is_same = packet.model_copy(update={"review_status": read.packet.review_status}) == read.packet
-        return read.packet_sha256 if is_same else packet_digest(packet)
+        is_same_packet = (
+            packet.model_copy(update={"review_status": loaded_case.packet.review_status}) == loaded_case.packet
+        )
+        return loaded_case.packet_sha256 if is_same_packet else compute_packet_digest(packet)
 
-    def _save(self, packet: SMEPacket, base_revision: int | None, said_in: Tab | None, **said: Any) -> Review:
+    def _save_review(
+        self, packet: SMEPacket, base_revision: int | None, tab: BrowserTab | None, **review_fields: Any
+    ) -> Review:
         """Write the review and what follows from it; the lock is held."""
         case_id = packet.case_id
-        before = Opinions.read(self.files, case_id)
-        standing = Roster(self.files).standing(self.reviewer)
-        standing.require(case_id, before.barred(case_id))
-        before.require_writable(
-            self.files, self.index, case_id, self.reviewer, said["submitted_at"], is_undo=said["outcome"] == "reopened"
+        opinions_before = CaseOpinions.read(self.output_folder, case_id)
+        permissions = Roster(self.output_folder).get_permissions(self.reviewer)
+        permissions.require_case_permission(case_id, opinions_before.list_excluded_reviewers(case_id))
+        opinions_before.require_writable(
+            self.output_folder,
+            self.index,
+            case_id,
+            self.reviewer,
+            review_fields["submitted_at"],
+            is_undo=review_fields["outcome"] == "reopened",
         )
-        self._require_as_saved(case_id)
-        base = before.revision(case_id) if base_revision is None else base_revision
-        review = append(self.files, case_id, self._review(packet, standing.role, said), base_revision=base)
+        self._require_newest_unchanged(case_id)
+        revision = opinions_before.get_newest_revision(case_id) if base_revision is None else base_revision
+        review = append_review(
+            self.output_folder,
+            case_id,
+            self._build_review(packet, permissions.role, review_fields),
+            base_revision=revision,
+        )
         # From here on the review stands: an error must not invite anybody to save it a second time.
         try:
-            opinions = before.with_review(case_id, review)
-            there = settle(self.files, opinions)
+            opinions = opinions_before.add_review(case_id, review)
+            existing_ids = write_derived_files(self.output_folder, opinions)
         except StoreError as error:
             raise StoreError(
                 f"the review was saved, but what follows from it was not: {error.message}",
@@ -247,56 +280,58 @@ class Submitter:
                 remedy="Do not save it again: mend the folder, then run `evalkit reindex`.",
             ) from error
         try:
-            with self.index.together():
-                self._enter(case_id, review, opinions, there)
-                if said_in:
-                    self.index.drafts.drop(case_id, self.reviewer, said_in.session, until=said_in.opened_at)
+            with self.index.shared_transaction():
+                self._update_index(case_id, review, opinions, existing_ids)
+                if tab:
+                    self.index.drafts.remove_drafts(case_id, self.reviewer, tab.tab_id, saved_until=tab.opened_at)
         except StoreError:
             log.warning("the index did not take a saved review; its draft stays, and `evalkit reindex` catches up")
         # In no other answer faults are planted; and a template's turn is not that of the statement's cases.
         if packet.kind != "classification":
             return review
         try:
-            settle_seeded(self.files, self.index, review.submitted_at, opinions.base.doc_id)
+            sync_seeded_cases(self.output_folder, self.index, review.submitted_at, opinions.base_packet.doc_id)
         except StoreError:
             log.warning("seeded cases of a reviewed document were not looked over; `evalkit reindex` catches up")
         return review
 
-    def _require_as_saved(self, case_id: str) -> None:
+    def _require_newest_unchanged(self, case_id: str) -> None:
         """The next review vouches for the one before it: never for one that somebody has put in its place. StoreError."""
-        head = self.index.heads.of(case_id)
-        if head and not is_as_saved(self.files, head):
+        head = self.index.review_heads.find_head(case_id)
+        if head and not is_newest_review_unchanged(self.output_folder, head):
             raise StoreError(
-                f"{review_name(case_id, head.revision)} is not the review that was saved, or is gone",
+                f"{review_file_name(case_id, head.revision)} is not the review that was saved, or is gone",
                 code="REVIEW-CHANGED",
                 remedy="Nothing was saved. Restore that file from a backup; `evalkit audit verify` names all such files.",
             )
 
-    def _enter(self, case_id: str, review: Review, opinions: Opinions, there: frozenset[str]) -> None:
+    def _update_index(self, case_id: str, review: Review, opinions: CaseOpinions, existing_ids: frozenset[str]) -> None:
         """Tell the index, which can be made again, what the files say; and what vouches for the newest of them."""
-        revision = opinions.revision(case_id)
-        self.index.heads.put(Head(case_id, revision, review_sha256(self.files, case_id, revision)))
-        self.index.deferrals.drop(case_id)
-        enter(self.files, self.index, opinions, there)
-        if opinions.status(case_id) == "completed":
-            self.index.put_closing(case_id, review.reviewer, review.submitted_at, review.seconds_active)
-            self.index.claims.drop(case_id)  # nobody works on a closed case
+        revision = opinions.get_newest_revision(case_id)
+        self.index.review_heads.save_head(
+            ReviewHead(case_id, revision, hash_review_file(self.output_folder, case_id, revision))
+        )
+        self.index.deferrals.remove_deferral(case_id)
+        update_case_index(self.output_folder, self.index, opinions, existing_ids)
+        if opinions.get_status(case_id) == "completed":
+            self.index.record_closing(case_id, review.reviewer, review.submitted_at, review.seconds_active)
+            self.index.claims.remove_claim(case_id)  # nobody works on a closed case
         else:
-            self.index.drop_closing(case_id)
+            self.index.remove_closing(case_id)
 
-    def _review(self, packet: SMEPacket, role: Role, said: Mapping[str, Any]) -> Review:
+    def _build_review(self, packet: SMEPacket, role: ReviewerRole, review_fields: Mapping[str, Any]) -> Review:
         try:
             review = Review(
                 reviewer=self.reviewer,
                 role=role,
-                before=_before(packet),
+                before=_get_agent_answer(packet),
                 seeded=packet.is_seeded,
-                versions=dict(_versions()),
-                **said,
+                versions=dict(_read_versions()),
+                **review_fields,
             )
-            canonical(review.model_dump(mode="json"))
+            encode_canonical_json(review.model_dump(mode="json"))
         except ValidationError as error:
-            raise _misshapen("", error, "See save_review's documentation.") from None
+            raise _shape_error("", error, "See save_review's documentation.") from None
         except ValueError:
             raise ReviewRefused(
                 "the review holds what JSON cannot carry",
@@ -306,185 +341,231 @@ class Submitter:
         return review
 
 
-def _before(packet: SMEPacket) -> Answered | None:
+def _get_agent_answer(packet: SMEPacket) -> ReviewedAnswer | None:
     """What the agent had said."""
     if packet.kind == "statement_template":
-        return template_of(packet)
-    return forms(packet) or packet.classification
+        return read_packet_template(packet)
+    return list_forms(packet) or packet.classification
 
 
 @cache
-def _versions() -> Mapping[str, str]:
+def _read_versions() -> Mapping[str, str]:
     try:
-        installed = importlib.metadata.version("evalkit")
+        evalkit_version = importlib.metadata.version("evalkit")
     except importlib.metadata.PackageNotFoundError:  # run from a checkout that was never installed
-        installed = "source"
-    return {"evalkit": installed, "types": str(type_definitions()["version"])}
+        evalkit_version = "source"
+    return {"evalkit": evalkit_version, "types": str(load_type_definitions()["version"])}
 
 
-def _decided(
-    outcome: Outcome, said: Submission, packet: SMEPacket, bundle: DocumentBundle, stands_for: Iterable[Part]
+def _decide_classification(
+    outcome: ReviewOutcome,
+    submission: Submission,
+    packet: SMEPacket,
+    bundle: DocumentBundle,
+    vouched_parts: Iterable[ClassificationPart],
 ) -> tuple[ClassificationOutput | None, list[Repair]]:
     """The classification that the review leaves, and the repairs in it."""
     if outcome == "validated":
-        return validated(packet.classification, packet.open_issues, bundle, stands_for)
+        return validate_classification(packet.classification, packet.open_issues, bundle, vouched_parts)
     if outcome == "undeterminable":
         return None, []
-    answer = corrected(
+    correction = correct_classification(
         packet.classification,
         bundle,
-        dominant_type=said.corrected_dominant_type,
-        segments=said.corrected_segments,
-        mixture=said.corrected_mixture,
-        vouched=stands_for,
+        dominant_type=submission.corrected_dominant_type,
+        segments=submission.corrected_segments,
+        mixture=submission.corrected_mixture,
+        vouched_parts=vouched_parts,
     )
-    return answer, []
+    return correction, []
 
 
-def _decided_fields(
-    outcome: Outcome, said: Submission, packet: SMEPacket, bundle: DocumentBundle
+def _decide_fields(
+    outcome: ReviewOutcome, submission: Submission, packet: SMEPacket, bundle: DocumentBundle
 ) -> tuple[FormFields, ...] | None:
     """The fields that the review leaves."""
-    told = forms(packet)
+    agent_forms = list_forms(packet)
     if outcome == "undeterminable":
         return None
-    if outcome == "validated" and not any(one.history for one in packet.extractions):
+    if outcome == "validated" and not any(extraction.history for extraction in packet.extractions):
         raise ReviewRefused(
             "no fields could be extracted, so there is nothing to agree with",
             code="REVIEW-NOTHING-TO-VALIDATE",
             remedy="Give corrected_fields, or say why it is undeterminable.",
         )
-    return corrected_fields(told, answers(packet, said.corrected_fields or {}), bundle)
+    return corrected_fields(agent_forms, parse_field_answers(packet, submission.corrected_fields or {}), bundle)
 
 
-def _decided_template(outcome: Outcome, said: Submission, read: Read) -> StatementTemplate | None:
+def _decide_template(
+    outcome: ReviewOutcome, submission: Submission, loaded_case: LoadedCase
+) -> StatementTemplate | None:
     """The template that the review leaves: stable. ReviewRefused where its sums are not met and nobody says why."""
     if outcome == "undeterminable":
         return None
-    agents = template_of(read.packet)
-    left = agents if said.corrected_template is None else given_template(read.packet, said.corrected_template)
-    reading = Reading.of(left, read.bundle)
-    if not reading.statement.transactions:
-        raise _refused("the template reads no transaction", "Correct it, or say why it cannot be used.")
-    if (wrong := unmet(reading.reconciliation)) and not said.unmet_sums.strip():
-        raise _refused(wrong, "Say why the template may be approved all the same (unmet_sums), or correct it.")
-    if not wrong and said.unmet_sums.strip():
-        raise _refused("all sums are met", "Leave unmet_sums out.")
-    return approved(agents, left)
+    agent_template = read_packet_template(loaded_case.packet)
+    final_template = (
+        agent_template
+        if submission.corrected_template is None
+        else parse_corrected_template(loaded_case.packet, submission.corrected_template)
+    )
+    applied_template = AppliedTemplate.create(final_template, loaded_case.bundle)
+    if not applied_template.statement.transactions:
+        raise _incomplete_review_error("the template reads no transaction", "Correct it, or say why it cannot be used.")
+    if (unmet_sentence := describe_unmet_sums(applied_template.reconciliation)) and not submission.unmet_sums.strip():
+        raise _incomplete_review_error(
+            unmet_sentence, "Say why the template may be approved all the same (unmet_sums), or correct it."
+        )
+    if not unmet_sentence and submission.unmet_sums.strip():
+        raise _incomplete_review_error("all sums are met", "Leave unmet_sums out.")
+    return approve_template(agent_template, final_template)
 
 
-def _vouched_fields(packet: SMEPacket, said: Submission, outcome: Outcome) -> tuple[str, ...]:
+def _choose_vouched_fields(packet: SMEPacket, submission: Submission, outcome: ReviewOutcome) -> tuple[str, ...]:
     """The keys of the fields that the expert stands for, in the packet's order: all, or the corrected ones, if not said."""
-    keys = keyed(forms(packet))
+    keys = index_fields_by_key(list_forms(packet))
     if outcome == "undeterminable":
         return ()
-    if said.vouched is None:
-        words = set(keys) if outcome == "validated" else {named(packet, name) for name in said.corrected_fields or {}}
+    if submission.vouched is None:
+        vouched_keys = (
+            set(keys)
+            if outcome == "validated"
+            else {resolve_field_key(packet, name) for name in submission.corrected_fields or {}}
+        )
     else:
-        words = {named(packet, name) for name in said.vouched}
-    return tuple(key for key in keys if key in words)
+        vouched_keys = {resolve_field_key(packet, name) for name in submission.vouched}
+    return tuple(key for key in keys if key in vouched_keys)
 
 
-def _require_of_its_kind(packet: SMEPacket, said: Submission) -> None:
+def _require_matching_kind(packet: SMEPacket, submission: Submission) -> None:
     """ReviewRefused where something is corrected that the case is not about."""
-    given = {
-        "classification": bool(said.corrects),
-        "extraction": said.corrected_fields is not None,
-        "statement_template": said.corrected_template is not None or bool(said.unmet_sums.strip()),
+    is_given_by_kind = {
+        "classification": bool(submission.correction_parts),
+        "extraction": submission.corrected_fields is not None,
+        "statement_template": submission.corrected_template is not None or bool(submission.unmet_sums.strip()),
     }
-    for kind, is_given in given.items():
+    for kind, is_given in is_given_by_kind.items():
         if is_given and kind != packet.kind:
-            about, remedy = _ABOUT[packet.kind]
-            raise _refused(f"case {packet.case_id!r} is about {about}, not about {_ABOUT[kind][0]}", remedy)
+            topic, remedy = _TOPIC_AND_REMEDY_BY_KIND[packet.kind]
+            raise _incomplete_review_error(
+                f"case {packet.case_id!r} is about {topic}, not about {_TOPIC_AND_REMEDY_BY_KIND[kind][0]}", remedy
+            )
 
 
 #: What each kind of case is about, and how it is corrected.
-_ABOUT = {
+_TOPIC_AND_REMEDY_BY_KIND = {
     "classification": ("a document's types", "Give corrected_dominant_type or corrected_segments."),
     "extraction": ("fields", "Give corrected_fields."),
     "statement_template": ("a statement template", "Give corrected_template."),
 }
 
 
-def _outcome(said: Submission) -> Outcome:
-    outcomes: list[Outcome] = []
-    if said.agrees:
+def _derive_outcome(submission: Submission) -> ReviewOutcome:
+    outcomes: list[ReviewOutcome] = []
+    if submission.agrees:
         outcomes.append("validated")
-    if said.corrects or said.corrected_fields or said.corrected_template is not None:
+    if submission.correction_parts or submission.corrected_fields or submission.corrected_template is not None:
         outcomes.append("corrected")
-    if said.undeterminable is not None:
+    if submission.undeterminable is not None:
         outcomes.append("undeterminable")
     if len(outcomes) != 1:
-        fault = f"a review cannot be {' and '.join(outcomes)} at once" if outcomes else "the review decides nothing"
-        raise _refused(fault, "Give exactly one of agrees=True, corrected_…, or undeterminable with a reason.")
-    if said.undeterminable is not None and not said.undeterminable.strip():
-        raise _refused("undeterminable has no reason", "Say why nobody can tell, such as 'illegible scan'.")
+        problem = f"a review cannot be {' and '.join(outcomes)} at once" if outcomes else "the review decides nothing"
+        raise _incomplete_review_error(
+            problem, "Give exactly one of agrees=True, corrected_…, or undeterminable with a reason."
+        )
+    if submission.undeterminable is not None and not submission.undeterminable.strip():
+        raise _incomplete_review_error(
+            "undeterminable has no reason", "Say why nobody can tell, such as 'illegible scan'."
+        )
     return outcomes[0]
 
 
-def _vouched(given: Iterable[str] | None, outcome: Outcome, parts: Sequence[Part]) -> tuple[Part, ...]:
+def _choose_vouched_parts(
+    vouched: Iterable[str] | None, outcome: ReviewOutcome, corrected_parts: Sequence[ClassificationPart]
+) -> tuple[ClassificationPart, ...]:
     """The parts that the expert stands for, in the order of ``PARTS``."""
-    words: set[Part]
+    chosen_parts: set[ClassificationPart]
     if outcome == "undeterminable":
-        words = set()
-    elif given is None:
+        chosen_parts = set()
+    elif vouched is None:
         # Segments say the document's type, too: it is the one of most pages.
-        implied: Sequence[Part] = ("dominant_type",) if "segments" in parts else ()
-        words = set(VALIDATED_PARTS) if outcome == "validated" else {*parts, *implied}
+        implied_parts: Sequence[ClassificationPart] = ("dominant_type",) if "segments" in corrected_parts else ()
+        chosen_parts = set(DEFAULT_VOUCHED_PARTS) if outcome == "validated" else {*corrected_parts, *implied_parts}
     else:
-        words = cast("set[Part]", set(given))
-    if unknown := words - set(PARTS):
-        raise _refused(f"{sorted(unknown)!r} cannot be vouched for", f"The parts are {', '.join(PARTS)}.")
-    return tuple(part for part in PARTS if part in words)
+        chosen_parts = cast("set[ClassificationPart]", set(vouched))
+    if unknown_parts := chosen_parts - set(CLASSIFICATION_PARTS):
+        raise _incomplete_review_error(
+            f"{sorted(unknown_parts)!r} cannot be vouched for", f"The parts are {', '.join(CLASSIFICATION_PARTS)}."
+        )
+    return tuple(part for part in CLASSIFICATION_PARTS if part in chosen_parts)
 
 
-def _verdicts(packet: SMEPacket, given: Iterable[IssueVerdict | Mapping[str, Any]]) -> tuple[IssueVerdict, ...]:
-    shape = "Each is a dict with issue_id (one of the packet's), verdict (confirmed or dismissed) and perhaps note."
+def _parse_verdicts(
+    packet: SMEPacket, raw_verdicts: Iterable[IssueVerdict | Mapping[str, Any]]
+) -> tuple[IssueVerdict, ...]:
+    shape_hint = (
+        "Each is a dict with issue_id (one of the packet's), verdict (confirmed or dismissed) and perhaps note."
+    )
     try:
-        verdicts = _VERDICTS.validate_python(tuple(given))
+        verdicts = _VERDICTS_ADAPTER.validate_python(tuple(raw_verdicts))
     except ValidationError as error:
-        raise _misshapen("issue_verdicts", error, shape) from None
-    known = {issue.issue_id for issue in packet.issues}
-    named = [verdict.issue_id for verdict in verdicts]
-    if unknown := [name for name in named if name not in known]:
-        raise _refused(f"case {packet.case_id!r} has no issue {unknown[0]!r}", shape)
-    if len(set(named)) < len(named):
-        raise _refused("an issue has two verdicts", shape)
+        raise _shape_error("issue_verdicts", error, shape_hint) from None
+    known_ids = {issue.issue_id for issue in packet.issues}
+    judged_ids = [verdict.issue_id for verdict in verdicts]
+    if unknown_ids := [issue_id for issue_id in judged_ids if issue_id not in known_ids]:
+        raise _incomplete_review_error(f"case {packet.case_id!r} has no issue {unknown_ids[0]!r}", shape_hint)
+    if len(set(judged_ids)) < len(judged_ids):
+        raise _incomplete_review_error("an issue has two verdicts", shape_hint)
     return verdicts
 
 
-def _segment_flags(
-    given: Iterable[Mapping[str, Any]], after: ClassificationOutput | None, total_pages: int
+def _parse_segment_flags(
+    raw_flags: Iterable[Mapping[str, Any]], classification: ClassificationOutput | None, total_pages: int
 ) -> tuple[dict[str, Any], ...]:
     """The rows with their pages; each names a segment that the review leaves.
 
     Where these do not cover the pages, or there are none, it says which pages it means.
     """
-    shape = (
+    shape_hint = (
         "Each is a dict with segment_index (from 1, in the order of the pages), flag "
-        f"({', '.join(FLAGS)}) or note, and start_page and end_page where the review leaves no segments that cover the pages."
+        f"({', '.join(FLAG_KINDS)}) or note, and start_page and end_page where the review leaves no segments that cover the pages."
     )
     try:
-        read = _FLAGS.validate_python(tuple(given))
+        flag_inputs = _FLAGS_ADAPTER.validate_python(tuple(raw_flags))
     except ValidationError as error:
-        raise _misshapen("segment_flags", error, shape) from None
-    left = dict(enumerate(((one.start_page, one.end_page) for one in covering(after, total_pages)), 1))
+        raise _shape_error("segment_flags", error, shape_hint) from None
+    ranges_by_index = dict(
+        enumerate(
+            (
+                (segment_row.start_page, segment_row.end_page)
+                for segment_row in list_covering_segments(classification, total_pages)
+            ),
+            1,
+        )
+    )
     rows = []
-    for place, one in enumerate(read):
-        start, end = left.get(one.segment_index, (0, 0)) if left else (one.start_page or 0, one.end_page or 0)
-        is_there = one.segment_index >= 1 and 1 <= start <= end <= total_pages
-        if not is_there or one.start_page not in (None, start) or one.end_page not in (None, end):
-            raise _refused(f"segment_flags.{place}: the review has no such segment", shape)
-        rows.append(one.model_dump(exclude_none=True) | {"start_page": start, "end_page": end})
+    for position, segment_row in enumerate(flag_inputs):
+        start_page, end_page = (
+            ranges_by_index.get(segment_row.segment_index, (0, 0))
+            if ranges_by_index
+            else (segment_row.start_page or 0, segment_row.end_page or 0)
+        )
+        is_there = segment_row.segment_index >= 1 and 1 <= start_page <= end_page <= total_pages
+        if (
+            not is_there
+            or segment_row.start_page not in (None, start_page)
+            or segment_row.end_page not in (None, end_page)
+        ):
+            raise _incomplete_review_error(f"segment_flags.{position}: the review has no such segment", shape_hint)
+        rows.append(segment_row.model_dump(exclude_none=True) | {"start_page": start_page, "end_page": end_page})
     return tuple(rows)
 
 
-def _misshapen(where: str, error: ValidationError, remedy: str) -> ReviewRefused:
+def _shape_error(location: str, error: ValidationError, remedy: str) -> ReviewRefused:
     """The first fault, without the value, which may be a patient's."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    at = ".".join([*([where] if where else []), *(str(step) for step in first["loc"])])
-    return _refused(f"{at}: {first['msg']}", remedy)
+    first_error = error.errors(include_url=False, include_input=False)[0]
+    error_path = ".".join([*([location] if location else []), *(str(step) for step in first_error["loc"])])
+    return _incomplete_review_error(f"{error_path}: {first_error['msg']}", remedy)
 
 
-def _refused(message: str, remedy: str) -> ReviewRefused:
+def _incomplete_review_error(message: str, remedy: str) -> ReviewRefused:
     return ReviewRefused(message, code="REVIEW-INCOMPLETE", remedy=remedy)

@@ -4,16 +4,18 @@ import json
 import sys
 from pathlib import Path
 
-from evalkit.samples.check import differences
+from evalkit.samples.check import find_wrong_decisions
 
 
-def main(folder: Path, output: Path) -> int:
+def main(samples_folder: Path, output_path: Path) -> int:
     """Print one line per difference, or that there is none; the number to exit with."""
-    wrong = differences(folder, output)
-    total = len(json.loads((folder / "expected.json").read_text("utf-8"))["documents"])
-    sys.stdout.write("".join(f"{line}\n" for line in wrong))
-    sys.stdout.write(f"{total - len(wrong)} of {total} documents decided as {folder / 'expected.json'} says\n")
-    return 1 if wrong else 0
+    wrong_decisions = find_wrong_decisions(samples_folder, output_path)
+    total = len(json.loads((samples_folder / "expected.json").read_text("utf-8"))["documents"])
+    sys.stdout.write("".join(f"{line}\n" for line in wrong_decisions))
+    sys.stdout.write(
+        f"{total - len(wrong_decisions)} of {total} documents decided as {samples_folder / 'expected.json'} says\n"
+    )
+    return 1 if wrong_decisions else 0
 
 
 if __name__ == "__main__":

@@ -13,175 +13,222 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from evalkit.batch.labels import read_production, spans
+from evalkit.batch.labels import parse_spans, read_production_labels
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import EvalkitError, ReviewRefused, UsageError
-from evalkit.review.ground_truth import SIMULATED, Shown
-from evalkit.review.packet import ADJUDICATION, SECOND, SMEPacket, read_packet, utc_now
-from evalkit.review.queue import pending
-from evalkit.review.submission import Submission, Submitter
-from evalkit.store import RESULTS, Files, Index
+from evalkit.review.ground_truth import SIMULATED_PREFIX, Shown
+from evalkit.review.packet import ADJUDICATION_SUFFIX, SECOND_SUFFIX, SMEPacket, read_packet, utc_now
+from evalkit.review.queue import list_pending_cases
+from evalkit.review.submission import ReviewSubmitter, Submission
+from evalkit.store import RESULTS_FOLDER, OutputFolder, OutputIndex
 
 #: Who answers first, who is asked, who decides between them, and who has seen nothing yet: for planted faults.
-FIRST, COLLEAGUE, JUDGE, NEWCOMER = (f"{SIMULATED}{name}" for name in ("ash", "birch", "cedar", "dogwood"))
+FIRST_REVIEWER, SECOND_REVIEWER, ADJUDICATOR, UNEXPOSED_REVIEWER = (
+    f"{SIMULATED_PREFIX}{name}" for name in ("ash", "birch", "cedar", "dogwood")
+)
 
-_Row = Mapping[str, Any]
+_TruthRow = Mapping[str, Any]
 
 
-def review(
-    output: Path | str,
-    truth: Path | str,
+def simulate_reviews(
+    output_path: Path | str,
+    truth_path: Path | str,
     *,
-    slips: float = 0.1,
-    seconds: float = 0.2,
-    attention: float = 0.7,
+    error_rate: float = 0.1,
+    second_opinion_rate: float = 0.2,
+    attention_rate: float = 0.7,
     seed: int = 1,
-    on_left_out: Callable[[str], object] = lambda _: None,
+    on_unlabelled: Callable[[str], object] = lambda _: None,
 ) -> int:
     """Review what waits of the documents with a row; how many reviews that were.
 
     Args:
-        output: the folder of a run.
-        truth: CSV or JSON with ``doc_id``, ``dominant_type`` and, where a document is more than one segment of that
+        output_path: the folder of a run.
+        truth_path: CSV or JSON with ``doc_id``, ``dominant_type`` and, where a document is more than one segment of that
             type, ``segments``.
-        slips: the share of answers, 0..1, in which the type is wrong; never the judge's.
-        seconds: the share of cases, 0..1, in which a colleague is asked too.
-        attention: the share of planted faults, 0..1, that are noticed in seeded cases.
+        error_rate: the share of answers, 0..1, in which the type is wrong; never the judge's.
+        second_opinion_rate: the share of cases, 0..1, in which a colleague is asked too.
+        attention_rate: the share of planted faults, 0..1, that are noticed in seeded cases.
         seed: equal seeds answer equally.
-        on_left_out: is called with the doc_id of each document that waits and has no row, once.
+        on_unlabelled: is called with the doc_id of each document that waits and has no row, once.
 
     UsageError where the folder holds no results, or a row cannot be understood.
     """
-    rows = _rows(Path(truth))
-    if not Files(output).is_there(RESULTS):
+    rows = _read_truth_rows(Path(truth_path))
+    if not OutputFolder(output_path).has_folder(RESULTS_FOLDER):
         raise UsageError(
-            f"{output} holds no results", code="OUTPUT-FOLDER", remedy="Name the output folder of an `evalkit run`."
+            f"{output_path} holds no results",
+            code="OUTPUT-FOLDER",
+            remedy="Name the output folder of an `evalkit run`.",
         )
-    files, done = Files(output), 0
-    left_out: set[str] = set()
-    with Index(output) as index:
-        for ending, reviewer in ((None, FIRST), (SECOND, COLLEAGUE), (ADJUDICATION, JUDGE), (None, NEWCOMER)):
-            submitter = Submitter(files, index, reviewer, utc_now)
-            for case in pending(index):
+    output_folder, review_count = OutputFolder(output_path), 0
+    unlabelled_doc_ids: set[str] = set()
+    with OutputIndex(output_path) as index:
+        for case_suffix, reviewer in (
+            (None, FIRST_REVIEWER),
+            (SECOND_SUFFIX, SECOND_REVIEWER),
+            (ADJUDICATION_SUFFIX, ADJUDICATOR),
+            (None, UNEXPOSED_REVIEWER),
+        ):
+            submitter = ReviewSubmitter(output_folder, index, reviewer, utc_now)
+            for case in list_pending_cases(index):
                 case_id = case["case_id"]
                 if case["kind"] != "classification":  # only types and segments are known
                     continue
-                if ending is not None and not case_id.endswith(ending):
+                if case_suffix is not None and not case_id.endswith(case_suffix):
                     continue
-                dice = random.Random(f"{seed}:{reviewer}:{case_id}")  # noqa: S311 - a play, no secret
-                packet = read_packet(files, case_id)
-                if packet.is_seeded != (reviewer == NEWCOMER):
+                generator = random.Random(f"{seed}:{reviewer}:{case_id}")  # noqa: S311 - a play, no secret
+                packet = read_packet(output_folder, case_id)
+                if packet.is_seeded != (reviewer == UNEXPOSED_REVIEWER):
                     continue
-                row = rows.get(packet.shown_doc_id)
+                row = rows.get(packet.bundle_doc_id)
                 if row is None:
-                    left_out.add(packet.shown_doc_id)
+                    unlabelled_doc_ids.add(packet.bundle_doc_id)
                     continue
                 if packet.is_seeded:
-                    row = row if dice.random() < attention else _shown(packet) or row
-                    _submit(submitter, packet, row, dice, slip=False, second_opinion="")
-                    done += 1
+                    row = row if generator.random() < attention_rate else _build_row_from_answer(packet) or row
+                    _submit_review(submitter, packet, row, generator, has_error=False, second_opinion="")
+                    review_count += 1
                     continue
-                asks = "a colleague may see it otherwise" if ending is None and dice.random() < seconds else ""
-                wrong = reviewer != JUDGE and dice.random() < slips
-                _submit(submitter, packet, row, dice, slip=wrong, second_opinion=asks)
-                done += 1
-    for doc_id in sorted(left_out):
-        on_left_out(doc_id)
-    return done
+                second_opinion = (
+                    "a colleague may see it otherwise"
+                    if case_suffix is None and generator.random() < second_opinion_rate
+                    else ""
+                )
+                has_error = reviewer != ADJUDICATOR and generator.random() < error_rate
+                _submit_review(submitter, packet, row, generator, has_error=has_error, second_opinion=second_opinion)
+                review_count += 1
+    for doc_id in sorted(unlabelled_doc_ids):
+        on_unlabelled(doc_id)
+    return review_count
 
 
-def _rows(truth: Path) -> Mapping[str, _Row]:
+def _read_truth_rows(truth_path: Path) -> Mapping[str, _TruthRow]:
     """The known labels; UsageError for types that there are not, and segments that cannot be read."""
-    rows = read_production(truth).rows
-    types = {kind.value for kind in DocumentType}
+    rows = read_production_labels(truth_path).label_by_key
+    type_names = {type_name.value for type_name in DocumentType}
     for number, row in enumerate(rows.values(), 1):
         try:
-            is_known = {row["dominant_type"], *(kind for _, _, kind in spans(row.get("segments")))} <= types
+            is_known = {
+                row["dominant_type"],
+                *(type_name for _, _, type_name in parse_spans(row.get("segments"))),
+            } <= type_names
         except (TypeError, ValueError):
             is_known = False
         if not is_known:
             raise UsageError(
-                f"{truth}: row {number} has segments or types that cannot be read",
+                f"{truth_path}: row {number} has segments or types that cannot be read",
                 code="TRUTH-LABELS",
                 remedy="Segments are written as 1-5 Genomic Report; 6-8 Clinical Note, in the five types.",
             )
     return rows
 
 
-def _submit(
-    submitter: Submitter, packet: SMEPacket, row: _Row, dice: random.Random, *, slip: bool, second_opinion: str
+def _submit_review(
+    submitter: ReviewSubmitter,
+    packet: SMEPacket,
+    row: _TruthRow,
+    generator: random.Random,
+    *,
+    has_error: bool,
+    second_opinion: str,
 ) -> None:
-    told = Submission(
-        seconds_active=round(20 + dice.expovariate(1 / 15) * (1 + packet.total_pages / 4), 1),
+    base_submission = Submission(
+        seconds_active=round(20 + generator.expovariate(1 / 15) * (1 + packet.total_pages / 4), 1),
         pages_seen=range(1, packet.total_pages + 1),
         evidence_seen=[issue.issue_id for issue in packet.open_issues],
-        issue_verdicts=[{"issue_id": one.issue_id, "verdict": "confirmed"} for one in packet.open_issues],
-        shown=Shown(agent=not packet.is_asked_blind),
+        issue_verdicts=[{"issue_id": candidate.issue_id, "verdict": "confirmed"} for candidate in packet.open_issues],
+        shown=Shown(agent=not packet.is_first_review_blind),
     )
 
-    def save(said: Submission) -> None:
-        submitter.submit(submitter.read(packet.case_id), said, base_revision=None, may=_anyway)
+    def save_submission(submission: Submission) -> None:
+        submitter.submit(
+            submitter.load_case(packet.case_id), submission, base_revision=None, require_savable=_allow_without_claim
+        )
 
-    told = replace(told, second_opinion=second_opinion)
-    kind = dice.choice([one.value for one in DocumentType if one != row["dominant_type"]]) if slip else None
-    corrected = replace(
-        told,
-        corrected_dominant_type=kind or row["dominant_type"],
-        corrected_segments=None if kind else _segments(packet, row),
+    base_submission = replace(base_submission, second_opinion=second_opinion)
+    wrong_type = (
+        generator.choice([candidate.value for candidate in DocumentType if candidate != row["dominant_type"]])
+        if has_error
+        else None
+    )
+    corrected_submission = replace(
+        base_submission,
+        corrected_dominant_type=wrong_type or row["dominant_type"],
+        corrected_segments=None if wrong_type else _build_corrected_segments(packet, row),
         correction_notes="simulated",
     )
     try:
-        save(replace(told, agrees=True) if _is_right(packet, row) and not kind else corrected)
+        save_submission(
+            replace(base_submission, agrees=True)
+            if _is_answer_correct(packet, row) and not wrong_type
+            else corrected_submission
+        )
     except ReviewRefused:
-        save(
-            replace(corrected, corrected_segments=_segments(packet, row), corrected_dominant_type=row["dominant_type"])
+        save_submission(
+            replace(
+                corrected_submission,
+                corrected_segments=_build_corrected_segments(packet, row),
+                corrected_dominant_type=row["dominant_type"],
+            )
         )
 
 
-def _anyway(_digest: str, _now: str) -> None:
+def _allow_without_claim(_digest: str, _now: str) -> None:
     """A program waits for nobody's claim."""
 
 
-def _shown(packet: SMEPacket) -> _Row | None:
+def _build_row_from_answer(packet: SMEPacket) -> _TruthRow | None:
     """What is on the screen, as if it were known to be right."""
-    answer = packet.classification
-    if answer is None:
+    classification = packet.classification
+    if classification is None:
         return None
-    parts = ((one.start_page, one.end_page, one.dominant_type) for one in answer.segments)
-    segments = "; ".join(f"{start}-{end} {kind}" for start, end, kind in parts)
-    return {"dominant_type": answer.dominant_type_overall, "segments": segments}
+    segment_parts = (
+        (segment.start_page, segment.end_page, segment.dominant_type) for segment in classification.segments
+    )
+    segments_text = "; ".join(f"{start}-{end} {type_name}" for start, end, type_name in segment_parts)
+    return {"dominant_type": classification.dominant_type_overall, "segments": segments_text}
 
 
-def _segments(packet: SMEPacket, row: _Row) -> list[dict[str, Any]]:
+def _build_corrected_segments(packet: SMEPacket, row: _TruthRow) -> list[dict[str, Any]]:
     """Those of the row, or the whole document as one."""
-    known = spans(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
-    return [{"start_page": start, "end_page": end, "dominant_type": kind} for start, end, kind in known]
+    segment_spans = parse_spans(row.get("segments")) or ((1, packet.total_pages, row["dominant_type"]),)
+    return [
+        {"start_page": start, "end_page": end, "dominant_type": type_name} for start, end, type_name in segment_spans
+    ]
 
 
-def _is_right(packet: SMEPacket, row: _Row) -> bool:
-    answer = packet.classification
-    if answer is None or answer.dominant_type_overall != row["dominant_type"]:
+def _is_answer_correct(packet: SMEPacket, row: _TruthRow) -> bool:
+    classification = packet.classification
+    if classification is None or classification.dominant_type_overall != row["dominant_type"]:
         return False
-    said = [(one.start_page, one.end_page, one.dominant_type) for one in answer.segments]
-    return said == [(one["start_page"], one["end_page"], one["dominant_type"]) for one in _segments(packet, row)]
+    answered_segments = [
+        (segment.start_page, segment.end_page, segment.dominant_type) for segment in classification.segments
+    ]
+    return answered_segments == [
+        (segment["start_page"], segment["end_page"], segment["dominant_type"])
+        for segment in _build_corrected_segments(packet, row)
+    ]
 
 
-def main(words: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run it; the number to exit with: 2, and a line that says why, where it cannot be done."""
     try:
-        output, truth = words
+        output_path, truth_path = arguments
     except ValueError:
         sys.stderr.write("evalkit: usage: python -m evalkit.samples.experts OUTPUT TRUTH\n")
         return 2
     try:
-        left_out: list[str] = []
-        done = review(output, truth, on_left_out=left_out.append)
+        unlabelled_doc_ids: list[str] = []
+        review_count = simulate_reviews(output_path, truth_path, on_unlabelled=unlabelled_doc_ids.append)
     except EvalkitError as error:
         sys.stderr.write(f"evalkit: {error}\n")
         return 2
-    if left_out:
-        sys.stderr.write(f"evalkit: left out, because {truth} has no row of them: {', '.join(left_out)}\n")
-    sys.stdout.write(f"{done} reviews by simulated experts\n")
+    if unlabelled_doc_ids:
+        sys.stderr.write(
+            f"evalkit: left out, because {truth_path} has no row of them: {', '.join(unlabelled_doc_ids)}\n"
+        )
+    sys.stdout.write(f"{review_count} reviews by simulated experts\n")
     return 0
 
 

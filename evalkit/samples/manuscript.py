@@ -18,11 +18,13 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from evalkit.frozen import Frozen
+from evalkit.frozen import StrictRecord
 
-Kind = Literal["title", "heading", "paragraph", "item", "table", "checks", "fields", "callout", "signature", "small"]
+BlockKind = Literal[
+    "title", "heading", "paragraph", "item", "table", "checks", "fields", "callout", "signature", "small"
+]
 
-MARKS: tuple[tuple[re.Pattern[str], Kind], ...] = (
+BLOCK_MARKERS: tuple[tuple[re.Pattern[str], BlockKind], ...] = (
     (re.compile(r"## "), "heading"),
     (re.compile(r"# "), "title"),
     (re.compile(r"(?=- |\d+\. )"), "item"),
@@ -36,15 +38,15 @@ MARKS: tuple[tuple[re.Pattern[str], Kind], ...] = (
 )
 """First match wins; the last row catches all. What a pattern consumes is not drawn."""
 
-JOINED: tuple[Kind, ...] = ("paragraph", "small", "callout")
+FLOWING_KINDS: tuple[BlockKind, ...] = ("paragraph", "small", "callout")
 """Kinds whose lines flow into one text; the lines of the others stand for themselves."""
 
 
 @dataclass(frozen=True)
-class Block:
+class ManuscriptBlock:
     """A group of lines that are drawn in one manner."""
 
-    kind: Kind
+    kind: BlockKind
     lines: tuple[str, ...]
 
     @property
@@ -53,39 +55,41 @@ class Block:
         return [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in self.lines]
 
 
-def blocks(page: str) -> list[Block]:
+def parse_blocks(page_markup: str) -> list[ManuscriptBlock]:
     r"""A page's markup as blocks, in order. A line that begins with two spaces continues the one before.
 
-    >>> blocks("## Plan\n- rest\n- return in\n  two weeks")
-    [Block(kind='heading', lines=('Plan',)), Block(kind='item', lines=('- rest', '- return in two weeks'))]
+    >>> parse_blocks("## Plan\n- rest\n- return in\n  two weeks")
+    [ManuscriptBlock(kind='heading', lines=('Plan',)), ManuscriptBlock(kind='item', lines=('- rest', '- return in two weeks'))]
     """
-    found: list[tuple[Kind, list[str]]] = []
-    fresh = True
-    for line in page.splitlines():
+    groups: list[tuple[BlockKind, list[str]]] = []
+    is_new_group = True
+    for line in page_markup.splitlines():
         if not line.strip():
-            fresh = True
+            is_new_group = True
             continue
-        if line.startswith("  ") and found and not fresh:
-            found[-1][1][-1] += " " + line.strip()
+        if line.startswith("  ") and groups and not is_new_group:
+            groups[-1][1][-1] += " " + line.strip()
             continue
-        kind, text = _classify(line.rstrip())
-        if fresh or found[-1][0] != kind or kind == "heading":
-            found.append((kind, [text]))
+        kind, text = _classify_line(line.rstrip())
+        if is_new_group or groups[-1][0] != kind or kind == "heading":
+            groups.append((kind, [text]))
         else:
-            found[-1][1].append(text)
-        fresh = False
-    return [Block(kind, (" ".join(lines),) if kind in JOINED else tuple(lines)) for kind, lines in found]
+            groups[-1][1].append(text)
+        is_new_group = False
+    return [
+        ManuscriptBlock(kind, (" ".join(lines),) if kind in FLOWING_KINDS else tuple(lines)) for kind, lines in groups
+    ]
 
 
-def _classify(line: str) -> tuple[Kind, str]:
-    for pattern, kind in MARKS:
+def _classify_line(line: str) -> tuple[BlockKind, str]:
+    for pattern, kind in BLOCK_MARKERS:
         match = pattern.match(line)
         if match:
             return kind, line[match.end() :]
     raise AssertionError("the last pattern matches every line")
 
 
-class Part(Frozen):
+class ManuscriptPart(StrictRecord):
     """One source document: its paper, and what stands on it."""
 
     organisation: str
@@ -107,7 +111,7 @@ class Part(Frozen):
     """Markup; an empty page stays blank to the last dot."""
 
 
-class Manuscript(Frozen):
+class Manuscript(StrictRecord):
     """A whole PDF."""
 
     title: str
@@ -116,11 +120,11 @@ class Manuscript(Frozen):
     """What the sending machine printed on top of every page, the page's number excepted."""
     scanned: Literal["", "well", "poorly"] = ""
     """Whether the pages are pictures of paper, slightly skewed and without a text layer; ``poorly``: nobody can read them."""
-    part: tuple[Part, ...]
+    part: tuple[ManuscriptPart, ...]
 
     @field_validator("part")
     @classmethod
-    def _drawable(cls, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    def _require_latin_1(cls, parts: tuple[ManuscriptPart, ...]) -> tuple[ManuscriptPart, ...]:
         # The fonts that every PDF viewer brings know Latin-1 only; anything else would be drawn as a dot.
         for part in parts:
             part.model_dump_json().encode("latin-1")

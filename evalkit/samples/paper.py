@@ -14,376 +14,408 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from evalkit.samples.manuscript import Block, Kind, Manuscript, Part, blocks
+from evalkit.samples.manuscript import BlockKind, Manuscript, ManuscriptBlock, ManuscriptPart, parse_blocks
 
-Pdf = Any
+PyMuPdfObject = Any
 """A document or page of PyMuPDF, whose own annotations leave most methods untyped."""
 
-WIDTH, HEIGHT = 612.0, 792.0
-LEFT, RIGHT = 54.0, 558.0
-BOTTOM = 738.0
+PAGE_WIDTH, PAGE_HEIGHT = 612.0, 792.0
+LEFT_EDGE, RIGHT_EDGE = 54.0, 558.0
+BODY_BOTTOM = 738.0
 """Body text ends here; the footer stands below."""
 
 #: regular and bold of each family, by the names PyMuPDF has for the standard fonts
-FONTS = {"sans": ("helv", "hebo"), "serif": ("tiro", "tibo"), "mono": ("cour", "cobo")}
+FONTS_BY_FAMILY = {"sans": ("helv", "hebo"), "serif": ("tiro", "tibo"), "mono": ("cour", "cobo")}
 BLACK = (0.0, 0.0, 0.0)
 GREY = (0.35, 0.35, 0.35)
-LEADING = 1.36
+LINE_SPACING = 1.36
 BULLET = "\x95"
 """The round bullet in the code page of the standard fonts, the only one that they are drawn with."""
 SCAN_DPI = 110
-POOR_DPI = 32
+UNREADABLE_SCAN_DPI = 32
 """So coarse that no letter can be told from the next."""
-SKEW = (0.9, -0.7)
+SCAN_SKEW_DEGREES = (0.9, -0.7)
 """Degrees by which the first, second, third … sheet lay askew on the scanner's glass, in turns."""
 
 Colour = tuple[float, float, float]
-Word = tuple[str, str]
+StyledWord = tuple[str, str]
 """Text and font name."""
 
 
 def draw_pdf(manuscript: Manuscript) -> bytes:
     """The manuscript's PDF. ValueError where a page's text does not fit."""
-    document = _empty_pdf()
+    document = _create_empty_pdf()
     for part in manuscript.part:
-        for number in range(1, len(part.pages) + 1):
-            sheet = document.new_page(width=WIDTH, height=HEIGHT)
-            _draw_page(sheet, part, number)
+        for page_number in range(1, len(part.pages) + 1):
+            page = document.new_page(width=PAGE_WIDTH, height=PAGE_HEIGHT)
+            _draw_page(page, part, page_number)
             if manuscript.fax:
-                strip = f"{manuscript.fax}   P. {document.page_count:02}/{manuscript.total_pages:02}"
-                sheet.insert_text((LEFT, 18), strip, fontname="cour", fontsize=7.5)
+                fax_line = f"{manuscript.fax}   P. {document.page_count:02}/{manuscript.total_pages:02}"
+                page.insert_text((LEFT_EDGE, 18), fax_line, fontname="cour", fontsize=7.5)
     if manuscript.scanned:
-        document = _scanned(document, POOR_DPI if manuscript.scanned == "poorly" else SCAN_DPI)
+        document = _simulate_scan(document, UNREADABLE_SCAN_DPI if manuscript.scanned == "poorly" else SCAN_DPI)
     document.set_metadata({"title": manuscript.title, "producer": "evalkit samples", "author": "no real patient"})
     return bytes(document.tobytes(garbage=3, deflate=True, no_new_id=True))
 
 
-def _empty_pdf() -> Pdf:
+def _create_empty_pdf() -> PyMuPdfObject:
     import pymupdf
 
-    new: Callable[[], Pdf] = pymupdf.open
-    return new()
+    open_pdf: Callable[[], PyMuPdfObject] = pymupdf.open
+    return open_pdf()
 
 
-def _draw_page(sheet: Pdf, part: Part, number: int) -> None:
-    text = part.pages[number - 1]
-    shape = sheet.new_shape()
-    pen = _Pen(shape, part)
-    if text.strip():
-        if number == 1:
-            _letterhead(pen)
-            _patient_strip(pen)
+def _draw_page(page: PyMuPdfObject, part: ManuscriptPart, page_number: int) -> None:
+    markup = part.pages[page_number - 1]
+    shape = page.new_shape()
+    pen = _PagePen(shape, part)
+    if markup.strip():
+        if page_number == 1:
+            _draw_letterhead(pen)
+            _draw_patient_strip(pen)
         else:
-            _running_header(pen)
-        for block in blocks(text):
-            DRAW[block.kind](pen, block)
-        if pen.y > BOTTOM:
-            raise ValueError(f"page {number} of {part.organisation!r} is {pen.y - BOTTOM:.0f} points too long")
-        _footer(pen, number)
+            _draw_running_header(pen)
+        for block in parse_blocks(markup):
+            DRAW_BY_KIND[block.kind](pen, block)
+        if pen.y > BODY_BOTTOM:
+            raise ValueError(
+                f"page {page_number} of {part.organisation!r} is {pen.y - BODY_BOTTOM:.0f} points too long"
+            )
+        _draw_footer(pen, page_number)
     shape.commit()
 
 
 @dataclass
-class _Pen:
+class _PagePen:
     """Where the next line goes on the page that is being drawn."""
 
     shape: Any
-    part: Part
+    part: ManuscriptPart
     y: float = field(default=40.0)
     """The top of the next block, downwards from the page's upper edge."""
 
     @property
-    def regular(self) -> str:
-        return FONTS[self.part.font][0]
+    def regular_font(self) -> str:
+        return FONTS_BY_FAMILY[self.part.font][0]
 
     @property
-    def bold(self) -> str:
-        return FONTS[self.part.font][1]
+    def bold_font(self) -> str:
+        return FONTS_BY_FAMILY[self.part.font][1]
 
-    def put(self, x: float, y: float, text: str, font: str, size: float, colour: Colour = BLACK) -> None:
+    def draw_text(self, x: float, y: float, text: str, font: str, size: float, colour: Colour = BLACK) -> None:
         """One run of text on a baseline."""
         self.shape.insert_text((x, y), text, fontname=font, fontsize=size, color=colour)
 
-    def rule(self, x0: float, y0: float, x1: float, y1: float, width: float = 0.6, colour: Colour = BLACK) -> None:
+    def draw_rule(self, x0: float, y0: float, x1: float, y1: float, width: float = 0.6, colour: Colour = BLACK) -> None:
         """A straight line."""
         self.shape.draw_line((x0, y0), (x1, y1))
         self.shape.finish(color=colour, width=width)
 
-    def box(
+    def draw_box(
         self, x0: float, y0: float, x1: float, y1: float, *, fill: Colour | None = None, colour: Colour | None = BLACK
     ) -> None:
         """A rectangle, filled or not."""
         self.shape.draw_rect((x0, y0, x1, y1))
         self.shape.finish(color=colour, fill=fill, width=0.6)
 
-    def words(self, text: str) -> list[Word]:
+    def split_styled_words(self, text: str) -> list[StyledWord]:
         """The words of a text whose ``**…**`` are bold."""
         runs = re.split(r"\*\*", text)
-        return [(word, self.bold if i % 2 else self.regular) for i, run in enumerate(runs) for word in run.split()]
+        return [
+            (word, self.bold_font if run_position % 2 else self.regular_font)
+            for run_position, run in enumerate(runs)
+            for word in run.split()
+        ]
 
-    def flow(self, words: list[Word], x0: float, x1: float, size: float, colour: Colour = BLACK) -> None:
+    def draw_wrapped_text(
+        self, words: list[StyledWord], x0: float, x1: float, size: float, colour: Colour = BLACK
+    ) -> None:
         """Words in lines between two edges; moves down."""
-        for line in _wrapped(words, x1 - x0, size):
-            self.y += size * LEADING
-            self.line(line, x0, self.y - size * (LEADING - 1), size, colour)
+        for line_words in _wrap_words(words, x1 - x0, size):
+            self.y += size * LINE_SPACING
+            self.draw_line(line_words, x0, self.y - size * (LINE_SPACING - 1), size, colour)
 
-    def line(self, words: list[Word], x: float, y: float, size: float, colour: Colour = BLACK) -> None:
+    def draw_line(self, words: list[StyledWord], x: float, y: float, size: float, colour: Colour = BLACK) -> None:
         """Words on one baseline, words of one font in one run."""
         start = 0
         for end in range(1, len(words) + 1):
             if end == len(words) or words[end][1] != words[start][1]:
                 font = words[start][1]
                 run = " ".join(text for text, _ in words[start:end])
-                self.put(x, y, run, font, size, colour)
-                x += _width(run + " ", font, size)
+                self.draw_text(x, y, run, font, size, colour)
+                x += _measure_text_width(run + " ", font, size)
                 start = end
 
 
 @cache
-def _width(text: str, font: str, size: float) -> float:
+def _measure_text_width(text: str, font: str, size: float) -> float:
     import pymupdf
 
     return float(pymupdf.get_text_length(text, fontname=font, fontsize=size))
 
 
-def _wrapped(words: list[Word], width: float, size: float) -> list[list[Word]]:
-    lines: list[list[Word]] = []
-    used = 0.0
+def _wrap_words(words: list[StyledWord], width: float, size: float) -> list[list[StyledWord]]:
+    lines: list[list[StyledWord]] = []
+    line_width = 0.0
     for text, font in words:
-        space, length = _width(" ", font, size), _width(text, font, size)
-        if lines and used + space + length <= width:
+        space_width, word_width = _measure_text_width(" ", font, size), _measure_text_width(text, font, size)
+        if lines and line_width + space_width + word_width <= width:
             lines[-1].append((text, font))
-            used += space + length
+            line_width += space_width + word_width
         else:
             lines.append([(text, font)])
-            used = length
+            line_width = word_width
     return lines
 
 
 # ── the paper ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _letterhead(pen: _Pen) -> None:
+def _draw_letterhead(pen: _PagePen) -> None:
     part = pen.part
-    pen.box(LEFT, pen.y, LEFT + 26, pen.y + 26, fill=part.colour, colour=part.colour)
+    pen.draw_box(LEFT_EDGE, pen.y, LEFT_EDGE + 26, pen.y + 26, fill=part.colour, colour=part.colour)
     # The cross of a hospital's sign: a letterhead without any mark looks like no hospital's.
-    pen.box(LEFT + 11, pen.y + 5, LEFT + 15, pen.y + 21, fill=(1, 1, 1), colour=None)
-    pen.box(LEFT + 5, pen.y + 11, LEFT + 21, pen.y + 15, fill=(1, 1, 1), colour=None)
-    pen.put(LEFT + 36, pen.y + 12, part.organisation, pen.bold, 14, part.colour)
+    pen.draw_box(LEFT_EDGE + 11, pen.y + 5, LEFT_EDGE + 15, pen.y + 21, fill=(1, 1, 1), colour=None)
+    pen.draw_box(LEFT_EDGE + 5, pen.y + 11, LEFT_EDGE + 21, pen.y + 15, fill=(1, 1, 1), colour=None)
+    pen.draw_text(LEFT_EDGE + 36, pen.y + 12, part.organisation, pen.bold_font, 14, part.colour)
     y = pen.y + 24
     for line in part.address:
-        pen.put(LEFT + 36, y, line, pen.regular, 8, GREY)
+        pen.draw_text(LEFT_EDGE + 36, y, line, pen.regular_font, 8, GREY)
         y += 10
     pen.y = max(y - 4, pen.y + 32)
-    pen.rule(LEFT, pen.y, RIGHT, pen.y, 1.4, part.colour)
+    pen.draw_rule(LEFT_EDGE, pen.y, RIGHT_EDGE, pen.y, 1.4, part.colour)
     pen.y += 8
 
 
-def _patient_strip(pen: _Pen) -> None:
+def _draw_patient_strip(pen: _PagePen) -> None:
     fields = pen.part.patient
     if not fields:
         return
-    columns, size, height = 3, 8.5, 15.0
-    cell = (RIGHT - LEFT) / columns
-    rows = -(-len(fields) // columns)
-    pen.box(LEFT, pen.y, RIGHT, pen.y + rows * height, fill=(0.96, 0.96, 0.97), colour=GREY)
-    for row in range(1, rows):
-        pen.rule(LEFT, pen.y + row * height, RIGHT, pen.y + row * height, 0.4, GREY)
-    for column in range(1, columns):
-        x = LEFT + column * cell
-        pen.rule(x, pen.y, x, pen.y + rows * height, 0.4, GREY)
-    for i, (label, value) in enumerate(fields):
-        words = [(f"{label}:", pen.bold), (value, pen.regular)]
-        if len(_wrapped(words, cell - 8, size)) > 1:
+    column_count, font_size, row_height = 3, 8.5, 15.0
+    cell_width = (RIGHT_EDGE - LEFT_EDGE) / column_count
+    row_count = -(-len(fields) // column_count)
+    pen.draw_box(LEFT_EDGE, pen.y, RIGHT_EDGE, pen.y + row_count * row_height, fill=(0.96, 0.96, 0.97), colour=GREY)
+    for row in range(1, row_count):
+        pen.draw_rule(LEFT_EDGE, pen.y + row * row_height, RIGHT_EDGE, pen.y + row * row_height, 0.4, GREY)
+    for column in range(1, column_count):
+        x = LEFT_EDGE + column * cell_width
+        pen.draw_rule(x, pen.y, x, pen.y + row_count * row_height, 0.4, GREY)
+    for position, (label, value) in enumerate(fields):
+        words = [(f"{label}:", pen.bold_font), (value, pen.regular_font)]
+        if len(_wrap_words(words, cell_width - 8, font_size)) > 1:
             raise ValueError(f"patient field {label!r} is too long")
-        pen.line(words, LEFT + 4 + i % columns * cell, pen.y + i // columns * height + 10.5, size)
-    pen.y += rows * height + 6
+        pen.draw_line(
+            words,
+            LEFT_EDGE + 4 + position % column_count * cell_width,
+            pen.y + position // column_count * row_height + 10.5,
+            font_size,
+        )
+    pen.y += row_count * row_height + 6
 
 
-def _running_header(pen: _Pen) -> None:
+def _draw_running_header(pen: _PagePen) -> None:
     if pen.part.running_header:
-        pen.put(LEFT, pen.y + 8, pen.part.running_header, pen.regular, 8, GREY)
-        pen.rule(LEFT, pen.y + 13, RIGHT, pen.y + 13, 0.6, pen.part.colour)
+        pen.draw_text(LEFT_EDGE, pen.y + 8, pen.part.running_header, pen.regular_font, 8, GREY)
+        pen.draw_rule(LEFT_EDGE, pen.y + 13, RIGHT_EDGE, pen.y + 13, 0.6, pen.part.colour)
         pen.y += 20
 
 
-def _footer(pen: _Pen, number: int) -> None:
-    pen.rule(LEFT, 752, RIGHT, 752, 0.5, GREY)
-    pen.put(LEFT, 763, pen.part.footer, pen.regular, 7.5, GREY)
-    count = f"Page {number} of {len(pen.part.pages)}"
-    pen.put(RIGHT - _width(count, pen.regular, 7.5), 763, count, pen.regular, 7.5, GREY)
+def _draw_footer(pen: _PagePen, page_number: int) -> None:
+    pen.draw_rule(LEFT_EDGE, 752, RIGHT_EDGE, 752, 0.5, GREY)
+    pen.draw_text(LEFT_EDGE, 763, pen.part.footer, pen.regular_font, 7.5, GREY)
+    page_label = f"Page {page_number} of {len(pen.part.pages)}"
+    pen.draw_text(
+        RIGHT_EDGE - _measure_text_width(page_label, pen.regular_font, 7.5),
+        763,
+        page_label,
+        pen.regular_font,
+        7.5,
+        GREY,
+    )
 
 
 # ── what stands on it ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _title(pen: _Pen, block: Block) -> None:
+def _draw_title(pen: _PagePen, block: ManuscriptBlock) -> None:
     for line in block.lines:
         pen.y += 20
-        pen.put((LEFT + RIGHT - _width(line, pen.bold, 13)) / 2, pen.y - 3, line, pen.bold, 13)
+        pen.draw_text(
+            (LEFT_EDGE + RIGHT_EDGE - _measure_text_width(line, pen.bold_font, 13)) / 2,
+            pen.y - 3,
+            line,
+            pen.bold_font,
+            13,
+        )
     pen.y += 4
 
 
-def _heading(pen: _Pen, block: Block) -> None:
+def _draw_heading(pen: _PagePen, block: ManuscriptBlock) -> None:
     (text,) = block.lines
     pen.y += 23
-    pen.put(LEFT, pen.y - 4, text, pen.bold, pen.part.size + 1.5, pen.part.colour)
-    pen.rule(LEFT, pen.y, RIGHT, pen.y, 0.4, pen.part.colour)
+    pen.draw_text(LEFT_EDGE, pen.y - 4, text, pen.bold_font, pen.part.size + 1.5, pen.part.colour)
+    pen.draw_rule(LEFT_EDGE, pen.y, RIGHT_EDGE, pen.y, 0.4, pen.part.colour)
     pen.y += 2
 
 
-def _paragraph(pen: _Pen, block: Block) -> None:
+def _draw_paragraph(pen: _PagePen, block: ManuscriptBlock) -> None:
     pen.y += 3
-    pen.flow(pen.words(block.lines[0]), LEFT, RIGHT, pen.part.size)
+    pen.draw_wrapped_text(pen.split_styled_words(block.lines[0]), LEFT_EDGE, RIGHT_EDGE, pen.part.size)
     pen.y += 4
 
 
-def _item(pen: _Pen, block: Block) -> None:
+def _draw_list_items(pen: _PagePen, block: ManuscriptBlock) -> None:
     pen.y += 2
     for line in block.lines:
         marker, text = line.split(" ", 1)
-        pen.put(LEFT + 8, pen.y + pen.part.size, BULLET if marker == "-" else marker, pen.bold, pen.part.size)
-        pen.flow(pen.words(text), LEFT + 24, RIGHT, pen.part.size)
+        pen.draw_text(
+            LEFT_EDGE + 8, pen.y + pen.part.size, BULLET if marker == "-" else marker, pen.bold_font, pen.part.size
+        )
+        pen.draw_wrapped_text(pen.split_styled_words(text), LEFT_EDGE + 24, RIGHT_EDGE, pen.part.size)
         pen.y += 2
     pen.y += 3
 
 
-def _table(pen: _Pen, block: Block) -> None:
-    rows, size, pad = block.cells, pen.part.size - 0.5, 4.0
+def _draw_table(pen: _PagePen, block: ManuscriptBlock) -> None:
+    rows, size, padding = block.cells, pen.part.size - 0.5, 4.0
     if len({len(row) for row in rows}) != 1:
         raise ValueError(f"the rows of the table {rows[0]} differ in length")
-    words = [[pen.words(f"**{cell}**" if row is rows[0] else cell) for cell in row] for row in rows]
-    widths = _column_widths(words, size, pad)
-    edges = [LEFT + sum(widths[:i]) for i in range(len(widths) + 1)]
+    cell_words = [[pen.split_styled_words(f"**{cell}**" if row is rows[0] else cell) for cell in row] for row in rows]
+    widths = _compute_column_widths(cell_words, size, padding)
+    edges = [LEFT_EDGE + sum(widths[:position]) for position in range(len(widths) + 1)]
     pen.y += 5
     top = pen.y
-    for i, row in enumerate(words):
-        lines = [_wrapped(cell, width - 2 * pad, size) for cell, width in zip(row, widths, strict=True)]
-        height = max(len(cell) for cell in lines) * size * 1.22 + 5
-        if not i:
-            pen.box(LEFT, pen.y, RIGHT, pen.y + height, fill=(0.89, 0.91, 0.94), colour=None)
-        for cell, x in zip(lines, edges, strict=False):
-            for j, line in enumerate(cell):
-                pen.line(line, x + pad, pen.y + 2 + size + j * size * 1.22, size)
-        pen.rule(LEFT, pen.y, RIGHT, pen.y, 0.6, GREY)
+    for position, row in enumerate(cell_words):
+        wrapped_cells = [_wrap_words(cell, width - 2 * padding, size) for cell, width in zip(row, widths, strict=True)]
+        height = max(len(cell) for cell in wrapped_cells) * size * 1.22 + 5
+        if not position:
+            pen.draw_box(LEFT_EDGE, pen.y, RIGHT_EDGE, pen.y + height, fill=(0.89, 0.91, 0.94), colour=None)
+        for cell, x in zip(wrapped_cells, edges, strict=False):
+            for line_number, line in enumerate(cell):
+                pen.draw_line(line, x + padding, pen.y + 2 + size + line_number * size * 1.22, size)
+        pen.draw_rule(LEFT_EDGE, pen.y, RIGHT_EDGE, pen.y, 0.6, GREY)
         pen.y += height
-    pen.rule(LEFT, pen.y, RIGHT, pen.y, 0.6, GREY)
+    pen.draw_rule(LEFT_EDGE, pen.y, RIGHT_EDGE, pen.y, 0.6, GREY)
     for x in edges:
-        pen.rule(x, top, x, pen.y, 0.6, GREY)
+        pen.draw_rule(x, top, x, pen.y, 0.6, GREY)
     pen.y += 6
 
 
-def _column_widths(words: list[list[list[Word]]], size: float, pad: float) -> list[float]:
+def _compute_column_widths(cell_words: list[list[list[StyledWord]]], size: float, padding: float) -> list[float]:
     """As wide as the contents want, as far as the page allows; the widest columns give way first."""
-    wanted = [
-        max(sum(_width(text + " ", font, size) for text, font in cell) for cell in column) + 2 * pad
-        for column in zip(*words, strict=True)
+    wanted_widths = [
+        max(sum(_measure_text_width(text + " ", font, size) for text, font in cell) for cell in column) + 2 * padding
+        for column in zip(*cell_words, strict=True)
     ]
-    available = RIGHT - LEFT
-    spare = available - sum(wanted)
-    if spare >= 0:
-        return [width + spare / len(wanted) for width in wanted]
-    cap, left, kept = 0.0, available, len(wanted)
-    for width in sorted(wanted):
-        cap = left / kept
-        if width > cap:
+    available_width = RIGHT_EDGE - LEFT_EDGE
+    spare_width = available_width - sum(wanted_widths)
+    if spare_width >= 0:
+        return [width + spare_width / len(wanted_widths) for width in wanted_widths]
+    max_width, remaining_width, remaining_columns = 0.0, available_width, len(wanted_widths)
+    for width in sorted(wanted_widths):
+        max_width = remaining_width / remaining_columns
+        if width > max_width:
             break
-        left, kept = left - width, kept - 1
-    return [min(width, cap) for width in wanted]
+        remaining_width, remaining_columns = remaining_width - width, remaining_columns - 1
+    return [min(width, max_width) for width in wanted_widths]
 
 
-def _checks(pen: _Pen, block: Block) -> None:
+def _draw_check_boxes(pen: _PagePen, block: ManuscriptBlock) -> None:
     size = pen.part.size
     rows = [re.findall(r"\[([ x])\] (.+?)(?=\s+\[[ x]\] |$)", line) for line in block.lines]
-    column = (RIGHT - LEFT) / max(len(row) for row in rows)
+    column_width = (RIGHT_EDGE - LEFT_EDGE) / max(len(row) for row in rows)
     for row in rows:
         pen.y += size + 6
-        for i, (tick, label) in enumerate(row):
-            x = LEFT + i * column + 2
-            pen.box(x, pen.y - 8, x + 8, pen.y)
+        for position, (tick, label) in enumerate(row):
+            x = LEFT_EDGE + position * column_width + 2
+            pen.draw_box(x, pen.y - 8, x + 8, pen.y)
             if tick == "x":
-                pen.rule(x + 1.5, pen.y - 6.5, x + 6.5, pen.y - 1.5, 1.1)
-                pen.rule(x + 1.5, pen.y - 1.5, x + 6.5, pen.y - 6.5, 1.1)
-            pen.put(x + 13, pen.y - 0.8, label, pen.regular, size)
+                pen.draw_rule(x + 1.5, pen.y - 6.5, x + 6.5, pen.y - 1.5, 1.1)
+                pen.draw_rule(x + 1.5, pen.y - 1.5, x + 6.5, pen.y - 6.5, 1.1)
+            pen.draw_text(x + 13, pen.y - 0.8, label, pen.regular_font, size)
     pen.y += 6
 
 
-def _fields(pen: _Pen, block: Block) -> None:
+def _draw_form_fields(pen: _PagePen, block: ManuscriptBlock) -> None:
     size = pen.part.size
     for cells in block.cells:
         pen.y += size + 8
         pairs = list(zip(cells[::2], cells[1::2], strict=True))
-        column = (RIGHT - LEFT) / len(pairs)
-        for i, (label, value) in enumerate(pairs):
-            x = LEFT + i * column
-            start = x + _width(label + "  ", pen.regular, size)
-            pen.put(x, pen.y - 2, label, pen.regular, size, GREY)
-            pen.put(start, pen.y - 2, value, pen.bold, size)
-            pen.rule(start - 2, pen.y, x + column - 10, pen.y, 0.5, GREY)
+        column_width = (RIGHT_EDGE - LEFT_EDGE) / len(pairs)
+        for position, (label, value) in enumerate(pairs):
+            x = LEFT_EDGE + position * column_width
+            value_x = x + _measure_text_width(label + "  ", pen.regular_font, size)
+            pen.draw_text(x, pen.y - 2, label, pen.regular_font, size, GREY)
+            pen.draw_text(value_x, pen.y - 2, value, pen.bold_font, size)
+            pen.draw_rule(value_x - 2, pen.y, x + column_width - 10, pen.y, 0.5, GREY)
     pen.y += 5
 
 
-def _callout(pen: _Pen, block: Block) -> None:
+def _draw_callout(pen: _PagePen, block: ManuscriptBlock) -> None:
     size = pen.part.size + 1
-    words = [(text, pen.bold) for text, _ in pen.words(block.lines[0])]
-    height = len(_wrapped(words, RIGHT - LEFT - 20, size)) * size * LEADING + 10
+    words = [(text, pen.bold_font) for text, _ in pen.split_styled_words(block.lines[0])]
+    height = len(_wrap_words(words, RIGHT_EDGE - LEFT_EDGE - 20, size)) * size * LINE_SPACING + 10
     pen.y += 5
-    pen.box(LEFT, pen.y, RIGHT, pen.y + height, fill=(0.97, 0.97, 0.93), colour=pen.part.colour)
+    pen.draw_box(LEFT_EDGE, pen.y, RIGHT_EDGE, pen.y + height, fill=(0.97, 0.97, 0.93), colour=pen.part.colour)
     pen.y += 4
-    pen.flow(words, LEFT + 10, RIGHT - 10, size)
+    pen.draw_wrapped_text(words, LEFT_EDGE + 10, RIGHT_EDGE - 10, size)
     pen.y += 12
 
 
-def _signature(pen: _Pen, block: Block) -> None:
-    for name, role, when in block.cells:
+def _draw_signatures(pen: _PagePen, block: ManuscriptBlock) -> None:
+    for name, role, date_text in block.cells:
         pen.y += 34
-        pen.put(LEFT + 8, pen.y - 4, name, "tiit", 13, (0.10, 0.14, 0.45))
-        pen.rule(LEFT, pen.y, LEFT + 230, pen.y, 0.7)
-        pen.put(LEFT, pen.y + 11, role, pen.regular, 8.5)
-        pen.put(LEFT + 260, pen.y - 2, when, pen.regular, 8.5)
-        pen.rule(LEFT + 256, pen.y, LEFT + 420, pen.y, 0.7)
+        pen.draw_text(LEFT_EDGE + 8, pen.y - 4, name, "tiit", 13, (0.10, 0.14, 0.45))
+        pen.draw_rule(LEFT_EDGE, pen.y, LEFT_EDGE + 230, pen.y, 0.7)
+        pen.draw_text(LEFT_EDGE, pen.y + 11, role, pen.regular_font, 8.5)
+        pen.draw_text(LEFT_EDGE + 260, pen.y - 2, date_text, pen.regular_font, 8.5)
+        pen.draw_rule(LEFT_EDGE + 256, pen.y, LEFT_EDGE + 420, pen.y, 0.7)
         pen.y += 16
 
 
-def _small(pen: _Pen, block: Block) -> None:
+def _draw_small_print(pen: _PagePen, block: ManuscriptBlock) -> None:
     pen.y += 2
-    pen.flow(pen.words(block.lines[0]), LEFT, RIGHT, 7.5, GREY)
+    pen.draw_wrapped_text(pen.split_styled_words(block.lines[0]), LEFT_EDGE, RIGHT_EDGE, 7.5, GREY)
     pen.y += 3
 
 
-DRAW: dict[Kind, Callable[[_Pen, Block], None]] = {
-    "title": _title,
-    "heading": _heading,
-    "paragraph": _paragraph,
-    "item": _item,
-    "table": _table,
-    "checks": _checks,
-    "fields": _fields,
-    "callout": _callout,
-    "signature": _signature,
-    "small": _small,
+DRAW_BY_KIND: dict[BlockKind, Callable[[_PagePen, ManuscriptBlock], None]] = {
+    "title": _draw_title,
+    "heading": _draw_heading,
+    "paragraph": _draw_paragraph,
+    "item": _draw_list_items,
+    "table": _draw_table,
+    "checks": _draw_check_boxes,
+    "fields": _draw_form_fields,
+    "callout": _draw_callout,
+    "signature": _draw_signatures,
+    "small": _draw_small_print,
 }
 
 
 # ── pictures of paper ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _scanned(document: Pdf, dpi: int) -> Pdf:
+def _simulate_scan(document: PyMuPdfObject, dpi: int) -> PyMuPdfObject:
     """The same pages as an office scanner would have sent them: grey pictures, a little askew, with some grain."""
     import pymupdf
     from PIL import Image
 
-    scan = _empty_pdf()
+    scanned_pdf = _create_empty_pdf()
     for page in document:
-        pixels = page.get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY)
-        sheet = Image.frombytes("L", (pixels.width, pixels.height), pixels.samples)
-        sheet = sheet.resize((round(WIDTH / 72 * SCAN_DPI), round(HEIGHT / 72 * SCAN_DPI)), Image.Resampling.BICUBIC)
-        askew = sheet.rotate(SKEW[page.number % len(SKEW)], resample=Image.Resampling.BICUBIC, fillcolor=250)
+        pixmap = page.get_pixmap(dpi=dpi, colorspace=pymupdf.csGRAY)
+        image = Image.frombytes("L", (pixmap.width, pixmap.height), pixmap.samples)
+        image = image.resize(
+            (round(PAGE_WIDTH / 72 * SCAN_DPI), round(PAGE_HEIGHT / 72 * SCAN_DPI)), Image.Resampling.BICUBIC
+        )
+        skewed_image = image.rotate(
+            SCAN_SKEW_DEGREES[page.number % len(SCAN_SKEW_DEGREES)], resample=Image.Resampling.BICUBIC, fillcolor=250
+        )
         # Seeded: the grain is the same in every draw.
-        noise = random.Random(page.number).randbytes(askew.width * askew.height)  # noqa: S311 - it is a picture
-        grain = Image.frombytes("L", askew.size, noise)
-        jpeg = io.BytesIO()
-        Image.blend(askew, grain, 0.09).save(jpeg, "JPEG", quality=55)
-        copy = scan.new_page(width=WIDTH, height=HEIGHT)
-        copy.insert_image(copy.rect, stream=jpeg.getvalue())
-    return scan
+        noise_bytes = random.Random(page.number).randbytes(skewed_image.width * skewed_image.height)  # noqa: S311 - it is a picture
+        grain_image = Image.frombytes("L", skewed_image.size, noise_bytes)
+        jpeg_buffer = io.BytesIO()
+        Image.blend(skewed_image, grain_image, 0.09).save(jpeg_buffer, "JPEG", quality=55)
+        scanned_page = scanned_pdf.new_page(width=PAGE_WIDTH, height=PAGE_HEIGHT)
+        scanned_page.insert_image(scanned_page.rect, stream=jpeg_buffer.getvalue())
+    return scanned_pdf

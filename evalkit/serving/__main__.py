@@ -12,48 +12,50 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from evalkit.serving.launch import find_notebook
-from evalkit.settings import Review
+from evalkit.settings import ReviewSettings
 
 
-def main(descriptor: int, public_url: str, prefix: str, review: Review) -> None:
+def main(listener_fd: int, public_url: str, url_prefix: str, review_settings: ReviewSettings) -> None:
     """Serve until Ctrl-C, SIGTERM or SIGHUP."""
-    for one in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(one) is not signal.SIG_IGN:  # nohup
-            signal.signal(one, signal.default_int_handler)  # clean up also when told to stop while still loading
-    _have_descriptors()
-    listener = socket.socket(fileno=descriptor)
+    for signal_number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(signal_number) is not signal.SIG_IGN:  # nohup
+            signal.signal(
+                signal_number, signal.default_int_handler
+            )  # clean up also when told to stop while still loading
+    _raise_open_file_limit()
+    listener = socket.socket(fileno=listener_fd)
     listener.set_inheritable(False)
     try:
         with TemporaryDirectory(prefix="evalkit-review-") as home:
-            notebook = settle(Path(home))
+            notebook = prepare_private_home(Path(home))
             # jsonschema, which Voilà loads, does without what cannot be imported: a grammar of addresses, built in 1.5 s.
             sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
-            from evalkit.serving.server import serve
+            from evalkit.serving.server import serve_notebook
 
-            serve(
+            serve_notebook(
                 listener,
                 notebook,
                 output=os.environ["EVALKIT_OUTPUT"],
                 public_url=public_url,
-                review=review,
-                prefix=prefix,
+                review_settings=review_settings,
+                url_prefix=url_prefix,
             )
     except KeyboardInterrupt:
         pass
 
 
-_MOST_DESCRIPTORS = 65_536
+_MAX_OPEN_FILES = 65_536
 """A page takes 14, and more while it opens: many machines allow 1024 unless more are asked for."""
 
 
-def _have_descriptors() -> None:
-    soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_DESCRIPTORS if most < 0 else min(_MOST_DESCRIPTORS, most)
-    if 0 <= soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+def _raise_open_file_limit() -> None:
+    soft_limit, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    new_limit = _MAX_OPEN_FILES if hard_limit < 0 else min(_MAX_OPEN_FILES, hard_limit)
+    if 0 <= soft_limit < new_limit:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (new_limit, hard_limit))
 
 
-def settle(home: Path) -> Path:
+def prepare_private_home(home: Path) -> Path:
     """Make a private home folder for server and kernels, so that no user's start-up file, kernel or credentials are
     found by either, and what they leave is gone at the end. Returns the notebook, alone in a folder that holds no data.
     """
@@ -67,11 +69,11 @@ def settle(home: Path) -> Path:
         JUPYTER_PREFER_ENV_PATH="1",
         TMPDIR=str(home / "tmp"),
     )
-    folder = home / "page"
-    folder.mkdir()
+    notebook_folder = home / "page"
+    notebook_folder.mkdir()
     (home / "tmp").mkdir()
-    return Path(shutil.copy(find_notebook(), folder))
+    return Path(shutil.copy(find_notebook(), notebook_folder))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], Review.model_validate_json(sys.argv[4]))
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], ReviewSettings.model_validate_json(sys.argv[4]))

@@ -28,13 +28,13 @@ from evalkit.serving.log import request_id
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
 
-    from evalkit.serving.identity import ReviewerIdentity
-    from evalkit.serving.kernels import ReviewKernels
-    from evalkit.serving.throttle import Throttle
+    from evalkit.serving.identity import ReviewerIdentityProvider
+    from evalkit.serving.kernels import ReviewKernelManager
+    from evalkit.serving.throttle import LoginThrottle
 
 log = logging.getLogger("evalkit.serving")
 
-HEADERS = {
+RESPONSE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "same-origin",  # with no-referrer browsers send no Origin, and the login fails
@@ -44,11 +44,11 @@ HEADERS = {
 }
 """On every answer."""
 
-_CLOSED = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-_PLAIN_POLICY = f"{_CLOSED}; style-src 'unsafe-inline'; img-src data:"
+_BASE_POLICY = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+_SCRIPTLESS_POLICY = f"{_BASE_POLICY}; style-src 'unsafe-inline'; img-src data:"
 """Of login form and error pages: no script at all."""
 
-_WORDS = {
+_SENTENCES_BY_STATUS = {
     403: ("This is not open to you.", "Go back to the start page and log in."),
     404: ("There is no such page.", "Go back to the start page."),
     405: ("There is no such page.", "Go back to the start page."),
@@ -58,22 +58,28 @@ _WORDS = {
     ),
     429: ("You have many review pages open.", "Close some of the tabs, then open this page again."),
 }
-_OTHER = ("Something went wrong on our side.", "Load the page again; what was shown as saved is saved.")
-_OLD_FORM = ("The login form was too old.", "Go back to the start page and log in again.")
-_STRANGE_HOST = ("evalkit does not answer to this address.", "Use the one that it printed when it was started.")
-_PROTOCOL = "v1.kernel.websocket.jupyter.org"
-_NUMBER = Struct("<Q")
-_MOST_WEBSOCKETS = 3
-_MOST_UNREAD = 64 << 20
+_UNEXPECTED_ERROR_SENTENCES = (
+    "Something went wrong on our side.",
+    "Load the page again; what was shown as saved is saved.",
+)
+_EXPIRED_FORM_SENTENCES = ("The login form was too old.", "Go back to the start page and log in again.")
+_UNKNOWN_HOST_SENTENCES = (
+    "evalkit does not answer to this address.",
+    "Use the one that it printed when it was started.",
+)
+_WEBSOCKET_PROTOCOL = "v1.kernel.websocket.jupyter.org"
+_OFFSET_STRUCT = Struct("<Q")
+_MAX_WEBSOCKETS_PER_KERNEL = 3
+_MAX_WRITE_BUFFER_BYTES = 64 << 20
 """Bytes that wait in the server for one page to read them: some hundred pictures of pages."""
-_LEAST_OFFSETS, _MOST_OFFSETS = 6, 1024
+_MIN_OFFSETS, _MAX_OFFSETS = 6, 1024
 """Of channel, header, parent, metadata, content and their end; beyond them of what a widget sends in bytes."""
-_LOGIN_ENDED = "Your login has ended. Log in again; what was shown as saved is saved."
-_LONGEST_NAME = 60
-_ASK = "Ask whoever runs evalkit here to add this name, or to correct the one that is sent."
+_LOGIN_ENDED_SENTENCE = "Your login has ended. Log in again; what was shown as saved is saved."
+_MAX_SHOWN_NAME_LENGTH = 60
+_ADD_REVIEWER_REMEDY = "Ask whoever runs evalkit here to add this name, or to correct the one that is sent."
 
 
-def page_policy(nonce: str) -> str:
+def build_page_security_policy(nonce: str) -> str:
     """The content security policy of the review page.
 
     Scripts are the libraries of this server, the page's own (by nonce) and widgets, which anywidget imports as blobs.
@@ -81,12 +87,12 @@ def page_policy(nonce: str) -> str:
     were shown as HTML. Styles are injected by JupyterLab's libraries.
     """
     return (
-        f"{_CLOSED}; script-src 'self' blob: 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
+        f"{_BASE_POLICY}; script-src 'self' blob: 'nonce-{nonce}'; style-src 'self' 'unsafe-inline'; "
         "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'"
     )
 
 
-class _Request(JupyterHandler):
+class _RequestIdHandler(JupyterHandler):
     """Knows its request by an id."""
 
     @property
@@ -96,81 +102,90 @@ class _Request(JupyterHandler):
             self._error_id = secrets.token_hex(4)
         return self._error_id
 
-    async def prepare(self, **given: Any) -> None:
+    async def prepare(self, **kwargs: Any) -> None:
         """Before every method."""
         request_id.set(self.error_id)
-        answer = super().prepare(**given)
-        if answer is not None:
-            await answer
+        pending = super().prepare(**kwargs)
+        if pending is not None:
+            await pending
 
 
-class Friendly(_Request):
+class HtmlHandler(_RequestIdHandler):
     """An answer that a person sees."""
 
     @property
     def content_security_policy(self) -> str:
         """Of this page."""
-        return _PLAIN_POLICY
+        return _SCRIPTLESS_POLICY
 
     def set_default_headers(self) -> None:
         """On every answer."""
         super().set_default_headers()
         self.clear_header("Server")
-        for name, value in HEADERS.items():
-            self.set_header(name, value)
+        for header_name, content in RESPONSE_HEADERS.items():
+            self.set_header(header_name, content)
 
-    def write_error(self, status_code: int, **given: Any) -> None:
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
         """One sentence of what is, one of what to do; where something failed, the id by which the log knows it."""
-        error = given["exc_info"][1] if "exc_info" in given else None
-        what, remedy = _WORDS.get(status_code, _OTHER)
+        error = kwargs["exc_info"][1] if "exc_info" in kwargs else None
+        sentence, remedy = _SENTENCES_BY_STATUS.get(status_code, _UNEXPECTED_ERROR_SENTENCES)
         if isinstance(error, NotOnRoster):
-            what, remedy = f"“{error.name[:_LONGEST_NAME]}” is not the name of a reviewer here.", _ASK
+            sentence, remedy = (
+                f"“{error.reviewer_name[:_MAX_SHOWN_NAME_LENGTH]}” is not the name of a reviewer here.",
+                _ADD_REVIEWER_REMEDY,
+            )
         elif status_code == 403 and not self.check_host():
-            what, remedy = _STRANGE_HOST
+            sentence, remedy = _UNKNOWN_HOST_SENTENCES
         elif status_code == 403 and self.request.path == f"{self.base_url}login":
-            what, remedy = _OLD_FORM
+            sentence, remedy = _EXPIRED_FORM_SENTENCES
         self.set_header("Content-Type", "text/html; charset=utf-8")
-        self.set_header("Content-Security-Policy", _PLAIN_POLICY)
-        self.show(what, remedy, error_id="" if status_code in _WORDS else self.error_id)
+        self.set_header("Content-Security-Policy", _SCRIPTLESS_POLICY)
+        self.show_message(sentence, remedy, error_id="" if status_code in _SENTENCES_BY_STATUS else self.error_id)
 
-    def show(self, what: str, remedy: str, error_id: str = "") -> None:
+    def show_message(self, sentence: str, remedy: str, error_id: str = "") -> None:
         """A page of two sentences, with the way back."""
-        self.finish(render("message.html", what=what, remedy=remedy, error_id=error_id, start=self.base_url))
+        self.finish(
+            render_plain_page("message.html", what=sentence, remedy=remedy, error_id=error_id, start=self.base_url)
+        )
 
 
-class LoginPage(Friendly):
+class LoginFormHandler(HtmlHandler):
     """Knows where a login leads to, and shows the form that takes a reviewer's code."""
 
     @property
-    def identity(self) -> ReviewerIdentity:
+    def reviewer_identity(self) -> ReviewerIdentityProvider:
         """Who is who."""
-        identity: ReviewerIdentity = self.settings["identity_provider"]
-        return identity
+        provider: ReviewerIdentityProvider = self.settings["identity_provider"]
+        return provider
 
     @property
-    def next_page(self) -> str:
+    def next_url(self) -> str:
         """Where to go after the login: the page that was asked for, never another site."""
-        wanted = self.get_argument("next", "")
-        return wanted if wanted.startswith(f"{self.base_url}?") and wanted.isprintable() else self.base_url
+        requested_url = self.get_argument("next", "")
+        return (
+            requested_url
+            if requested_url.startswith(f"{self.base_url}?") and requested_url.isprintable()
+            else self.base_url
+        )
 
-    def show_form(self, notice: str = "", refusal: str = "") -> None:
+    def show_login_form(self, notice: str = "", refusal: str = "") -> None:
         """The form, with a sentence above it: of what has happened, or of why it was not accepted."""
         self.finish(
-            render(
+            render_plain_page(
                 "login.html",
                 notice=notice,
                 refusal=refusal,
-                next=self.next_page,
+                next=self.next_url,
                 xsrf=self.xsrf_form_html(),
                 action=f"{self.base_url}login",
             )
         )
 
 
-class Login(LoginPage):
+class LoginHandler(LoginFormHandler):
     """Logging in."""
 
-    def initialize(self, throttle: Throttle) -> None:
+    def initialize(self, throttle: LoginThrottle) -> None:
         """Arguments of the route."""
         self.throttle = throttle
 
@@ -178,33 +193,33 @@ class Login(LoginPage):
     def get(self) -> None:
         """The form."""
         if self.current_user:
-            self.redirect(self.next_page)
+            self.redirect(self.next_url)
         else:
-            self.show_form(_LOGIN_ENDED if self.identity.has_cookie(self) else "")
+            self.show_login_form(_LOGIN_ENDED_SENTENCE if self.reviewer_identity.has_login_cookie(self) else "")
 
     head = get
 
     @allow_unauthenticated
     def post(self) -> None:
         """A code was typed."""
-        address = self.request.remote_ip or ""
-        if wait := self.throttle.wait(address):
+        client_address = self.request.remote_ip or ""
+        if seconds_to_wait := self.throttle.get_seconds_to_wait(client_address):
             self.set_status(429)
-            self.set_header("Retry-After", str(wait))
-            self.show_form(refusal=f"Too many wrong codes. Try again in {wait} seconds.")
+            self.set_header("Retry-After", str(seconds_to_wait))
+            self.show_login_form(refusal=f"Too many wrong codes. Try again in {seconds_to_wait} seconds.")
             return
-        session = self.identity.sessions.begin(self.get_body_argument("code", ""))
+        session = self.reviewer_identity.sessions.create_for_code(self.get_body_argument("code", ""))
         if session is None:
-            self.throttle.failed(address)
+            self.throttle.record_failure(client_address)
             log.warning("a wrong code was typed")
             self.set_status(401)
-            self.show_form(refusal="This code is not known. Check it, or ask for a new one.")
+            self.show_login_form(refusal="This code is not known. Check it, or ask for a new one.")
             return
-        self.identity.log_in(self, session)
-        self.redirect(self.next_page)
+        self.reviewer_identity.log_in(self, session)
+        self.redirect(self.next_url)
 
 
-class Logout(LoginPage):
+class LogoutHandler(LoginFormHandler):
     """Ends the login and the kernels of its pages."""
 
     @allow_unauthenticated
@@ -212,20 +227,20 @@ class Logout(LoginPage):
         """Log out. Another site's page must not do it for somebody: browsers say where they were led from."""
         if self.request.headers.get("Sec-Fetch-Site", "none") not in ("same-origin", "none"):
             raise web.HTTPError(403)
-        kernels: ReviewKernels = self.settings["kernel_manager"]
+        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
         reviewer = self.current_user
-        self.identity.log_out(self)  # first: no page opens on it while the others end
+        self.reviewer_identity.log_out(self)  # first: no page opens on it while the others end
         if reviewer is not None:
-            await kernels.end_session(reviewer.session_id)
-        if reviewer is not None and reviewer.by_other:
-            self.show(
+            await kernel_manager.end_kernels_of_session(reviewer.session_id)
+        if reviewer is not None and reviewer.is_external_login:
+            self.show_message(
                 "Your review pages are closed.", "You are still logged in where you logged in: log out there too."
             )
         else:
-            self.show_form("You are logged out.")
+            self.show_login_form("You are logged out.")
 
 
-class ReviewPage(Friendly, TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
+class ReviewPageHandler(HtmlHandler, TornadoVoilaHandler):  # type: ignore[misc]  # Voilà has no types
     """The notebook, run and rendered."""
 
     @property
@@ -238,17 +253,17 @@ class ReviewPage(Friendly, TornadoVoilaHandler):  # type: ignore[misc]  # Voilà
     @property
     def content_security_policy(self) -> str:
         """Of this page."""
-        return page_policy(self.nonce)
+        return build_page_security_policy(self.nonce)
 
 
-def dress(handler: ReviewPage, notebook: Any, cwd: str) -> None:  # noqa: ARG001 - Voilà's prelaunch_hook
+def inject_template_context(handler: ReviewPageHandler, notebook: Any, cwd: str) -> None:  # noqa: ARG001 - Voilà's prelaunch_hook
     """What the template needs to know of the request."""
     notebook.metadata["evalkit"] = {"nonce": handler.nonce, "error_id": handler.error_id}
     # Reading it sets its cookie. A page without it cannot tell the server that it was closed, and leaves its kernel.
     _ = handler.xsrf_token
 
 
-class LibraryFiles(Friendly, FileFindHandler):
+class LibraryFileHandler(HtmlHandler, FileFindHandler):
     """Scripts and styles of the installed libraries. Nothing of ours, and nothing without a login."""
 
     def set_extra_headers(self, path: str) -> None:  # noqa: ARG002 - the signature is Tornado's
@@ -265,43 +280,45 @@ class LibraryFiles(Friendly, FileFindHandler):
         return self.get(path, include_body=False)
 
 
-class _OwnKernel(_Request):
+class _OwnKernelHandler(_RequestIdHandler):
     """The kernel of one's own page; all others do not exist."""
 
-    async def prepare(self, **given: Any) -> None:
+    async def prepare(self, **kwargs: Any) -> None:
         """Before every method."""
-        await super().prepare(**given)
-        kernels: ReviewKernels = self.settings["kernel_manager"]
-        if self.current_user and not kernels.is_of(self.path_kwargs["kernel_id"], self.current_user.session_id):
+        await super().prepare(**kwargs)
+        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
+        if self.current_user and not kernel_manager.is_kernel_of_session(
+            self.path_kwargs["kernel_id"], self.current_user.session_id
+        ):
             raise web.HTTPError(404)
 
 
-class Channels(_OwnKernel, Friendly, VoilaKernelWebsocketHandler):  # type: ignore[misc]  # Voilà has no types
+class KernelWebsocketHandler(_OwnKernelHandler, HtmlHandler, VoilaKernelWebsocketHandler):  # type: ignore[misc]  # Voilà has no types
     """The websocket between page and kernel. Only widget messages pass (Voilà's allowed_message_types)."""
 
-    async def prepare(self, **given: Any) -> None:
+    async def prepare(self, **kwargs: Any) -> None:
         """Before the websocket is opened: of its two protocols Voilà understands only one, which all its pages speak."""
-        await super().prepare(**given)
-        offered = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
-        if _PROTOCOL not in map(str.strip, offered):
+        await super().prepare(**kwargs)
+        offered_protocols = self.request.headers.get("Sec-WebSocket-Protocol", "").split(",")
+        if _WEBSOCKET_PROTOCOL not in map(str.strip, offered_protocols):
             raise web.HTTPError(400)
 
     async def pre_get(self) -> None:
         """Before it is opened. A websocket takes nine descriptors of the server, and a page needs one: while the next is
         opened the last may still be closing.
         """
-        self._count()
+        self._require_websocket_slot()
         await super().pre_get()
-        self._count()  # others may have been opened meanwhile
+        self._require_websocket_slot()  # others may have been opened meanwhile
 
-    def _count(self) -> None:
-        kernels: ReviewKernels = self.settings["kernel_manager"]
-        if kernels.websockets(self.kernel_id) >= _MOST_WEBSOCKETS:
+    def _require_websocket_slot(self) -> None:
+        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
+        if kernel_manager.count_websockets(self.kernel_id) >= _MAX_WEBSOCKETS_PER_KERNEL:
             raise web.HTTPError(429)
 
     async def open(self, kernel_id: str) -> None:
         """It is opened."""
-        self.ws_connection.stream.max_write_buffer_size = _MOST_UNREAD
+        self.ws_connection.stream.max_write_buffer_size = _MAX_WRITE_BUFFER_BYTES
         await super().open(kernel_id)
 
     def write_message(self, message: Any, binary: bool = False) -> Any:
@@ -316,60 +333,66 @@ class Channels(_OwnKernel, Friendly, VoilaKernelWebsocketHandler):  # type: igno
 
     def on_message(self, ws_message: str | bytes) -> None:
         """The page says something. Who says what has no end is not listened to: Jupyter believes any number in it."""
-        if is_whole(ws_message):
+        if is_well_formed_message(ws_message):
             super().on_message(ws_message)
         else:
             self.close(1003)
 
 
-def is_whole(message: str | bytes) -> bool:
+def is_well_formed_message(message: str | bytes) -> bool:
     """Whether it has the form of the protocol: how many offsets there are, they themselves, then the parts between them.
     All numbers have 8 bytes, little end first.
     """
-    if isinstance(message, str) or len(message) < _NUMBER.size:
+    if isinstance(message, str) or len(message) < _OFFSET_STRUCT.size:
         return False
-    (count,) = _NUMBER.unpack_from(message)
-    start = (1 + count) * _NUMBER.size
-    if not _LEAST_OFFSETS <= count <= _MOST_OFFSETS or len(message) < start:
+    (offset_count,) = _OFFSET_STRUCT.unpack_from(message)
+    first_part_start = (1 + offset_count) * _OFFSET_STRUCT.size
+    if not _MIN_OFFSETS <= offset_count <= _MAX_OFFSETS or len(message) < first_part_start:
         return False
-    ends = [start, *(end for (end,) in _NUMBER.iter_unpack(message[_NUMBER.size : start])), len(message)]
-    return all(end <= following for end, following in pairwise(ends))
+    boundaries = [
+        first_part_start,
+        *(boundary for (boundary,) in _OFFSET_STRUCT.iter_unpack(message[_OFFSET_STRUCT.size : first_part_start])),
+        len(message),
+    ]
+    return all(boundary <= next_boundary for boundary, next_boundary in pairwise(boundaries))
 
 
-class KernelState(_OwnKernel, Friendly, APIHandler):
+class KernelStateHandler(_OwnKernelHandler, HtmlHandler, APIHandler):
     """The page asks whether its kernel is there, and what became of it."""
 
-    def write_error(self, status_code: int, **given: Any) -> None:
+    def write_error(self, status_code: int, **kwargs: Any) -> None:
         """Of a kernel that is gone the reason, if it was ended here."""
-        if status_code == 404 and self._has_run_out():
+        if status_code == 404 and self._is_ended_for_memory():
             self.set_header("Content-Type", "application/json")
             self.finish(json.dumps({"reason": "memory"}))
         else:
-            super().write_error(status_code, **given)
+            super().write_error(status_code, **kwargs)
 
-    def _has_run_out(self) -> bool:
-        kernels: ReviewKernels = self.settings["kernel_manager"]
-        user = self.current_user
-        return user is not None and kernels.ran_out(self.path_kwargs["kernel_id"], user.session_id)
+    def _is_ended_for_memory(self) -> bool:
+        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
+        reviewer = self.current_user
+        return reviewer is not None and kernel_manager.is_ended_for_memory(
+            self.path_kwargs["kernel_id"], reviewer.session_id
+        )
 
     def get(self, kernel_id: str) -> None:
         """Its state."""
-        kernels: ReviewKernels = self.settings["kernel_manager"]
+        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
         self.set_header("Content-Type", "application/json")
-        self.finish(json.dumps(kernels.kernel_model(kernel_id)))  # type: ignore[no-untyped-call]
+        self.finish(json.dumps(kernel_manager.kernel_model(kernel_id)))  # type: ignore[no-untyped-call]
 
 
-class ClosePage(_OwnKernel, Friendly, VoilaShutdownKernelHandler):  # type: ignore[misc]  # Voilà has no types
+class ClosePageHandler(_OwnKernelHandler, HtmlHandler, VoilaShutdownKernelHandler):  # type: ignore[misc]  # Voilà has no types
     """The page says that it was closed."""
 
     async def post(self, kernel_id: str) -> None:
         """End its kernel, once what was pressed last is done."""
-        kernels: ReviewKernels = self.settings["kernel_manager"]
-        await kernels.settled(kernel_id)
+        kernel_manager: ReviewKernelManager = self.settings["kernel_manager"]
+        await kernel_manager.wait_until_idle(kernel_id)
         await ensure_async(super().post(kernel_id))
 
 
-class Nothing(Friendly):
+class NotFoundHandler(HtmlHandler):
     """All other addresses."""
 
     def get(self) -> None:
@@ -377,11 +400,11 @@ class Nothing(Friendly):
         raise web.HTTPError(404)
 
 
-def render(name: str, **values: Any) -> str:
+def render_plain_page(template_name: str, **variables: Any) -> str:
     """One of the plain pages."""
-    return _pages().get_template(name).render(**values)
+    return _load_template_environment().get_template(template_name).render(**variables)
 
 
 @cache
-def _pages() -> Environment:
+def _load_template_environment() -> Environment:
     return Environment(loader=FileSystemLoader(Path(__file__).parent / "pages"), autoescape=True)

@@ -8,76 +8,80 @@ from typing import TYPE_CHECKING
 from jupyter_server.auth.identity import IdentityProvider, User
 from tornado.web import HTTPError
 
-from evalkit.serving.sessions import Session
+from evalkit.serving.sessions import LoginSession
 
 if TYPE_CHECKING:
     from tornado.web import RequestHandler
 
-    from evalkit.serving.sessions import Sessions
-    from evalkit.settings import Review
+    from evalkit.serving.sessions import LoginSessions
+    from evalkit.settings import ReviewSettings
 
 REVIEWER_HEADER = "X-Reviewer"
 """Voilà hands it to the kernel as ``HTTP_X_REVIEWER``."""
 
 
 @dataclass
-class Reviewer(User):
+class LoggedInReviewer(User):
     """A reviewer who is logged in."""
 
     session_id: str = ""
-    by_other: bool = False
+    is_external_login: bool = False
     """Whether a trusted proxy or JupyterHub said so: such a login is not ours to end."""
 
 
 class NotOnRoster(HTTPError):
     """A trusted proxy names somebody who is no reviewer here."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, reviewer_name: str) -> None:
         super().__init__(403)
-        self.name = name
+        self.reviewer_name = reviewer_name
 
 
-class ReviewerIdentity(IdentityProvider):
+class ReviewerIdentityProvider(IdentityProvider):
     """Identity by session. There is no token: it would stand in addresses, and would be nobody's."""
 
     @property
-    def sessions(self) -> Sessions:
+    def sessions(self) -> LoginSessions:
         """The server's logins."""
-        sessions: Sessions = self.parent.sessions  # type: ignore[union-attr]  # the server makes it, as its child
+        sessions: LoginSessions = self.parent.sessions  # type: ignore[union-attr]  # the server makes it, as its child
         return sessions
 
     @property
-    def trusted(self) -> Review:
+    def review_settings(self) -> ReviewSettings:
         """The proxy that may name reviewers, if there is one."""
-        trusted: Review = self.parent.review  # type: ignore[union-attr]  # as above
-        return trusted
+        settings: ReviewSettings = self.parent.review_settings  # type: ignore[union-attr]  # as above
+        return settings
 
-    def get_user(self, handler: RequestHandler) -> Reviewer | None:
+    def get_user(self, handler: RequestHandler) -> LoggedInReviewer | None:
         """The reviewer of this request; the identity headers are removed, and ours is set for a good login only.
 
         NotOnRoster for a name that a trusted proxy sent and that is no reviewer's.
         """
-        headers, named = handler.request.headers, self._named(handler)
-        ours = {name.lower() for name in (REVIEWER_HEADER, self.trusted.user_header) if name}
-        for name in [name for name in headers if name.replace("_", "-").lower() in ours]:
-            del headers[name]
-        if named is not None:
-            session = self.sessions.vouch(named)
+        headers, proxied_name = handler.request.headers, self._get_proxied_name(handler)
+        identity_headers = {
+            header_name.lower() for header_name in (REVIEWER_HEADER, self.review_settings.user_header) if header_name
+        }
+        for header_name in [
+            header_name for header_name in headers if header_name.replace("_", "-").lower() in identity_headers
+        ]:
+            del headers[header_name]
+        if proxied_name is not None:
+            session = self.sessions.renew_for_proxy(proxied_name)
             if session is None:
-                raise NotOnRoster(named)
+                raise NotOnRoster(proxied_name)
         else:
-            session = self.sessions.find(self._session_id(handler))
+            session = self.sessions.find_valid_session(self._read_session_id(handler))
         if session is None:
             return None
         headers[REVIEWER_HEADER] = session.reviewer
-        by_other = named is not None or bool(session.token)
-        return Reviewer(session.reviewer, session_id=session.session_id, by_other=by_other)
+        is_external_login = proxied_name is not None or bool(session.hub_token)
+        return LoggedInReviewer(session.reviewer, session_id=session.session_id, is_external_login=is_external_login)
 
-    async def stands_by(self, session: Session) -> bool:  # noqa: ARG002 - who else said so is asked by its own
+    async def is_login_confirmed(self, session: LoginSession) -> bool:  # noqa: ARG002 - who else said so is asked by its own
         """Whether whoever said who this is would say so still. Of codes and proxies the session knows it."""
         return True
 
-    def log_in(self, handler: RequestHandler, session: Session) -> None:
+    def log_in(self, handler: RequestHandler, session: LoginSession) -> None:
         """Give the browser its cookie; it forgets it when it is closed."""
         handler.set_signed_cookie(
             self.get_cookie_name(handler),
@@ -86,36 +90,36 @@ class ReviewerIdentity(IdentityProvider):
             httponly=True,
             samesite="Lax",
             secure=bool(self.secure_cookie),
-            path=self.path(handler),
+            path=self.get_cookie_path(handler),
         )
 
     def log_out(self, handler: RequestHandler) -> None:
         """End the login of this request, if there is one."""
-        self.sessions.end(self._session_id(handler))
-        handler.clear_cookie(self.get_cookie_name(handler), path=self.path(handler))
+        self.sessions.end_session(self._read_session_id(handler))
+        handler.clear_cookie(self.get_cookie_name(handler), path=self.get_cookie_path(handler))
 
-    def forget(self, handler: RequestHandler) -> None:
+    def remove_reviewer_header(self, handler: RequestHandler) -> None:
         """Let nobody hear the name that was found for this request."""
         del handler.request.headers[REVIEWER_HEADER]
 
-    def path(self, handler: RequestHandler) -> str:
+    def get_cookie_path(self, handler: RequestHandler) -> str:
         """Where our cookies are sent to: other services of the same host must not see them."""
-        base: str = handler.settings["base_url"]
-        return base
+        base_url: str = handler.settings["base_url"]
+        return base_url
 
-    def _named(self, handler: RequestHandler) -> str | None:
+    def _get_proxied_name(self, handler: RequestHandler) -> str | None:
         """Whom a trusted proxy names in this request."""
         # Who connected, not remote_ip: behind --public-url that is whatever X-Forwarded-For says.
-        address = handler.request.connection.context.address[0]  # type: ignore[union-attr]  # of every HTTP/1 request
-        if self.trusted.user_header is None or address not in map(str, self.trusted.proxies):
+        peer_address = handler.request.connection.context.address[0]  # type: ignore[union-attr]  # of every HTTP/1 request
+        if self.review_settings.user_header is None or peer_address not in map(str, self.review_settings.proxies):
             return None
-        return handler.request.headers.get(self.trusted.user_header)
+        return handler.request.headers.get(self.review_settings.user_header)
 
-    def has_cookie(self, handler: RequestHandler) -> bool:
+    def has_login_cookie(self, handler: RequestHandler) -> bool:
         """Whether the browser sends a login cookie, good or not."""
         return bool(handler.get_cookie(self.get_cookie_name(handler)))
 
-    def _session_id(self, handler: RequestHandler) -> str:
+    def _read_session_id(self, handler: RequestHandler) -> str:
         # Version 1 of Tornado's signatures uses SHA-1 and logs what it refuses.
-        value = handler.get_signed_cookie(self.get_cookie_name(handler), max_age_days=1, min_version=2)
-        return value.decode("ascii", "replace") if value else ""
+        cookie = handler.get_signed_cookie(self.get_cookie_name(handler), max_age_days=1, min_version=2)
+        return cookie.decode("ascii", "replace") if cookie else ""

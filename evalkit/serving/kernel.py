@@ -14,51 +14,53 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 
-from evalkit.serving.page import MEMORY_MB
+from evalkit.serving.page import PAGE_MEMORY_VARIABLE
 
-WHEN_TOLD = "--when-told"
+WARM_START_OPTION = "--when-told"
 """In the place of a kernel's options: load what pages load, and wait on standard input for whose page it is."""
-_LOADED = ("ipykernel.kernelapp", "evalkit.review", "sqlalchemy.dialects.sqlite")
+_PRELOADED_MODULES = ("ipykernel.kernelapp", "evalkit.review", "sqlalchemy.dialects.sqlite")
 """What pages load; ipywidgets is not among it, which looks for its kernel while it is loaded."""
-_PARENT = "JPY_PARENT_PID"
-_SLACK_MB = 512
+_PARENT_PID_VARIABLE = "JPY_PARENT_PID"
+_THREAD_STACK_MB = 512
 """For the stacks of threads, which count although hardly any of them is used."""
 
 
 def main() -> None:
     """Run the kernel that the command line describes."""
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # ipykernel does without what cannot be imported: 8 MB
-    words = sys.argv[1:]
-    if words == [WHEN_TOLD]:
-        words = _told()
-    confine(os.environ)
+    arguments = sys.argv[1:]
+    if arguments == [WARM_START_OPTION]:
+        arguments = _wait_for_assignment()
+    limit_memory(os.environ)
     from ipykernel import kernelapp
 
-    kernelapp.launch_new_instance(argv=words)
+    kernelapp.launch_new_instance(argv=arguments)
 
 
-def _told() -> list[str]:
+def _wait_for_assignment() -> list[str]:
     """The options of the kernel that this process is to be, in the environment and the folder that it is to have."""
-    for name in _LOADED:
-        import_module(name)
-    told = sys.stdin.buffer.read()
-    if not told:
+    for module_name in _PRELOADED_MODULES:
+        import_module(module_name)
+    payload = sys.stdin.buffer.read()
+    if not payload:
         sys.exit()  # the server has ended
-    given = json.loads(told)
-    parent = os.environ[_PARENT]  # which ipykernel looks at, to end with it
+    assignment = json.loads(payload)
+    parent_pid = os.environ[_PARENT_PID_VARIABLE]  # which ipykernel looks at, to end with it
     os.environ.clear()
-    os.environ.update(given["environ"] | {_PARENT: parent})
-    os.chdir(given["folder"])
-    words: list[str] = given["words"]
-    return words
+    os.environ.update(assignment["environ"] | {_PARENT_PID_VARIABLE: parent_pid})
+    os.chdir(assignment["folder"])
+    arguments: list[str] = assignment["words"]
+    return arguments
 
 
-def confine(environ: Mapping[str, str]) -> None:
+def limit_memory(environ: Mapping[str, str]) -> None:
     """The server looks once a second what a kernel uses, and ends it; what would take far more in between is refused."""
-    if budget := int(environ.get(MEMORY_MB, "0")):
-        _, most = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = 2 * budget + _SLACK_MB << 20
-        resource.setrlimit(resource.RLIMIT_DATA, (wanted if most < 0 else min(wanted, most), most))
+    if budget_mb := int(environ.get(PAGE_MEMORY_VARIABLE, "0")):
+        _, hard_limit = resource.getrlimit(resource.RLIMIT_DATA)
+        new_limit = 2 * budget_mb + _THREAD_STACK_MB << 20
+        resource.setrlimit(
+            resource.RLIMIT_DATA, (new_limit if hard_limit < 0 else min(new_limit, hard_limit), hard_limit)
+        )
 
 
 if __name__ == "__main__":

@@ -21,149 +21,161 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 
 from evalkit.errors import UsageError
-from evalkit.extras import installing
-from evalkit.logs import Form
+from evalkit.extras import format_install_hint
+from evalkit.logs import LogLineFormat
 from evalkit.review.roster import Roster
-from evalkit.serving.page import HUB, LOG_FORMAT
-from evalkit.settings import Review
-from evalkit.store import Files, chosen
+from evalkit.serving.page import HUB_VARIABLE_PREFIX, LOG_FORMAT_VARIABLE
+from evalkit.settings import ReviewSettings
+from evalkit.store import OutputFolder, resolve_database_url
 
-NOTEBOOK = "sme_review.ipynb"
-_ADDRESS = "127.0.0.1"
-_HOST = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
-_OF_BUCKETS = (
+NOTEBOOK_NAME = "sme_review.ipynb"
+_LOCAL_ADDRESS = "127.0.0.1"
+_HOST_PATTERN = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?")
+_BUCKET_VARIABLES = (
     *("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "STORAGE_EMULATOR_HOST", "CLOUDSDK_CONFIG"),
     *("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE"),
 )
-_KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
+_INHERITED_VARIABLES = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "LD_LIBRARY_PATH")
 
 
-def review(
+def exec_review_server(
     output: Path | str,
     port: int,
     public_url: str | None,
-    settings: Review,
-    database: str | None,
-    say: Callable[[str], None],
+    review_settings: ReviewSettings,
+    database_url: str | None,
+    print_line: Callable[[str], None],
     *,
-    log_format: Form = "text",
-    is_of_hub: bool = False,
+    log_format: LogLineFormat = "text",
+    is_hub_service: bool = False,
 ) -> NoReturn:
     """Become the server of the experts' screen. UsageError where it cannot start.
 
     ``public_url`` is what experts type where a TLS proxy stands before the server; ``port`` 0 is any free port;
-    ``settings`` are those of ``[review]``; ``database`` and ``log_format`` those of these names;
-    ``is_of_hub``: JupyterHub has started it as a service, gives the port, and says who is who.
+    ``review_settings`` are those of ``[review]``; ``database_url`` and ``log_format`` those of these names;
+    ``is_hub_service``: JupyterHub has started it as a service, gives the port, and says who is who.
     """
     find_notebook()
-    prefix = ""
-    if is_of_hub:
-        prefix, port = _of_hub(os.environ, settings)
-    chosen(output, database)
+    url_prefix = ""
+    if is_hub_service:
+        url_prefix, port = _read_hub_service(os.environ, review_settings)
+    resolve_database_url(output, database_url)
     if public_url is not None:
-        _check_public(public_url)
-    if not Roster(Files(output)).names():
+        _require_proxy_url(public_url)
+    if not Roster(OutputFolder(output)).list_names():
         raise UsageError(
             "there is no reviewer who could log in", code="NO-REVIEWER", remedy="Run `evalkit reviewers add NAME`."
         )
-    listener = _listen(port)
-    say(f"The experts' screen is at {(public_url or address(listener)).rstrip('/')}{prefix or '/'}  (Ctrl-C ends it)")
-    if settings.user_header:
-        say(
-            f"Whoever connects from {', '.join(map(str, settings.proxies))} says in {settings.user_header} who they are."
+    listener = _bind_listener(port)
+    print_line(
+        f"The experts' screen is at {(public_url or format_address(listener)).rstrip('/')}{url_prefix or '/'}  (Ctrl-C ends it)"
+    )
+    if review_settings.user_header:
+        print_line(
+            f"Whoever connects from {', '.join(map(str, review_settings.proxies))} says in {review_settings.user_header} who they are."
         )
     listener.set_inheritable(True)
     # -P: a json.py in the folder where the command was typed must not become a part of the server.
-    words = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or "", prefix]
-    words.append(settings.model_dump_json())
-    told = {name: value for name, value in os.environ.items() if is_of_hub and name.startswith(HUB)}
-    told[LOG_FORMAT] = log_format
-    os.execve(words[0], words, environment(os.environ, output, database) | told)  # noqa: S606 - no shell, and our own interpreter
+    command = [sys.executable, "-P", "-m", "evalkit.serving", str(listener.fileno()), public_url or "", url_prefix]
+    command.append(review_settings.model_dump_json())
+    extra_variables = {
+        name: value for name, value in os.environ.items() if is_hub_service and name.startswith(HUB_VARIABLE_PREFIX)
+    }
+    extra_variables[LOG_FORMAT_VARIABLE] = log_format
+    os.execve(command[0], command, build_server_environment(os.environ, output, database_url) | extra_variables)  # noqa: S606 - no shell, and our own interpreter
 
 
-def _of_hub(given: Mapping[str, str], settings: Review) -> tuple[str, int]:
+def _read_hub_service(environ: Mapping[str, str], review_settings: ReviewSettings) -> tuple[str, int]:
     """The prefix and the port that JupyterHub gives its service. UsageError where it gives none."""
     if find_spec("jupyterhub") is None:
         raise UsageError(
-            "JupyterHub's library is not installed", code="JUPYTERHUB", remedy=f"Run {installing('jupyterhub')}."
+            "JupyterHub's library is not installed",
+            code="JUPYTERHUB",
+            remedy=f"Run {format_install_hint('jupyterhub')}.",
         )
-    url = urlsplit(given.get("JUPYTERHUB_SERVICE_URL", ""))
+    url = urlsplit(environ.get("JUPYTERHUB_SERVICE_URL", ""))
     # In a terminal of somebody's own notebook server all the others are set as well.
-    is_service = given.get("JUPYTERHUB_API_TOKEN") and given.get("JUPYTERHUB_SERVICE_NAME")
-    if not is_service or url.hostname != _ADDRESS or not url.port:
+    is_service = environ.get("JUPYTERHUB_API_TOKEN") and environ.get("JUPYTERHUB_SERVICE_NAME")
+    if not is_service or url.hostname != _LOCAL_ADDRESS or not url.port:
         raise UsageError(
             "--jupyterhub is for a service that JupyterHub starts itself, with a url of http://127.0.0.1:PORT",
             code="JUPYTERHUB",
             remedy="Look at `evalkit review --example jupyterhub`.",
         )
-    if settings.user_header:
+    if review_settings.user_header:
         raise UsageError(
             "both JupyterHub and the header of a proxy would say who the reviewer is",
             code="JUPYTERHUB",
             remedy="Take user_header and proxies out of [review], or leave --jupyterhub away.",
         )
-    return given["JUPYTERHUB_SERVICE_PREFIX"], url.port
+    return environ["JUPYTERHUB_SERVICE_PREFIX"], url.port
 
 
-def example(name: str) -> str:
+def read_example(example_name: str) -> str:
     """A configuration to begin with: ``nginx`` or ``jupyterhub``."""
-    return (files("evalkit.serving") / "examples" / f"{name}.txt").read_text()
+    return (files("evalkit.serving") / "examples" / f"{example_name}.txt").read_text()
 
 
 def find_notebook() -> Path:
     """The notebook that is served: in the wheel, or beside the package in a checkout."""
-    shipped = Path(str(files("evalkit"))) / "_notebooks"
-    path = (shipped if shipped.is_dir() else Path(__file__).parents[2] / "notebooks") / NOTEBOOK
+    packaged_folder = Path(str(files("evalkit"))) / "_notebooks"
+    path = (packaged_folder if packaged_folder.is_dir() else Path(__file__).parents[2] / "notebooks") / NOTEBOOK_NAME
     if not path.is_file():
-        raise UsageError(f"the notebook {NOTEBOOK} is not there", code="NOTEBOOK", remedy="Install evalkit again.")
+        raise UsageError(f"the notebook {NOTEBOOK_NAME} is not there", code="NOTEBOOK", remedy="Install evalkit again.")
     return path
 
 
-def address(listener: socket.socket) -> str:
+def format_address(listener: socket.socket) -> str:
     """The URL of a bound socket."""
     host, port = listener.getsockname()
     return f"http://{host}:{port}/"
 
 
-def environment(given: Mapping[str, str], output: Path | str, database: str | None = None) -> dict[str, str]:
+def build_server_environment(
+    environ: Mapping[str, str], output: Path | str, database_url: str | None = None
+) -> dict[str, str]:
     """All that the server and its kernels get to see of the environment: no user's settings, and keys and proxies only
     where the output folder is in a bucket: the provider's own.
     """
-    kept = {name: given[name] for name in _KEPT if name in given}
-    if given.get("PYTHONPATH"):  # relative parts would mean other folders in the server
-        kept["PYTHONPATH"] = os.pathsep.join(os.path.abspath(part) for part in given["PYTHONPATH"].split(os.pathsep))
+    inherited = {name: environ[name] for name in _INHERITED_VARIABLES if name in environ}
+    if environ.get("PYTHONPATH"):  # relative parts would mean other folders in the server
+        inherited["PYTHONPATH"] = os.pathsep.join(
+            os.path.abspath(part) for part in environ["PYTHONPATH"].split(os.pathsep)
+        )
     return {
         "PATH": os.defpath,
-        **kept,
+        **inherited,
         "PYTHONUSERBASE": site.getuserbase(),  # HOME will be another one; `pip install --user` must still be found
         **(
-            {"EVALKIT_OUTPUT": output, **_bucket(given)}
+            {"EVALKIT_OUTPUT": output, **_build_bucket_environment(environ)}
             if isinstance(output, str)
             else {"EVALKIT_OUTPUT": os.path.abspath(output)}
         ),
-        **(_database(given, database) if database else {}),
+        **(_build_database_environment(environ, database_url) if database_url else {}),
     }
 
 
-def _bucket(given: Mapping[str, str]) -> dict[str, str]:
+def _build_bucket_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """What a kernel needs to read and write a bucket, as the providers' clients look for it; HOME will be another one."""
-    at_home = {
+    home_paths = {
         "AWS_CONFIG_FILE": "~/.aws/config",
         "AWS_SHARED_CREDENTIALS_FILE": "~/.aws/credentials",
         "CLOUDSDK_CONFIG": "~/.config/gcloud",
     }
-    kept = {name: value for name, value in given.items() if name.startswith("AWS_") or name in _OF_BUCKETS}
-    return {name: str(Path(path).expanduser()) for name, path in at_home.items()} | kept
+    bucket_variables = {
+        name: value for name, value in environ.items() if name.startswith("AWS_") or name in _BUCKET_VARIABLES
+    }
+    return {name: str(Path(path).expanduser()) for name, path in home_paths.items()} | bucket_variables
 
 
-def _database(given: Mapping[str, str], database: str) -> dict[str, str]:
+def _build_database_environment(environ: Mapping[str, str], database_url: str) -> dict[str, str]:
     """What a kernel needs to be let in: never on a command line, which others on the machine can read."""
-    own = {name: value for name, value in given.items() if name.startswith("PG")}
-    return {"PGPASSFILE": str(Path("~/.pgpass").expanduser()), **own, "EVALKIT_DATABASE": database}
+    postgresql_variables = {name: value for name, value in environ.items() if name.startswith("PG")}
+    return {"PGPASSFILE": str(Path("~/.pgpass").expanduser()), **postgresql_variables, "EVALKIT_DATABASE": database_url}
 
 
-def _check_public(url: str) -> None:
-    if not _is_of_proxy(url):
+def _require_proxy_url(url: str) -> None:
+    if not _is_proxy_url(url):
         raise UsageError(
             f"--public-url {url!r} is not the address of a TLS proxy",
             code="PUBLIC-URL",
@@ -171,27 +183,33 @@ def _check_public(url: str) -> None:
         )
 
 
-def _is_of_proxy(url: str) -> bool:
+def _is_proxy_url(url: str) -> bool:
     """Whether it is https, a host and at most a port; and a host that the server answers to."""
     try:
-        parts = urlsplit(url)
-        _ = parts.port  # ValueError for what is none
+        url_parts = urlsplit(url)
+        _ = url_parts.port  # ValueError for what is none
     except ValueError:
         return False
-    if parts.scheme != "https" or parts.path not in ("", "/") or parts.query or parts.fragment or "@" in parts.netloc:
+    if (
+        url_parts.scheme != "https"
+        or url_parts.path not in ("", "/")
+        or url_parts.query
+        or url_parts.fragment
+        or "@" in url_parts.netloc
+    ):
         return False
-    host = parts.hostname or ""
+    host = url_parts.hostname or ""
     try:
         return ip_address(host).is_loopback  # another address could be a name that was rebound to this machine
     except ValueError:
-        return _HOST.fullmatch(host) is not None
+        return _HOST_PATTERN.fullmatch(host) is not None
 
 
-def _listen(port: int) -> socket.socket:
+def _bind_listener(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # or a restart would wait for old connections
     try:
-        listener.bind((_ADDRESS, port))
+        listener.bind((_LOCAL_ADDRESS, port))
         listener.listen(128)
     except OSError as error:
         listener.close()

@@ -6,21 +6,21 @@ import logging
 import os
 from collections.abc import Mapping
 
-from evalkit.logs import Form, Lines
+from evalkit.logs import EventFormatter, LogLineFormat
 
-LOG_DESCRIPTOR = "EVALKIT_LOG_FD"
+LOG_FD_VARIABLE = "EVALKIT_LOG_FD"
 """Names the descriptor of the server's log in a kernel's environment."""
-LOG_FORMAT = "EVALKIT_LOG_FORMAT"
+LOG_FORMAT_VARIABLE = "EVALKIT_LOG_FORMAT"
 """Says in their environment how the server and its kernels write their log: text or json."""
-HUB = "JUPYTERHUB_"
+HUB_VARIABLE_PREFIX = "JUPYTERHUB_"
 """What JupyterHub tells a service begins with it, its token among them: no kernel gets any of it."""
-MEMORY_MB = "EVALKIT_PAGE_MEMORY_MB"
+PAGE_MEMORY_VARIABLE = "EVALKIT_PAGE_MEMORY_MB"
 """Says in a kernel's environment how much memory it may use; 0: as much as there is."""
 
 
-def log_format(environ: Mapping[str, str] = os.environ) -> Form:
+def read_log_format(environ: Mapping[str, str] = os.environ) -> LogLineFormat:
     """How the server and its kernels write their log."""
-    return "json" if environ.get(LOG_FORMAT) == "json" else "text"
+    return "json" if environ.get(LOG_FORMAT_VARIABLE) == "json" else "text"
 
 
 def log_to_server(environ: Mapping[str, str] = os.environ) -> None:
@@ -29,10 +29,10 @@ def log_to_server(environ: Mapping[str, str] = os.environ) -> None:
     A kernel's own standard error is closed there: libraries write tracebacks to it, and those may quote documents.
     Outside ``evalkit review`` nothing changes.
     """
-    if LOG_DESCRIPTOR in environ:
-        stream = os.fdopen(os.dup(int(environ[LOG_DESCRIPTOR])), "w", buffering=1, encoding="utf-8")
+    if LOG_FD_VARIABLE in environ:
+        stream = os.fdopen(os.dup(int(environ[LOG_FD_VARIABLE])), "w", buffering=1, encoding="utf-8")
         handler = logging.StreamHandler(stream)
-        handler.setFormatter(Lines(log_format(environ)))
+        handler.setFormatter(EventFormatter(read_log_format(environ)))
         logger = logging.getLogger("evalkit")
         logger.addHandler(handler)
         logger.propagate = False

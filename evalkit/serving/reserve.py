@@ -19,8 +19,8 @@ from jupyter_client.launcher import launch_kernel
 from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-from evalkit.serving.kernel import WHEN_TOLD
-from evalkit.serving.page import LOG_DESCRIPTOR
+from evalkit.serving.kernel import WARM_START_OPTION
+from evalkit.serving.page import LOG_FD_VARIABLE
 
 if TYPE_CHECKING:
     from jupyter_client.connect import KernelConnectionInfo
@@ -28,61 +28,63 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("evalkit.serving")
 
-_OPTIONS = "-f"
+_FIRST_KERNEL_OPTION = "-f"
 """With it a kernel's options begin, after the words that start it."""
-_NAME = "evalkit-reserve"
+_PROVISIONER_NAME = "evalkit-reserve"
 """Of the provisioner, in ``kernel.json``."""
 
 
-def register() -> None:
+def register_provisioner() -> None:
     """Let this process know the provisioner by its name, however evalkit was installed."""
     factory = KernelProvisionerFactory.instance()
-    factory.provisioners[_NAME] = EntryPoint(_NAME, f"{__name__}:ReserveProvisioner", factory.GROUP_NAME)
+    factory.provisioners[_PROVISIONER_NAME] = EntryPoint(
+        _PROVISIONER_NAME, f"{__name__}:WarmKernelProvisioner", factory.GROUP_NAME
+    )
 
 
-class Reserve:
+class WarmKernel:
     """At most one such process. It ends with the server too, however that ends: it reads from the server's pipe."""
 
     def __init__(self) -> None:
         self._process: Popen[bytes] | None = None
 
-    def fill(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
+    def start(self, command: Sequence[str], environ: Mapping[str, str]) -> None:
         """Start one in that environment, unless there is one; ``command`` is a kernel's. OSError."""
         if self._process is not None:
-            status = self._process.poll()
-            if status is None:
+            exit_status = self._process.poll()
+            if exit_status is None:
                 return
-            log.warning("the kernel in reserve ended by itself (%d)", status)
-            self.end()
-        words = [sys.executable, *command[1 : command.index(_OPTIONS)], WHEN_TOLD]
-        server_log = int(environ[LOG_DESCRIPTOR])
+            log.warning("the kernel in reserve ended by itself (%d)", exit_status)
+            self.stop()
+        arguments = [sys.executable, *command[1 : command.index(_FIRST_KERNEL_OPTION)], WARM_START_OPTION]
+        server_log_fd = int(environ[LOG_FD_VARIABLE])
         self._process = launch_kernel(
-            words, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=dict(environ), pass_fds=(server_log,)
+            arguments, stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL, env=dict(environ), pass_fds=(server_log_fd,)
         )
 
-    def take(self, command: Sequence[str], environ: Mapping[str, str], folder: str) -> Popen[bytes] | None:
+    def assign(self, command: Sequence[str], environ: Mapping[str, str], working_folder: str) -> Popen[bytes] | None:
         """The process, told to be the kernel of that command line; None where none waits that can be told."""
         process = self._process
         if process is None or process.stdin is None:
             return None
-        told = {
-            "words": list(command[command.index(_OPTIONS) :]),
+        assignment = {
+            "words": list(command[command.index(_FIRST_KERNEL_OPTION) :]),
             "environ": dict(environ),
-            "folder": str(folder),
+            "folder": str(working_folder),
         }
         try:
             with process.stdin as pipe:
                 # It may be loading still, and a pipe holds less than an address may have signs: nobody waits for it.
                 os.set_blocking(pipe.fileno(), False)
-                pipe.write(json.dumps(told).encode())
+                pipe.write(json.dumps(assignment).encode())
         except OSError as error:
             log.warning("the kernel in reserve could not be told (%s)", error.strerror)
-            self.end()
+            self.stop()
             return None
         self._process = None
         return process
 
-    def end(self) -> None:
+    def stop(self) -> None:
         """End it."""
         if self._process is not None:
             self._process.kill()
@@ -92,16 +94,16 @@ class Reserve:
             self._process = None
 
 
-class ReserveProvisioner(LocalProvisioner):
+class WarmKernelProvisioner(LocalProvisioner):
     """What ``kernel.json`` names as the way to start a kernel: the one in reserve, or else one from the beginning."""
 
-    async def launch_kernel(self, cmd: list[str], **given: Any) -> KernelConnectionInfo:
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Have the kernel that the command describes. OSError."""
-        reserve: Reserve = self.parent.parent.reserve  # type: ignore[union-attr]  # the ReviewKernels', by their manager
-        process = reserve.take(cmd, given["env"], given["cwd"])
+        warm_kernel: WarmKernel = self.parent.parent.warm_kernel  # type: ignore[union-attr]  # the ReviewKernels', by their manager
+        process = warm_kernel.assign(cmd, kwargs["env"], kwargs["cwd"])
         if process is None:
-            return await super().launch_kernel(cmd, **given)
+            return await super().launch_kernel(cmd, **kwargs)
         self.process = process
         self.pid = self.pgid = process.pid  # it is the first of a session of its own
-        self.cwd = given["cwd"]
+        self.cwd = kwargs["cwd"]
         return self.connection_info

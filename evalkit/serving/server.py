@@ -22,22 +22,22 @@ from voila.app import Voila  # type: ignore[import-untyped]
 from evalkit.review.roster import Roster
 from evalkit.serving import log
 from evalkit.serving.handlers import (
-    Channels,
-    ClosePage,
-    KernelState,
-    LibraryFiles,
-    Login,
-    Logout,
-    Nothing,
-    ReviewPage,
-    dress,
+    ClosePageHandler,
+    KernelStateHandler,
+    KernelWebsocketHandler,
+    LibraryFileHandler,
+    LoginHandler,
+    LogoutHandler,
+    NotFoundHandler,
+    ReviewPageHandler,
+    inject_template_context,
 )
-from evalkit.serving.identity import REVIEWER_HEADER, ReviewerIdentity
-from evalkit.serving.kernels import ReviewKernels
-from evalkit.serving.page import log_format
-from evalkit.serving.sessions import Sessions
-from evalkit.serving.throttle import Throttle
-from evalkit.store import Files
+from evalkit.serving.identity import REVIEWER_HEADER, ReviewerIdentityProvider
+from evalkit.serving.kernels import ReviewKernelManager
+from evalkit.serving.page import read_log_format
+from evalkit.serving.sessions import LoginSessions
+from evalkit.serving.throttle import LoginThrottle
+from evalkit.store import OutputFolder
 
 if TYPE_CHECKING:
     import socket
@@ -45,34 +45,40 @@ if TYPE_CHECKING:
 
     from jupyterhub.services.auth import HubOAuth
 
-    from evalkit.settings import Review
+    from evalkit.settings import ReviewSettings
 
-EXTENSIONS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
+FRONTEND_EXTENSIONS = ("@voila-dashboards/widgets-manager8", "@jupyter-widgets/jupyterlab-manager", "anywidget")
 """The front-end extensions that our widgets need; others are neither loaded nor served."""
 
-_CLOSED_PAGE = 120
+_CLOSED_PAGE_SECONDS = 120
 """Seconds that a kernel outlives the connection to its page: a laptop's lid, a train's tunnel."""
-_KERNEL = r"(?P<kernel_id>\w+-\w+-\w+-\w+-\w+)"
-_BIGGEST_MESSAGE = 8 << 20
+_KERNEL_ID_PATTERN = r"(?P<kernel_id>\w+-\w+-\w+-\w+-\w+)"
+_MAX_MESSAGE_BYTES = 8 << 20
 """Bytes that a page may send at once. Images go the other way and are not limited by it."""
 
 
-def serve(
-    listener: socket.socket, notebook: Path, *, output: str, public_url: str, review: Review, prefix: str
+def serve_notebook(
+    listener: socket.socket,
+    notebook: Path,
+    *,
+    output: str,
+    public_url: str,
+    review_settings: ReviewSettings,
+    url_prefix: str,
 ) -> None:
-    """Serve the notebook below ``prefix`` until SIGINT, SIGTERM or SIGHUP, then end the kernels.
+    """Serve the notebook below ``url_prefix`` until SIGINT, SIGTERM or SIGHUP, then end the kernels.
 
     A prefix is JupyterHub's: it says who is who then.
     """
-    log.configure(log_format())
-    config = _config()
-    if prefix:
-        from evalkit.serving.hub import HubIdentity
+    log.configure_server_log(read_log_format())
+    config = _build_config()
+    if url_prefix:
+        from evalkit.serving.hub import HubIdentityProvider
 
-        config.Voila.identity_provider_class = HubIdentity
+        config.Voila.identity_provider_class = HubIdentityProvider
     server = ReviewServer.instance(
         config=config,
-        base_url=prefix or "/",
+        base_url=url_prefix or "/",
         log=logging.getLogger("voila"),
         notebook_path=str(notebook),
         config_file_paths=[],  # a voila.json where the command was typed could open files
@@ -80,11 +86,14 @@ def serve(
         open_browser=False,
     )
     server.listener, server.public_host = listener, urlsplit(public_url).hostname
-    files = Files(output)
+    output_folder = OutputFolder(output)
     # A page is a hundred requests, and each would ask the bucket.
-    remembered = 1 if isinstance(files.root, str) else 0
-    server.sessions, server.review = Sessions(Roster(files), remembered=remembered), review
-    server.is_of_hub = bool(prefix)
+    roster_cache_seconds = 1 if isinstance(output_folder.root, str) else 0
+    server.sessions, server.review_settings = (
+        LoginSessions(Roster(output_folder), roster_cache_seconds=roster_cache_seconds),
+        review_settings,
+    )
+    server.is_hub_service = bool(url_prefix)
     server.initialize([])
     server.start()
 
@@ -95,10 +104,10 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
     listener: socket.socket
     public_host: str | None
     """The host of the TLS proxy before us, if there is one."""
-    sessions: Sessions
-    review: Review
+    sessions: LoginSessions
+    review_settings: ReviewSettings
     """How many pages there may be, and which proxy may say who the reviewer is."""
-    is_of_hub: bool
+    is_hub_service: bool
     """Whether JupyterHub says who is who."""
 
     @cached_property
@@ -110,80 +119,87 @@ class ReviewServer(Voila):  # type: ignore[misc]  # Voilà has no types
 
     def init_settings(self) -> dict[str, Any]:
         """Settings of the Tornado application."""
-        cookie = {"samesite": "Lax", "secure": self.public_host is not None, "path": self.base_url}
+        xsrf_cookie_options = {"samesite": "Lax", "secure": self.public_host is not None, "path": self.base_url}
         port = self.listener.getsockname()[1]
         settings: dict[str, Any] = super().init_settings()
-        identity: ReviewerIdentity = settings["identity_provider"]
-        identity.cookie_name = f"evalkit-{port}"  # cookies know hosts, not ports
-        identity.secure_cookie = self.public_host is not None
+        identity_provider: ReviewerIdentityProvider = settings["identity_provider"]
+        identity_provider.cookie_name = f"evalkit-{port}"  # cookies know hosts, not ports
+        identity_provider.secure_cookie = self.public_host is not None
         return {
             **settings,
             "allow_remote_access": False,  # check the Host header: a stranger's page may have rebound its name to us
             "local_hostnames": ["localhost", *filter(None, [self.public_host])],
-            "xsrf_cookie_kwargs": cookie,
-            "websocket_max_message_size": _BIGGEST_MESSAGE,
+            "xsrf_cookie_kwargs": xsrf_cookie_options,
+            "websocket_max_message_size": _MAX_MESSAGE_BYTES,
             "log_function": lambda handler: None,  # failures are logged where they happen; addresses are not
         }
 
     def init_handlers(self) -> list[Any]:
         """All routes there are."""
         # Routes see addresses as they are sent, and some proxies send an @ as %40.
-        extensions = "|".join(map(re.escape, EXTENSIONS)).replace("@", "(?:@|%40)")
-        page = {
+        extensions_pattern = "|".join(map(re.escape, FRONTEND_EXTENSIONS)).replace("@", "(?:@|%40)")
+        page_arguments = {
             "notebook_path": "sme_review.ipynb",
             "template_paths": self.template_paths,
             "config": self.config,
             "voila_configuration": self.voila_configuration,
         }
         routes: list[Any] = [
-            (r"", ReviewPage, page),
-            *self._login_routes(),
-            (r"logout", Logout),
-            (r"voila/static/(.*)", LibraryFiles, {"path": self.static_paths}),
-            (rf"voila/labextensions/((?:{extensions})/static/.*)", LibraryFiles, {"path": self.labextensions_path}),
-            (rf"voila/api/shutdown/{_KERNEL}", ClosePage),
-            (rf"api/kernels/{_KERNEL}", KernelState),
-            (rf"api/kernels/{_KERNEL}/channels", Channels),
+            (r"", ReviewPageHandler, page_arguments),
+            *self._list_login_routes(),
+            (r"logout", LogoutHandler),
+            (r"voila/static/(.*)", LibraryFileHandler, {"path": self.static_paths}),
+            (
+                rf"voila/labextensions/((?:{extensions_pattern})/static/.*)",
+                LibraryFileHandler,
+                {"path": self.labextensions_path},
+            ),
+            (rf"voila/api/shutdown/{_KERNEL_ID_PATTERN}", ClosePageHandler),
+            (rf"api/kernels/{_KERNEL_ID_PATTERN}", KernelStateHandler),
+            (rf"api/kernels/{_KERNEL_ID_PATTERN}/channels", KernelWebsocketHandler),
         ]
-        base = re.escape(self.base_url)
-        return [*((base + route, *handler) for route, *handler in routes), (r".*", Nothing)]
+        base_pattern = re.escape(self.base_url)
+        return [
+            *((base_pattern + route, *handler_and_arguments) for route, *handler_and_arguments in routes),
+            (r".*", NotFoundHandler),
+        ]
 
-    def _login_routes(self) -> list[Any]:
-        if not self.is_of_hub:
-            return [(r"login", Login, {"throttle": Throttle()})]
-        from evalkit.serving.hub import CALLBACK, HubCallback, HubLogin
+    def _list_login_routes(self) -> list[Any]:
+        if not self.is_hub_service:
+            return [(r"login", LoginHandler, {"throttle": LoginThrottle()})]
+        from evalkit.serving.hub import CALLBACK_PATH, HubCallbackHandler, HubLoginHandler
 
-        return [(r"login", HubLogin), (CALLBACK, HubCallback)]
+        return [(r"login", HubLoginHandler), (CALLBACK_PATH, HubCallbackHandler)]
 
     def listen(self) -> None:
         """Serve on the inherited socket until told to stop."""
         self.listener.setblocking(False)
         # Only a proxy of our own may say from which address a request came.
-        server = HTTPServer(self.app, xheaders=self.public_host is not None, max_body_size=_BIGGEST_MESSAGE)
+        server = HTTPServer(self.app, xheaders=self.public_host is not None, max_body_size=_MAX_MESSAGE_BYTES)
         server.add_socket(self.listener)
         self.ioloop = IOLoop.current()
-        for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(one) is not signal.SIG_IGN:  # nohup
-                asyncio.get_event_loop().add_signal_handler(one, self.ioloop.stop)
-        self.ioloop.add_callback(self.kernel_manager.fill_reserve)
+        for signal_number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(signal_number) is not signal.SIG_IGN:  # nohup
+                asyncio.get_event_loop().add_signal_handler(signal_number, self.ioloop.stop)
+        self.ioloop.add_callback(self.kernel_manager.start_warm_kernel)
         try:
             self.ioloop.start()
         finally:
-            self.kernel_manager.end_reserve()
+            self.kernel_manager.stop_warm_kernel()
             self.stop()
 
 
-def _config() -> Config:
+def _build_config() -> Config:
     config = Config()
-    voila = config.VoilaConfiguration
-    voila.template, voila.theme = "evalkit", "light"
-    voila.allow_template_override = voila.allow_theme_override = "NO"
-    voila.http_header_envs = [REVIEWER_HEADER]
-    voila.extension_allowlist = list(EXTENSIONS)
-    voila.multi_kernel_manager_class = ReviewKernels
-    voila.prelaunch_hook = dress
-    config.Voila.identity_provider_class = ReviewerIdentity
-    config.MappingKernelManager.cull_idle_timeout = _CLOSED_PAGE
+    voila_config = config.VoilaConfiguration
+    voila_config.template, voila_config.theme = "evalkit", "light"
+    voila_config.allow_template_override = voila_config.allow_theme_override = "NO"
+    voila_config.http_header_envs = [REVIEWER_HEADER]
+    voila_config.extension_allowlist = list(FRONTEND_EXTENSIONS)
+    voila_config.multi_kernel_manager_class = ReviewKernelManager
+    voila_config.prelaunch_hook = inject_template_context
+    config.Voila.identity_provider_class = ReviewerIdentityProvider
+    config.MappingKernelManager.cull_idle_timeout = _CLOSED_PAGE_SECONDS
     config.MappingKernelManager.cull_interval = 15
     config.MappingKernelManager.cull_busy = True
     config.MappingKernelManager.buffer_offline_messages = False  # images for a page that is gone

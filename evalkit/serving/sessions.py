@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from evalkit.review.roster import Roster, code_digest
+from evalkit.review.roster import Roster, hash_code
 
-HOURS = 12
+LOGIN_HOURS = 12
 """A login lasts a working day."""
 
 
 @dataclass(frozen=True)
-class Session:
+class LoginSession:
     """One login."""
 
     session_id: str
@@ -22,72 +22,84 @@ class Session:
     reviewer: str
     code_digest: str
     """Of the code that was typed, or that there was: another code in the roster ends the session, and none does."""
-    ends: float
-    token: str = field(default="", repr=False)
+    expires_at: float
+    hub_token: str = field(default="", repr=False)
     """By which JupyterHub is asked whether it still stands by it; empty for a login of any other kind."""
 
 
-class Sessions:
+class LoginSessions:
     """The logins of one server."""
 
-    def __init__(self, roster: Roster, clock: Callable[[], float] = time.time, *, remembered: float = 0) -> None:
-        """``remembered``: so many seconds is a reviewer's code believed without a look at the roster."""
+    def __init__(
+        self, roster: Roster, clock: Callable[[], float] = time.time, *, roster_cache_seconds: float = 0
+    ) -> None:
+        """``roster_cache_seconds``: so many seconds is a reviewer's code believed without a look at the roster."""
         self._roster = roster
         self._clock = clock
-        self._remembered = remembered
-        self._codes: dict[str, tuple[float, str | None]] = {}
-        self._open: dict[str, Session] = {}
-        self._vouched: dict[str, str] = {}
+        self._roster_cache_seconds = roster_cache_seconds
+        self._code_digest_cache: dict[str, tuple[float, str | None]] = {}
+        self._session_by_id: dict[str, LoginSession] = {}
+        self._proxied_session_ids: dict[str, str] = {}
 
-    def begin(self, code: str) -> Session | None:
+    def create_for_code(self, code: str) -> LoginSession | None:
         """Log in. None for a code that nobody has."""
-        reviewer = self._roster.check(code)
+        reviewer = self._roster.find_reviewer_by_code(code)
         if reviewer is None:
             return None
-        return self._opened(secrets.token_hex(32), reviewer, code_digest(code))
+        return self._add_session(secrets.token_hex(32), reviewer, hash_code(code))
 
-    def vouch(self, reviewer: str) -> Session | None:
+    def renew_for_proxy(self, reviewer: str) -> LoginSession | None:
         """The login of a reviewer for whom another program answers: one for all browsers, renewed whenever it is asked
         for. None for a name that is not on the roster.
         """
-        digest = self._digest(reviewer)
-        if digest is None:
+        stored_digest = self._get_code_digest(reviewer)
+        if stored_digest is None:
             return None
-        known = self.find(self._vouched.get(reviewer, ""))
-        session = self._opened(known.session_id if known else secrets.token_hex(32), reviewer, digest)
-        self._vouched[reviewer] = session.session_id
+        existing_session = self.find_valid_session(self._proxied_session_ids.get(reviewer, ""))
+        session = self._add_session(
+            existing_session.session_id if existing_session else secrets.token_hex(32), reviewer, stored_digest
+        )
+        self._proxied_session_ids[reviewer] = session.session_id
         return session
 
-    def vouch_for_token(self, reviewer: str, token: str) -> Session | None:
+    def create_for_hub(self, reviewer: str, hub_token: str) -> LoginSession | None:
         """The login of a reviewer whom JupyterHub has named, in one browser. None for a name that is not on the roster."""
-        digest = self._roster.digest(reviewer)
-        return None if digest is None else self._opened(secrets.token_hex(32), reviewer, digest, token)
+        stored_digest = self._roster.get_code_digest(reviewer)
+        return (
+            None
+            if stored_digest is None
+            else self._add_session(secrets.token_hex(32), reviewer, stored_digest, hub_token)
+        )
 
-    def find(self, session_id: str) -> Session | None:
+    def find_valid_session(self, session_id: str) -> LoginSession | None:
         """The session of that id, if it is still good."""
-        session = self._open.get(session_id)
-        if session is None or session.ends <= self._clock():
+        session = self._session_by_id.get(session_id)
+        if session is None or session.expires_at <= self._clock():
             return None
-        return session if self._digest(session.reviewer) == session.code_digest else None
+        return session if self._get_code_digest(session.reviewer) == session.code_digest else None
 
-    def end(self, session_id: str) -> None:
+    def end_session(self, session_id: str) -> None:
         """Log out."""
-        self._open.pop(session_id, None)
+        self._session_by_id.pop(session_id, None)
 
-    def _digest(self, reviewer: str) -> str | None:
+    def _get_code_digest(self, reviewer: str) -> str | None:
         now = self._clock()
-        seen, digest = self._codes.get(reviewer, (now, None))
-        if not seen < now < seen + self._remembered:
-            digest = self._roster.digest(reviewer)
-            if digest is None:
-                self._codes.pop(reviewer, None)  # who is added is let in at once
+        checked_at, stored_digest = self._code_digest_cache.get(reviewer, (now, None))
+        if not checked_at < now < checked_at + self._roster_cache_seconds:
+            stored_digest = self._roster.get_code_digest(reviewer)
+            if stored_digest is None:
+                self._code_digest_cache.pop(reviewer, None)  # who is added is let in at once
             else:
-                self._codes[reviewer] = now, digest
-        return digest
+                self._code_digest_cache[reviewer] = now, stored_digest
+        return stored_digest
 
-    def _opened(self, session_id: str, reviewer: str, digest: str, token: str = "") -> Session:
+    def _add_session(self, session_id: str, reviewer: str, stored_digest: str, hub_token: str = "") -> LoginSession:
         now = self._clock()
-        self._open = {one.session_id: one for one in self._open.values() if one.ends > now}
-        session = Session(session_id, reviewer, digest, now + HOURS * 3600, token)
-        self._open[session_id] = session
+        self._session_by_id = {
+            open_session.session_id: open_session
+            for open_session in self._session_by_id.values()
+            if open_session.expires_at > now
+        }
+        session = LoginSession(session_id, reviewer, stored_digest, now + LOGIN_HOURS * 3600, hub_token)
+        self._session_by_id[session_id] = session
         return session

@@ -6,34 +6,34 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-MOST = 5
-SECONDS = 60.0
-"""After ``MOST`` wrong codes within this time an address waits until the first of them is so old."""
+MAX_FAILURES = 5
+WINDOW_SECONDS = 60.0
+"""After ``MAX_FAILURES`` wrong codes within this time an address waits until the first of them is so old."""
 
 
-class Throttle:
+class LoginThrottle:
     """Counts failures by address in a sliding window."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._failures: dict[str, deque[float]] = {}
+        self._failures_by_address: dict[str, deque[float]] = {}
 
-    def wait(self, address: str) -> int:
+    def get_seconds_to_wait(self, address: str) -> int:
         """Whole seconds until this address may try again; 0: now."""
-        self._forget()
-        failures = self._failures.get(address)
-        if failures is None or len(failures) < MOST:
+        self._remove_old_failures()
+        failures = self._failures_by_address.get(address)
+        if failures is None or len(failures) < MAX_FAILURES:
             return 0
-        return 1 + int(failures[0] + SECONDS - self._clock())
+        return 1 + int(failures[0] + WINDOW_SECONDS - self._clock())
 
-    def failed(self, address: str) -> None:
+    def record_failure(self, address: str) -> None:
         """A wrong code came from this address."""
-        self._failures.setdefault(address, deque()).append(self._clock())
+        self._failures_by_address.setdefault(address, deque()).append(self._clock())
 
-    def _forget(self) -> None:
-        oldest = self._clock() - SECONDS
-        for address, failures in list(self._failures.items()):
-            while failures and failures[0] <= oldest:
+    def _remove_old_failures(self) -> None:
+        window_start = self._clock() - WINDOW_SECONDS
+        for address, failures in list(self._failures_by_address.items()):
+            while failures and failures[0] <= window_start:
                 failures.popleft()
             if not failures:
-                del self._failures[address]
+                del self._failures_by_address[address]

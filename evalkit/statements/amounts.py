@@ -7,27 +7,27 @@ from decimal import Decimal
 from functools import cache
 from typing import Literal, NamedTuple
 
-DecimalSign = Literal[".", ","]
-Mark = Literal["minus", "trailing_minus", "parentheses", "dr", "plus", "cr"]
+DecimalSeparator = Literal[".", ","]
+SignMark = Literal["minus", "trailing_minus", "parentheses", "dr", "plus", "cr"]
 """``-5.00``, ``5.00-``, ``(5.00)``, ``5.00 DR``, ``+5.00``, ``5.00 CR``."""
 
 #: Words behind an amount; H and S are the German haben and soll.
-_CODES: dict[str, Mark] = {
+_SIGN_MARK_BY_CODE: dict[str, SignMark] = {
     "CR": "cr", "C": "cr", "H": "cr",
     "DR": "dr", "DB": "dr", "D": "dr", "S": "dr", "OD": "dr",
 }  # fmt: skip
-_DASHES = str.maketrans("−–—‐‑", "-----")
-_CURRENCY = r"(?:US\$|[$€£¥₹]|(?:USD|EUR|GBP|CHF|CAD|AUD|Fr\.)(?![A-Za-z]))"
-_AMOUNT = re.compile(
-    rf"(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY}?\s*(?P<inner>[-+])?\s*"
-    rf"(?P<digits>[\d.,'’](?:[\d.,'’ ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY}?\s*(?P<close>\))?"
+_DASH_TO_HYPHEN = str.maketrans("−–—‐‑", "-----")
+_CURRENCY_PATTERN = r"(?:US\$|[$€£¥₹]|(?:USD|EUR|GBP|CHF|CAD|AUD|Fr\.)(?![A-Za-z]))"
+_AMOUNT_PATTERN = re.compile(
+    rf"(?P<open>\()?\s*(?P<lead>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<inner>[-+])?\s*"
+    rf"(?P<digits>[\d.,'’](?:[\d.,'’ ]*\d)?)\s*(?P<trail>[-+])?\s*{_CURRENCY_PATTERN}?\s*(?P<close>\))?"
     r"\s*(?P<code>CR|DR|DB|OD|C|D|H|S)?\.?",
     re.IGNORECASE,
 )
 #: What engines take digits for.
-_MISREAD = str.maketrans("OoQIl|SBZ", "000111582")
-_DIGITS_AT_LEAST = 0.5
-_NUMBER = re.compile(
+_OCR_DIGIT_FIXES = str.maketrans("OoQIl|SBZ", "000111582")
+_MIN_DIGIT_SHARE = 0.5
+_MISREAD_NUMBER_PATTERN = re.compile(
     r"(?P<before>[^\w.,]*)(?P<digits>[\dOoQIl|SBZ][\dOoQIl|SBZ.,\s]*[\dOoQIl|SBZ])(?P<behind>[-+)]?(?:\s?(?:CR|DR))?)"
 )
 
@@ -37,84 +37,92 @@ class Amount(NamedTuple):
 
     magnitude: Decimal
     """Never below zero."""
-    mark: Mark | None
+    sign_mark: SignMark | None
     has_cents: bool
-    is_mended: bool = False
+    is_ocr_corrected: bool = False
     """A sign that an engine misread was taken for another."""
 
-    def held(self, *, is_owed: bool) -> Decimal:
-        """The amount as a balance, debts below zero; ``is_owed``: without a mark it is a debt."""
-        is_negative = self.mark in ("minus", "trailing_minus", "parentheses", "dr")
-        return -self.magnitude if is_negative != is_owed else self.magnitude
+    def compute_signed_balance(self, *, is_debt_if_unmarked: bool) -> Decimal:
+        """The amount as a balance, debts below zero; ``is_debt_if_unmarked``: without a mark it is a debt."""
+        is_negative = self.sign_mark in ("minus", "trailing_minus", "parentheses", "dr")
+        return -self.magnitude if is_negative != is_debt_if_unmarked else self.magnitude
 
 
-def read_amount(
+def parse_amount(
     text: str,
-    decimal: DecimalSign,
+    decimal_separator: DecimalSeparator,
     *,
-    is_whole: bool = False,
+    cents_optional: bool = False,
     is_recognised: bool = False,
     is_in_column: bool = False,
 ) -> Amount | None:
     """The amount that is the whole of ``text``; None where it is not one.
 
-    ``is_whole``: also without cents. ``is_recognised``: letters that engines take digits for are digits, and the last
+    ``cents_optional``: also without cents. ``is_recognised``: letters that engines take digits for are digits, and the last
     separator may be misread, and where amounts stand below one another (``is_in_column``) lost; the amount says so.
 
-    >>> read_amount("$1,234.56", ".")
-    Amount(magnitude=Decimal('1234.56'), mark=None, has_cents=True, is_mended=False)
-    >>> read_amount("(500.00)", ".")[:2], read_amount("27l97", ".", is_recognised=True, is_in_column=True)[::3]
+    >>> parse_amount("$1,234.56", ".")
+    Amount(magnitude=Decimal('1234.56'), sign_mark=None, has_cents=True, is_ocr_corrected=False)
+    >>> parse_amount("(500.00)", ".")[:2], parse_amount("27l97", ".", is_recognised=True, is_in_column=True)[::3]
     ((Decimal('500.00'), 'parentheses'), (Decimal('271.97'), True))
-    >>> read_amount("1.234,56-", ",").mark, read_amount("1 234,56 CR", ",").mark, read_amount("-171", ".", is_whole=True).mark
+    >>> parse_amount("1.234,56-", ",").sign_mark, parse_amount("1 234,56 CR", ",").sign_mark, parse_amount("-171", ".", cents_optional=True).sign_mark
     ('trailing_minus', 'cr', 'minus')
-    >>> read_amount("1.234,56", "."), read_amount("12.5", "."), read_amount("171", "."), read_amount("1,23", ".")
+    >>> parse_amount("1.234,56", "."), parse_amount("12.5", "."), parse_amount("171", "."), parse_amount("1,23", ".")
     (None, None, None, None)
     """
-    cleaned = text.translate(_DASHES).replace("\u00a0", " ").strip()
-    if amount := _read(cleaned, decimal, is_whole=is_whole):
+    normalised = text.translate(_DASH_TO_HYPHEN).replace("\u00a0", " ").strip()
+    if amount := _parse_exact_amount(normalised, decimal_separator, cents_optional=cents_optional):
         return amount
-    if not is_recognised or is_whole or not (mended := _mended(cleaned, decimal, is_in_column=is_in_column)):
+    if (
+        not is_recognised
+        or cents_optional
+        or not (corrected := _correct_ocr_misreads(normalised, decimal_separator, is_in_column=is_in_column))
+    ):
         return None
-    amount = _read(mended, decimal, is_whole=False)
-    return amount and amount._replace(is_mended=True)
+    amount = _parse_exact_amount(corrected, decimal_separator, cents_optional=False)
+    return amount and amount._replace(is_ocr_corrected=True)
 
 
-def _read(text: str, decimal: DecimalSign, *, is_whole: bool) -> Amount | None:
-    found = _AMOUNT.fullmatch(text)
-    if not found or bool(found["open"]) != bool(found["close"]):
+def _parse_exact_amount(text: str, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> Amount | None:
+    match = _AMOUNT_PATTERN.fullmatch(text)
+    if not match or bool(match["open"]) != bool(match["close"]):
         return None
-    shape = _shape(decimal).fullmatch(found["digits"])
-    if not shape or not (shape["cents"] or (is_whole and shape["whole"])):
+    digits_match = _compile_digits_pattern(decimal_separator).fullmatch(match["digits"])
+    if not digits_match or not (digits_match["cents"] or (cents_optional and digits_match["whole"])):
         return None
-    whole = re.sub(r"\D", "", shape["whole"]) or "0"
-    return Amount(Decimal(f"{whole}.{shape['cents'] or '00'}"), _mark(found), shape["cents"] is not None)
+    whole = re.sub(r"\D", "", digits_match["whole"]) or "0"
+    return Amount(
+        Decimal(f"{whole}.{digits_match['cents'] or '00'}"), _find_sign_mark(match), digits_match["cents"] is not None
+    )
 
 
 @cache
-def _shape(decimal: DecimalSign) -> re.Pattern[str]:
-    groups = {".": "[,'’ ]", ",": "[.'’ ]"}[decimal]
-    return re.compile(rf"(?P<whole>\d{{1,3}}(?:{groups}\d{{3}})+|\d*)(?:{re.escape(decimal)}(?P<cents>\d\d))?")
+def _compile_digits_pattern(decimal_separator: DecimalSeparator) -> re.Pattern[str]:
+    group_separators = {".": "[,'’ ]", ",": "[.'’ ]"}[decimal_separator]
+    return re.compile(
+        rf"(?P<whole>\d{{1,3}}(?:{group_separators}\d{{3}})+|\d*)(?:{re.escape(decimal_separator)}(?P<cents>\d\d))?"
+    )
 
 
-def _mended(text: str, decimal: DecimalSign, *, is_in_column: bool) -> str | None:
+def _correct_ocr_misreads(text: str, decimal_separator: DecimalSeparator, *, is_in_column: bool) -> str | None:
     """The text with misread letters as digits, without blanks, and its last separator as it should be."""
-    found = _NUMBER.fullmatch(text)
-    if not found:
+    match = _MISREAD_NUMBER_PATTERN.fullmatch(text)
+    if not match:
         return None
-    digits = re.sub(r"\s", "", found["digits"]).translate(_MISREAD)
-    if sum(sign.isdigit() for sign in found["digits"]) < _DIGITS_AT_LEAST * len(digits):
+    digits = re.sub(r"\s", "", match["digits"]).translate(_OCR_DIGIT_FIXES)
+    if sum(character.isdigit() for character in match["digits"]) < _MIN_DIGIT_SHARE * len(digits):
         return None
     has_cents = re.fullmatch(r".*[.,]\d\d", digits) or (is_in_column and re.fullmatch(r"\d{3,}", digits))
     whole = re.sub(r"\D", "", digits[:-2])
-    return f"{found['before']}{whole}{decimal}{digits[-2:]}{found['behind']}" if has_cents and whole else None
+    return f"{match['before']}{whole}{decimal_separator}{digits[-2:]}{match['behind']}" if has_cents and whole else None
 
 
-def _mark(found: re.Match[str]) -> Mark | None:
-    if found["open"]:
+def _find_sign_mark(match: re.Match[str]) -> SignMark | None:
+    if match["open"]:
         return "parentheses"
-    if found["code"]:
-        return _CODES[found["code"].upper()]
-    if found["trail"]:
-        return "trailing_minus" if found["trail"] == "-" else "plus"
-    sign = found["lead"] or found["inner"]
+    if match["code"]:
+        return _SIGN_MARK_BY_CODE[match["code"].upper()]
+    if match["trail"]:
+        return "trailing_minus" if match["trail"] == "-" else "plus"
+    sign = match["lead"] or match["inner"]
     return None if sign is None else "minus" if sign == "-" else "plus"

@@ -15,15 +15,15 @@ from itertools import zip_longest
 from typing import Literal
 
 from evalkit.documents.bundle import Box, DocumentBundle
-from evalkit.frozen import FrozenLater
-from evalkit.statements.dates import Day, Period, dated, days_in
-from evalkit.statements.lines import Line, Word, around, lines_of
-from evalkit.statements.printed import Value, labelled_texts, tail_amount, values_on
-from evalkit.statements.row import Row
+from evalkit.frozen import LazyStrictRecord
+from evalkit.statements.dates import PartialDate, StatementPeriod, find_partial_dates, resolve_date
+from evalkit.statements.lines import PageWord, TextLine, compute_bounding_box, group_words_into_lines
+from evalkit.statements.printed import LabelledAmount, find_labelled_amounts, find_labelled_texts, parse_trailing_amount
+from evalkit.statements.row import TableRow
 from evalkit.statements.template import ColumnName, Direction, StatementTemplate
-from evalkit.statements.wording import matches
+from evalkit.statements.wording import match_at_start
 
-Reason = Literal[
+LeftoverReason = Literal[
     "it belongs to no transaction",
     "its date cannot be read",
     "its year is not known",
@@ -35,20 +35,20 @@ Reason = Literal[
     "it does not say what it was",
 ]
 #: The first so many rules hold outside of regions too: headings and sums stand above the table, or on another page.
-_EVERYWHERE = 4
+_RULES_OUTSIDE_REGIONS = 4
 #: Two dates that are so many days apart are a statement's period.
-_PERIOD_DAYS = range(5, 100)
+_PERIOD_LENGTH_DAYS = range(5, 100)
 #: Of a table of transactions, in the order that other programs rely on.
-CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
+TRANSACTION_CSV_COLUMNS = ("date", "description", "amount", "balance", "page")
 SumKind = Literal["opening", "closing", "deposits", "withdrawals", "carried"]
-_KINDS: dict[str, SumKind] = {
+_SUM_KIND_BY_NAME: dict[str, SumKind] = {
     "opening": "opening", "closing": "closing", "deposits": "deposits", "withdrawals": "withdrawals",
 }  # fmt: skip
 #: What a header says on the pages after the first of an account.
-_CONTINUED = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
+_CONTINUED_SUFFIX = re.compile(r"[\s(–-]*continued\)?$", re.IGNORECASE)
 
 
-class Transaction(FrozenLater):
+class Transaction(LazyStrictRecord):
     """One row of a statement."""
 
     date: str
@@ -70,16 +70,16 @@ class Transaction(FrozenLater):
     """A sign of an amount that the engine misread was taken for another."""
 
 
-class LeftOver(FrozenLater):
+class LeftoverText(LazyStrictRecord):
     """Words that no transaction took."""
 
     page: int
     text: str
     box: Box
-    reason: Reason
+    reason: LeftoverReason
 
 
-class Sum(FrozenLater):
+class PrintedSum(LazyStrictRecord):
     """A sum that the statement prints."""
 
     kind: SumKind
@@ -97,7 +97,7 @@ class Sum(FrozenLater):
     """Of deposits or withdrawals: all parts together are the sum."""
 
 
-class Statement(FrozenLater):
+class ParsedStatement(LazyStrictRecord):
     """What a template read."""
 
     template_id: str
@@ -105,347 +105,408 @@ class Statement(FrozenLater):
     period_start: str | None = None
     period_end: str | None = None
     transactions: tuple[Transaction, ...] = ()
-    sums: tuple[Sum, ...] = ()
-    left_over: tuple[LeftOver, ...] = ()
+    sums: tuple[PrintedSum, ...] = ()
+    left_over: tuple[LeftoverText, ...] = ()
     """Within the regions."""
-    outside: tuple[LeftOver, ...] = ()
+    outside: tuple[LeftoverText, ...] = ()
     """Rows with a date and an amount in their columns that stand in no region."""
 
 
-def apply(template: StatementTemplate, bundle: DocumentBundle) -> Statement:
+def parse_statement(template: StatementTemplate, bundle: DocumentBundle) -> ParsedStatement:
     """The statement as the template reads it."""
-    return apply_to_lines(template, tuple(lines_of(page) for page in bundle.pages))
+    return parse_statement_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
 
 
-def apply_to_lines(template: StatementTemplate, pages: Sequence[Sequence[Line]]) -> Statement:
-    """As ``apply``, of pages whose words are in lines already."""
-    period = find_period(template, pages)
-    walk = _Walk(template, period)
-    for number, lines in enumerate(pages, 1):
-        boxes = template.boxes(number, len(pages))
-        for at, line in enumerate(lines):
-            inside = next((part for box in boxes if (part := line.within(box))), None)
-            walk.take(line, inside, lines[at + 1 :])
-    return walk.done()
+def parse_statement_lines(template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]) -> ParsedStatement:
+    """As ``parse_statement``, of pages whose words are in lines already."""
+    period = find_statement_period(template, lines_by_page)
+    parser = _StatementParser(template, period)
+    for page_number, lines in enumerate(lines_by_page, 1):
+        boxes = template.find_region_boxes(page_number, len(lines_by_page))
+        for position, line in enumerate(lines):
+            region_part = next((clipped_line for box in boxes if (clipped_line := line.clip_to_box(box))), None)
+            parser.process_line(line, region_part, lines[position + 1 :])
+    return parser.build_statement()
 
 
-def find_period(template: StatementTemplate, pages: Sequence[Sequence[Line]]) -> Period | None:
+def find_statement_period(
+    template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]]
+) -> StatementPeriod | None:
     """What the statement says it is about; None where no page does."""
-    forms = template.dates.period_formats or template.dates.formats
+    date_formats = template.dates.period_formats or template.dates.formats
     if not template.dates.period:
-        return _unlabelled(template, pages, forms)
-    for lines in pages:
-        for line, below in zip_longest(lines, lines[1:]):
-            for _, text in labelled_texts(line, below, template.dates.period):
-                if period := period_of(list(days_in(text, forms))):
+        return _find_unlabelled_period(template, lines_by_page, date_formats)
+    for lines in lines_by_page:
+        for line, line_below in zip_longest(lines, lines[1:]):
+            for _, text in find_labelled_texts(line, line_below, template.dates.period):
+                if period := build_period(list(find_partial_dates(text, date_formats))):
                     return period
     return None
 
 
-def _unlabelled(template: StatementTemplate, pages: Sequence[Sequence[Line]], forms: Sequence[str]) -> Period | None:
+def _find_unlabelled_period(
+    template: StatementTemplate, lines_by_page: Sequence[Sequence[TextLine]], date_formats: Sequence[str]
+) -> StatementPeriod | None:
     """The first line of the first page with two dates, else the latest date beside a closing balance, or of the page."""
-    first = pages[0] if pages else ()
-    for line in first:
-        period = period_of(list(days_in(line.text, forms)))
-        if period and period.start and (period.end - period.start).days in _PERIOD_DAYS:
+    first_page_lines = lines_by_page[0] if lines_by_page else ()
+    for line in first_page_lines:
+        period = build_period(list(find_partial_dates(line.text, date_formats)))
+        if period and period.start and (period.end - period.start).days in _PERIOD_LENGTH_DAYS:
             return period
-    closing = (
+    closing_balance_lines = (
         line
-        for lines in pages
+        for lines in lines_by_page
         for line in lines
-        if any(matches(one, cell.text) for one in template.reconciliation.closing for cell in line.cells)
+        if any(match_at_start(pattern, cell.text) for pattern in template.reconciliation.closing for cell in line.cells)
     )
-    for some in (closing, first):
-        known = [found for line in some for day in days_in(line.text, forms) if (found := dated(day, None))]
-        if known:
-            return Period(None, max(known))
+    for candidate_lines in (closing_balance_lines, first_page_lines):
+        known_dates = [
+            resolved_date
+            for line in candidate_lines
+            for day in find_partial_dates(line.text, date_formats)
+            if (resolved_date := resolve_date(day, None))
+        ]
+        if known_dates:
+            return StatementPeriod(None, max(known_dates))
     return None
 
 
-def period_of(days: Sequence[Day]) -> Period | None:
+def build_period(days: Sequence[PartialDate]) -> StatementPeriod | None:
     """From the first to the last of the days; a first day without a year is of the year before the last, or its own."""
-    known = [found for day in days if (found := dated(day, None))]
-    if not known:
+    known_dates = [resolved_date for day in days if (resolved_date := resolve_date(day, None))]
+    if not known_dates:
         return None
-    end = max(known)
-    bare = [dated(day, Period(None, end)) for day in days if day.year is None]
-    starts = [found for found in (*known, *bare) if found and found < end]
-    return Period(min(starts) if starts else None, end)
+    latest = max(known_dates)
+    yearless_dates = [resolve_date(day, StatementPeriod(None, latest)) for day in days if day.year is None]
+    earlier_dates = [
+        resolved_date for resolved_date in (*known_dates, *yearless_dates) if resolved_date and resolved_date < latest
+    ]
+    return StatementPeriod(min(earlier_dates) if earlier_dates else None, latest)
 
 
 @dataclass
-class _Open:
+class _OpenTransaction:
     """A transaction whose lines are being read."""
 
-    day: Day
-    first: Line
+    day: PartialDate
+    first_line: TextLine
     section: str
-    text: list[str] = field(default_factory=list)
+    description_lines: list[str] = field(default_factory=list)
     """What it was, line by line."""
     amount: Decimal | None = None
     balance: Decimal | None = None
     check_number: str = ""
-    is_mended: bool = False
+    is_ocr_corrected: bool = False
     boxes: list[Box] = field(default_factory=list)
-    y: float = 0.0
+    last_line_y: float = 0.0
 
-    def extend(self, line: Line, words: Sequence[Word]) -> None:
+    def append_line(self, line: TextLine, description_words: Sequence[PageWord]) -> None:
         """A further line, and its words that say what it was."""
-        if text := " ".join(word.text for word in words):
-            self.text.append(text)
+        if text := " ".join(word.text for word in description_words):
+            self.description_lines.append(text)
         self.boxes.append(line.box)
-        self.y = line.y
+        self.last_line_y = line.level_y
 
 
-class _Walk:
+class _StatementParser:
     """Goes through the lines from the first page to the last."""
 
-    def __init__(self, template: StatementTemplate, period: Period | None) -> None:
+    def __init__(self, template: StatementTemplate, period: StatementPeriod | None) -> None:
         self._template = template
         self._period = period
         self._account = ""
         self._section = ""
         self._direction: Direction | None = None
-        self._open: _Open | None = None
-        self._day: Day | None = None
-        self._is_inside = self._has_ended = False
-        self._page = 0
-        self._below: Sequence[Line] = ()
+        self._open_transaction: _OpenTransaction | None = None
+        self._last_day: PartialDate | None = None
+        self._is_inside_region = self._has_table_ended = False
+        self._page_number = 0
+        self._lines_below: Sequence[TextLine] = ()
         self._transactions: list[Transaction] = []
-        self._sums: list[Sum] = []
-        self._left: list[LeftOver] = []
-        self._outside: list[LeftOver] = []
-        made = template.reconciliation
-        self._patterns = {
-            "opening": made.opening,
-            "closing": made.closing,
-            **{f"total {at}": (total.label,) for at, total in enumerate(made.total) if total.of != "columns"},
+        self._printed_sums: list[PrintedSum] = []
+        self._leftovers: list[LeftoverText] = []
+        self._rows_outside_regions: list[LeftoverText] = []
+        reconciliation = template.reconciliation
+        self._sum_patterns = {
+            "opening": reconciliation.opening,
+            "closing": reconciliation.closing,
+            **{
+                f"total {position}": (total.label,)
+                for position, total in enumerate(reconciliation.total)
+                if total.of != "columns"
+            },
         }
-        self._titles = {column.name: set(column.title.casefold().split()) for column in template.columns}
+        self._title_words_by_column = {column.name: set(column.title.casefold().split()) for column in template.columns}
         #: The first that takes a line is its meaning.
-        self._rules: tuple[Callable[[Row], bool], ...] = (
-            self._is_header,
-            self._is_account,
-            self._is_section,
-            self._is_sum,
-            self._is_furniture,
-            self._is_transaction,
-            self._is_continuation,
+        self._line_rules: tuple[Callable[[TableRow], bool], ...] = (
+            self._is_table_header,
+            self._consume_account_heading,
+            self._consume_section_heading,
+            self._consume_printed_sum,
+            self._consume_furniture_line,
+            self._consume_transaction,
+            self._consume_continuation,
         )
 
-    def take(self, line: Line, inside: Line | None, below: Sequence[Line]) -> None:
+    def process_line(self, line: TextLine, region_part: TextLine | None, lines_below: Sequence[TextLine]) -> None:
         """One line, the words of it that stand in a region, and the lines below it."""
-        if line.page != self._page:
-            self._page, self._has_ended = line.page, False
-        self._below = below
-        row = Row(self._template, inside or line)
-        if inside and (self._is_header(row) or self._is_account(row) or self._is_section(row)):
-            self._has_ended = False
+        if line.page != self._page_number:
+            self._page_number, self._has_table_ended = line.page, False
+        self._lines_below = lines_below
+        row = TableRow(self._template, region_part or line)
+        if region_part and (
+            self._is_table_header(row) or self._consume_account_heading(row) or self._consume_section_heading(row)
+        ):
+            self._has_table_ended = False
             return
-        self._has_ended = self._has_ended or any(matches(one, line.text) for one in self._template.rows.ends)
-        self._is_inside = inside is not None and not self._has_ended
-        if self._is_inside:
-            if not any(rule(row) for rule in self._rules):
-                self._leave(row.line, "it belongs to no transaction")
-        elif not any(rule(row) for rule in self._rules[:_EVERYWHERE]) and self._looks_like_one(row):
-            self._outside.append(_left(line, "it belongs to no transaction"))
+        self._has_table_ended = self._has_table_ended or any(
+            match_at_start(pattern, line.text) for pattern in self._template.rows.ends
+        )
+        self._is_inside_region = region_part is not None and not self._has_table_ended
+        if self._is_inside_region:
+            if not any(rule(row) for rule in self._line_rules):
+                self._add_leftover(row.line, "it belongs to no transaction")
+        elif not any(rule(row) for rule in self._line_rules[:_RULES_OUTSIDE_REGIONS]) and self._looks_like_transaction(
+            row
+        ):
+            self._rows_outside_regions.append(_build_leftover(line, "it belongs to no transaction"))
 
-    def done(self) -> Statement:
+    def build_statement(self) -> ParsedStatement:
         """All that was read."""
-        self._close()
+        self._close_transaction()
         period = self._period
-        return Statement(
+        return ParsedStatement(
             template_id=self._template.template_id,
             version=self._template.version,
             period_start=period.start.isoformat() if period and period.start else None,
             period_end=period.end.isoformat() if period else None,
             transactions=tuple(self._transactions),
-            sums=tuple(self._sums),
-            left_over=tuple(self._left),
-            outside=tuple(self._outside),
+            sums=tuple(self._printed_sums),
+            left_over=tuple(self._leftovers),
+            outside=tuple(self._rows_outside_regions),
         )
 
     # What a line may be
 
-    def _is_header(self, row: Row) -> bool:
+    def _is_table_header(self, row: TableRow) -> bool:
         return all(
-            name is not None and self._titles[name].issuperset(word.text.casefold() for word in words)
-            for name, words in row.cells.items()
+            column_name is not None
+            and self._title_words_by_column[column_name].issuperset(word.text.casefold() for word in words)
+            for column_name, words in row.words_by_column.items()
         )
 
-    def _is_account(self, row: Row) -> bool:
+    def _consume_account_heading(self, row: TableRow) -> bool:
         text = row.line.text
-        if not any(matches(one, text) for one in self._template.rows.accounts) or self._has_sum(row.line):
+        if not any(
+            match_at_start(pattern, text) for pattern in self._template.rows.accounts
+        ) or self._has_trailing_amount(row.line):
             return False
-        self._close()
-        account = _without_continued(text)
+        self._close_transaction()
+        account = _strip_continued_suffix(text)
         if account != self._account:
-            self._account, self._section, self._direction, self._day = account, "", None, None
+            self._account, self._section, self._direction, self._last_day = account, "", None, None
         return True
 
-    def _is_section(self, row: Row) -> bool:
-        if row.day or self._has_sum(row.line):
+    def _consume_section_heading(self, row: TableRow) -> bool:
+        if row.day or self._has_trailing_amount(row.line):
             return False
         for section in self._template.rows.section:
-            if matches(section.heading, row.line.text):
-                self._close()
-                self._section, self._direction = _without_continued(row.line.text), section.direction
+            if match_at_start(section.heading, row.line.text):
+                self._close_transaction()
+                self._section, self._direction = _strip_continued_suffix(row.line.text), section.direction
                 return True
         return False
 
-    def _is_sum(self, row: Row) -> bool:
+    def _consume_printed_sum(self, row: TableRow) -> bool:
         if row.day:
-            return self._is_balance_row(row)
-        if self._is_column_total(row):
+            return self._consume_balance_row(row)
+        if self._consume_column_totals(row):
             return True
-        amounts = self._template.amounts
-        found = list(values_on(row.line, self._below, self._patterns, amounts.decimal, is_whole=amounts.whole))
-        for value in found:
-            self._add_sum(value, row.line)
-        return bool(found)
+        amount_rules = self._template.amounts
+        labelled_amounts = list(
+            find_labelled_amounts(
+                row.line, self._lines_below, self._sum_patterns, amount_rules.decimal, cents_optional=amount_rules.whole
+            )
+        )
+        for labelled_amount in labelled_amounts:
+            self._add_printed_sum(labelled_amount, row.line)
+        return bool(labelled_amounts)
 
-    def _is_column_total(self, row: Row) -> bool:
+    def _consume_column_totals(self, row: TableRow) -> bool:
         """Whether the totals of the debits and of the credits stand below them."""
-        labels = (one.label for one in self._template.reconciliation.total if one.of == "columns")
-        if not any(matches(label, row.line.text) for label in labels):
+        labels = (total.label for total in self._template.reconciliation.total if total.of == "columns")
+        if not any(match_at_start(label, row.line.text) for label in labels):
             return False
-        sides: tuple[tuple[ColumnName, str], ...] = (("debit", "withdrawals"), ("credit", "deposits"))
-        label = " ".join(word.text for word in row.description)
-        found = [Value(kind, label, row.amounts[name], row.line.box) for name, kind in sides if name in row.amounts]
-        for value in found:
-            self._add_sum(value, row.line)
-        return bool(found)
+        column_kinds: tuple[tuple[ColumnName, str], ...] = (("debit", "withdrawals"), ("credit", "deposits"))
+        label = " ".join(word.text for word in row.description_words)
+        labelled_amounts = [
+            LabelledAmount(kind, label, row.amounts_by_column[column_name], row.line.box)
+            for column_name, kind in column_kinds
+            if column_name in row.amounts_by_column
+        ]
+        for labelled_amount in labelled_amounts:
+            self._add_printed_sum(labelled_amount, row.line)
+        return bool(labelled_amounts)
 
-    def _is_balance_row(self, row: Row) -> bool:
+    def _consume_balance_row(self, row: TableRow) -> bool:
         """Whether a row with a date only tells a balance: "1 May Opening balance 1,200.00"."""
-        text = " ".join(word.text for word in row.description)
-        kinds = (kind for kind in ("opening", "closing") if any(matches(one, text) for one in self._patterns[kind]))
-        kind, amount = next(kinds, None), row.amounts.get("balance") or next(iter(row.amounts.values()), None)
+        text = " ".join(word.text for word in row.description_words)
+        kinds = (
+            kind
+            for kind in ("opening", "closing")
+            if any(match_at_start(pattern, text) for pattern in self._sum_patterns[kind])
+        )
+        kind, amount = (
+            next(kinds, None),
+            row.amounts_by_column.get("balance") or next(iter(row.amounts_by_column.values()), None),
+        )
         if kind is None or amount is None:
             return False
-        self._add_sum(Value(kind, text, amount, row.line.box), row.line)
+        self._add_printed_sum(LabelledAmount(kind, text, amount, row.line.box), row.line)
         return True
 
-    def _is_furniture(self, row: Row) -> bool:
+    def _consume_furniture_line(self, row: TableRow) -> bool:
         # A row with a date only tells a balance: "1 May Balance brought forward 1,200.00".
-        text = " ".join(word.text for word in row.description) if row.day else row.line.text
-        if (row.day and row.has_amount) or not any(matches(one, text) for one in self._template.rows.furniture):
+        text = " ".join(word.text for word in row.description_words) if row.day else row.line.text
+        if (row.day and row.has_money_movement) or not any(
+            match_at_start(pattern, text) for pattern in self._template.rows.furniture
+        ):
             return False
-        if balance := row.amounts.get("balance"):
-            self._add_sum(Value("carried", row.line.text, balance, row.line.box), row.line)
+        if balance := row.amounts_by_column.get("balance"):
+            self._add_printed_sum(LabelledAmount("carried", row.line.text, balance, row.line.box), row.line)
         return True
 
-    def _is_transaction(self, row: Row) -> bool:
-        if row.day is None and not row.has_amount:
+    def _consume_transaction(self, row: TableRow) -> bool:
+        if row.day is None and not row.has_money_movement:
             return False
-        if row.day is None and "date" in row.cells:
-            return self._leave(row.line, "its date cannot be read")
-        if row.has_dates_behind:
-            return self._leave(row.line, "it has dates behind its amounts")
-        moved = row.moved(self._direction)
-        if row.has_amount and moved is None:
-            return self._leave(row.line, "no heading says which way the money went")
-        if row.day is None and self._open and self._open.amount is None:
-            one = self._open
+        if row.day is None and "date" in row.words_by_column:
+            return self._add_leftover(row.line, "its date cannot be read")
+        if row.has_date_after_amount:
+            return self._add_leftover(row.line, "it has dates behind its amounts")
+        signed_amount = row.compute_signed_amount(self._direction)
+        if row.has_money_movement and signed_amount is None:
+            return self._add_leftover(row.line, "no heading says which way the money went")
+        if row.day is None and self._open_transaction and self._open_transaction.amount is None:
+            open_transaction = self._open_transaction
         else:
-            if row.day is None and not (self._template.rows.date_once and self._day):
-                return self._leave(row.line, "it has an amount and no date")
-            self._close()
-            self._day = row.day or self._day
-            assert self._day is not None  # noqa: S101 - one of the two is
-            one = self._open = _Open(self._day, row.line, self._section)
-        one.amount, one.balance = moved, row.balance()
-        one.check_number, one.is_mended = row.text("check_number") or one.check_number, row.is_mended
-        one.extend(row.line, row.description)
-        if lost := row.cells.get(None):
-            self._leave(Line(row.line.page, lost, row.line.is_recognised), "it stands in no column")
+            if row.day is None and not (self._template.rows.date_once and self._last_day):
+                return self._add_leftover(row.line, "it has an amount and no date")
+            self._close_transaction()
+            self._last_day = row.day or self._last_day
+            assert self._last_day is not None  # noqa: S101 - one of the two is
+            open_transaction = self._open_transaction = _OpenTransaction(self._last_day, row.line, self._section)
+        open_transaction.amount, open_transaction.balance = signed_amount, row.get_signed_balance()
+        open_transaction.check_number, open_transaction.is_ocr_corrected = (
+            row.get_column_text("check_number") or open_transaction.check_number,
+            row.is_ocr_corrected,
+        )
+        open_transaction.append_line(row.line, row.description_words)
+        if unplaced_words := row.words_by_column.get(None):
+            self._add_leftover(
+                TextLine(row.line.page, unplaced_words, row.line.is_recognised), "it stands in no column"
+            )
         return True
 
-    def _is_continuation(self, row: Row) -> bool:
-        one, rows = self._open, self._template.rows
-        if one is None or rows.continuation == "none" or row.line.page != one.first.page:
+    def _consume_continuation(self, row: TableRow) -> bool:
+        open_transaction, row_rules = self._open_transaction, self._template.rows
+        if (
+            open_transaction is None
+            or row_rules.continuation == "none"
+            or row.line.page != open_transaction.first_line.page
+        ):
             return False
-        if row.line.y - one.y > rows.gap * one.first.height or not set(row.cells) <= {"description", "other"}:
+        if (
+            row.line.level_y - open_transaction.last_line_y > row_rules.gap * open_transaction.first_line.height
+            or not set(row.words_by_column) <= {"description", "other"}
+        ):
             return False
-        one.extend(row.line, row.description)
+        open_transaction.append_line(row.line, row.description_words)
         return True
 
-    def _looks_like_one(self, row: Row) -> bool:
-        return row.day is not None and row.has_amount
+    def _looks_like_transaction(self, row: TableRow) -> bool:
+        return row.day is not None and row.has_money_movement
 
-    def _has_sum(self, line: Line) -> bool:
-        return any(tail_amount(cell, self._template.amounts.decimal, is_whole=False) for cell in line.cells)
+    def _has_trailing_amount(self, line: TextLine) -> bool:
+        return any(
+            parse_trailing_amount(cell, self._template.amounts.decimal, cents_optional=False) for cell in line.cells
+        )
 
     # What becomes of it
 
-    def _close(self) -> None:
-        one, self._open = self._open, None
-        if one is None:
+    def _close_transaction(self) -> None:
+        open_transaction, self._open_transaction = self._open_transaction, None
+        if open_transaction is None:
             return
-        when: date | None = dated(one.day, self._period)
-        reason: Reason | None = None
-        if one.amount is None:
+        resolved_date: date | None = resolve_date(open_transaction.day, self._period)
+        reason: LeftoverReason | None = None
+        if open_transaction.amount is None:
             reason = "it has a date and no amount"
-        elif not one.text and self._template.column("description"):
+        elif not open_transaction.description_lines and self._template.find_column("description"):
             reason = "it does not say what it was"
-        elif when is None:
+        elif resolved_date is None:
             reason = "its year is not known"
-        if reason or one.amount is None or when is None:
-            self._left.append(_left(one.first, reason or "its year is not known"))
+        if reason or open_transaction.amount is None or resolved_date is None:
+            self._leftovers.append(_build_leftover(open_transaction.first_line, reason or "its year is not known"))
             return
         self._transactions.append(
             Transaction(
-                date=when.isoformat(),
-                description=self._template.rows.joint.join(one.text),
-                amount=one.amount,
-                balance=one.balance,
-                check_number=one.check_number,
-                page=one.first.page,
-                boxes=tuple(one.boxes),
+                date=resolved_date.isoformat(),
+                description=self._template.rows.joint.join(open_transaction.description_lines),
+                amount=open_transaction.amount,
+                balance=open_transaction.balance,
+                check_number=open_transaction.check_number,
+                page=open_transaction.first_line.page,
+                boxes=tuple(open_transaction.boxes),
                 account=self._account,
-                section=one.section,
-                is_mended=one.is_mended,
+                section=open_transaction.section,
+                is_mended=open_transaction.is_ocr_corrected,
             )
         )
 
-    def _leave(self, line: Line, reason: Reason) -> bool:
-        self._left.append(_left(line, reason))
+    def _add_leftover(self, line: TextLine, reason: LeftoverReason) -> bool:
+        self._leftovers.append(_build_leftover(line, reason))
         return True
 
-    def _add_sum(self, value: Value, line: Line) -> None:
-        self._close()
+    def _add_printed_sum(self, labelled_amount: LabelledAmount, line: TextLine) -> None:
+        self._close_transaction()
         kind: SumKind
         is_part = False
-        is_owed = self._template.amounts.balance == "owed"
-        if value.kind.startswith("total "):
-            total = self._template.reconciliation.total[int(value.kind.split()[1])]
-            kind, is_part = _KINDS[total.of], total.part
+        is_debt_balance = self._template.amounts.balance == "owed"
+        if labelled_amount.kind.startswith("total "):
+            total = self._template.reconciliation.total[int(labelled_amount.kind.split()[1])]
+            kind, is_part = _SUM_KIND_BY_NAME[total.of], total.part
         else:
-            kind = _KINDS.get(value.kind, "carried")
+            kind = _SUM_KIND_BY_NAME.get(labelled_amount.kind, "carried")
             # Where both are called "Balance on …", the first is the opening one.
-            is_both = kind == "opening" and any(matches(one, value.label) for one in self._patterns["closing"])
-            if is_both and any(one.kind == "opening" and one.account == self._account for one in self._sums):
+            matches_both_labels = kind == "opening" and any(
+                match_at_start(candidate, labelled_amount.label) for candidate in self._sum_patterns["closing"]
+            )
+            if matches_both_labels and any(
+                candidate.kind == "opening" and candidate.account == self._account for candidate in self._printed_sums
+            ):
                 kind = "closing"
-        self._sums.append(
-            Sum(
+        self._printed_sums.append(
+            PrintedSum(
                 kind=kind,
-                value=value.amount.magnitude
+                value=labelled_amount.amount.magnitude
                 if kind in ("deposits", "withdrawals")
-                else value.amount.held(is_owed=is_owed),
-                label=value.label,
+                else labelled_amount.amount.compute_signed_balance(is_debt_if_unmarked=is_debt_balance),
+                label=labelled_amount.label,
                 page=line.page,
-                box=value.box,
+                box=labelled_amount.box,
                 account=self._account,
-                section=self._section if self._is_inside else "",
-                after=sum(one.account == self._account for one in self._transactions),
+                section=self._section if self._is_inside_region else "",
+                after=sum(candidate.account == self._account for candidate in self._transactions),
                 is_part=is_part,
             )
         )
 
 
-def _left(line: Line, reason: Reason) -> LeftOver:
-    return LeftOver(page=line.page, text=line.text, box=around(word.box for word in line.words), reason=reason)
+def _build_leftover(line: TextLine, reason: LeftoverReason) -> LeftoverText:
+    return LeftoverText(
+        page=line.page, text=line.text, box=compute_bounding_box(word.box for word in line.words), reason=reason
+    )
 
 
-def _without_continued(text: str) -> str:
-    return _CONTINUED.sub("", text).strip()
+def _strip_continued_suffix(text: str) -> str:
+    return _CONTINUED_SUFFIX.sub("", text).strip()

@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evalkit.statements.consensus import MOST, are_duplicates, passes
-from evalkit.statements.report import Category, ReviewerReport, Severity, TemplateIssue
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, are_duplicates, is_passing
+from evalkit.statements.report import ReviewerReport, TemplateIssue, TemplateIssueCategory, TemplateIssueSeverity
 
-Winner = Literal["layout_geometry", "semantic_financial", "neither"]
+WinningReviewer = Literal["layout_geometry", "semantic_financial", "neither"]
 FinalSeverity = Literal["low", "medium", "high", "critical", "dismissed"]
 
 #: Whose field a category is; neither's stays as it was reported.
-EXPERTS: dict[Category, Winner] = {
+EXPERT_BY_CATEGORY: dict[TemplateIssueCategory, WinningReviewer] = {
     "bbox_accuracy": "layout_geometry",
     "multiline_handling": "layout_geometry",
     "provenance": "layout_geometry",
@@ -30,27 +30,27 @@ EXPERTS: dict[Category, Winner] = {
     "other": "neither",
 }
 #: Issues of opinion whose reporter is less sure than this are uncertain.
-_SURE = 0.5
-_ORDER: tuple[FinalSeverity, ...] = ("dismissed", "low", "medium", "high", "critical")
+_MAX_UNCERTAIN_CONFIDENCE = 0.5
+_SEVERITY_ORDER: tuple[FinalSeverity, ...] = ("dismissed", "low", "medium", "high", "critical")
 #: Characters of a model's sentence that are kept.
-_LONGEST = 500
+_MAX_SENTENCE_LENGTH = 500
 
 
-class _Data(BaseModel):
+class _ArbitrationModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class Resolution(_Data):
+class Resolution(_ArbitrationModel):
     """One disagreement, settled."""
 
     issue_id: str
-    winning_reviewer: Winner
+    winning_reviewer: WinningReviewer
     final_severity: FinalSeverity
     confidence: float = Field(1.0, ge=0, le=1)
     reasoning: str = ""
 
 
-class ArbitrationReport(_Data):
+class ArbitrationReport(_ArbitrationModel):
     """All disagreements of two reports."""
 
     arbitration_id: str
@@ -65,7 +65,7 @@ class ArbitrationReport(_Data):
     """ISO 8601, UTC."""
 
     @property
-    def uncertainty(self) -> float:
+    def uncertain_share(self) -> float:
         """The share of the disagreements that was not settled, 0..1."""
         return len(self.unresolved_issues) / max(1, len(self.resolutions))
 
@@ -81,7 +81,7 @@ class SaidResolution(BaseModel):
 
     issue_id: str
     reasoning: str = ""
-    winning_reviewer: Winner
+    winning_reviewer: WinningReviewer
     final_severity: FinalSeverity
     confidence: float = Field(ge=0, le=1)
 
@@ -97,106 +97,148 @@ class ArbitratorAnswer(BaseModel):
     recommendation: str = ""
 
 
-def disagreements(layout: ReviewerReport, semantic: ReviewerReport) -> list[tuple[TemplateIssue, Winner]]:
+def find_disputed_issues(
+    layout_report: ReviewerReport, semantic_report: ReviewerReport
+) -> list[tuple[TemplateIssue, WinningReviewer]]:
     """The issues that only one of the two found, with who did."""
-    found: list[tuple[TemplateIssue, Winner]] = []
-    sides: tuple[tuple[ReviewerReport, ReviewerReport, Winner], ...] = (
-        (layout, semantic, "layout_geometry"),
-        (semantic, layout, "semantic_financial"),
+    disputed_issues: list[tuple[TemplateIssue, WinningReviewer]] = []
+    sides: tuple[tuple[ReviewerReport, ReviewerReport, WinningReviewer], ...] = (
+        (layout_report, semantic_report, "layout_geometry"),
+        (semantic_report, layout_report, "semantic_financial"),
     )
-    for own, others, name in sides:
-        found += [(one, name) for one in own.issues if not any(are_duplicates(one, other) for other in others.issues)]
-    return found
+    for own_report, other_report, reviewer in sides:
+        disputed_issues += [
+            (issue, reviewer)
+            for issue in own_report.issues
+            if not any(are_duplicates(issue, other_issue) for other_issue in other_report.issues)
+        ]
+    return disputed_issues
 
 
-def has_critical(found: Sequence[tuple[TemplateIssue, Winner]]) -> bool:
+def has_critical_issue(disputed_issues: Sequence[tuple[TemplateIssue, WinningReviewer]]) -> bool:
     """Whether the reviewers disagree about something critical: a person decides that."""
-    return any(issue.severity == "critical" for issue, _ in found)
+    return any(issue.severity == "critical" for issue, _ in disputed_issues)
 
 
-def arbitrate(
-    layout: ReviewerReport,
-    semantic: ReviewerReport,
+def arbitrate_reports(
+    layout_report: ReviewerReport,
+    semantic_report: ReviewerReport,
     *,
     arbitration_id: str,
-    at: str,
-    measured: frozenset[str] = frozenset(),
-    most: Mapping[Severity, int] = MOST,
-    said: ArbitratorAnswer | None = None,
+    arbitrated_at: str,
+    measured_ids: frozenset[str] = frozenset(),
+    max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
+    model_answer: ArbitratorAnswer | None = None,
 ) -> ArbitrationReport:
     """The report on all disagreements.
 
-    ``measured``: ids of issues that were computed, and are not opinions. ``said``: the opinion of a model, where one was
+    ``measured_ids``: ids of issues that were computed, and are not opinions. ``model_answer``: the opinion of a model, where one was
     asked.
     """
-    found = disagreements(layout, semantic)
-    resolutions = tuple(_resolved(issue, by, issue.issue_id in measured, said) for issue, by in found)
-    unresolved = tuple(one.issue_id for one in resolutions if one.confidence <= _SURE)
-    standing = [
-        issue.model_copy(update={"severity": one.final_severity})
-        for (issue, _), one in zip(found, resolutions, strict=True)
-        if one.final_severity != "dismissed"
+    disputed_issues = find_disputed_issues(layout_report, semantic_report)
+    resolutions = tuple(
+        _resolve_disputed_issue(issue, reviewer, issue.issue_id in measured_ids, model_answer)
+        for issue, reviewer in disputed_issues
+    )
+    unresolved_ids = tuple(
+        candidate.issue_id for candidate in resolutions if candidate.confidence <= _MAX_UNCERTAIN_CONFIDENCE
+    )
+    upheld_issues = [
+        issue.model_copy(update={"severity": candidate.final_severity})
+        for (issue, _), candidate in zip(disputed_issues, resolutions, strict=True)
+        if candidate.final_severity != "dismissed"
     ]
-    is_rejected = said is not None and said.final_decision == "reject"
-    apart = {id(issue) for issue, _ in found}
+    is_rejected_by_model = model_answer is not None and model_answer.final_decision == "reject"
+    disputed_object_ids = {id(issue) for issue, _ in disputed_issues}
     # What both found stands as each of them has told it: the milder words settle nothing.
-    both = ([one for one in report.issues if id(one) not in apart] for report in (layout, semantic))
-    is_passed = all(passes([*agreed, *standing], most) for agreed in both) and not is_rejected
-    told = said.recommendation[:_LONGEST] if said else ""
+    agreed_issues_by_report = (
+        [candidate for candidate in report.issues if id(candidate) not in disputed_object_ids]
+        for report in (layout_report, semantic_report)
+    )
+    is_passed = (
+        all(is_passing([*agreed_issues, *upheld_issues], max_issues) for agreed_issues in agreed_issues_by_report)
+        and not is_rejected_by_model
+    )
+    model_recommendation = model_answer.recommendation[:_MAX_SENTENCE_LENGTH] if model_answer else ""
     return ArbitrationReport(
         arbitration_id=arbitration_id,
-        template_id=layout.template_id,
-        input_reports={"layout_reviewer_id": layout.reviewer_id, "semantic_reviewer_id": semantic.reviewer_id},
+        template_id=layout_report.template_id,
+        input_reports={
+            "layout_reviewer_id": layout_report.reviewer_id,
+            "semantic_reviewer_id": semantic_report.reviewer_id,
+        },
         final_decision="approve" if is_passed else "reject",
         resolutions=resolutions,
-        unresolved_issues=unresolved,
-        recommendation="" if is_passed else told or "Build the template again with the issues that stand",
-        arbitrated_at=at,
+        unresolved_issues=unresolved_ids,
+        recommendation=""
+        if is_passed
+        else model_recommendation or "Build the template again with the issues that stand",
+        arbitrated_at=arbitrated_at,
     )
 
 
-def _resolved(issue: TemplateIssue, by: Winner, is_measured: bool, said: ArbitratorAnswer | None) -> Resolution:
-    ruled = _ruled(issue, by, is_measured=is_measured)
+def _resolve_disputed_issue(
+    issue: TemplateIssue, reviewer: WinningReviewer, is_measured: bool, model_answer: ArbitratorAnswer | None
+) -> Resolution:
+    resolution_by_rules = _resolve_by_rules(issue, reviewer, is_measured=is_measured)
     if is_measured:
-        return ruled
-    if said is None:
-        if ruled.final_severity == "dismissed" and ruled.confidence <= _SURE:
-            why = "the reviewer of this field did not find it, and nobody has settled it: caution keeps it"
-            kept = {"winning_reviewer": by, "final_severity": issue.severity, "reasoning": why}
-            return ruled.model_copy(update=kept)
-        return ruled
-    told = [one for one in said.resolutions if one.issue_id == issue.issue_id]
-    if len(told) != 1 or told[0].confidence <= _SURE:
+        return resolution_by_rules
+    if model_answer is None:
+        if (
+            resolution_by_rules.final_severity == "dismissed"
+            and resolution_by_rules.confidence <= _MAX_UNCERTAIN_CONFIDENCE
+        ):
+            reasoning = "the reviewer of this field did not find it, and nobody has settled it: caution keeps it"
+            cautious_fields = {"winning_reviewer": reviewer, "final_severity": issue.severity, "reasoning": reasoning}
+            return resolution_by_rules.model_copy(update=cautious_fields)
+        return resolution_by_rules
+    model_resolutions = [
+        model_resolution for model_resolution in model_answer.resolutions if model_resolution.issue_id == issue.issue_id
+    ]
+    if len(model_resolutions) != 1 or model_resolutions[0].confidence <= _MAX_UNCERTAIN_CONFIDENCE:
         # Nothing, too much or a guess was said of it: caution keeps it, whatever the rule.
         return Resolution(
             issue_id=issue.issue_id,
-            winning_reviewer=by,
+            winning_reviewer=reviewer,
             final_severity=issue.severity,
-            confidence=told[0].confidence if len(told) == 1 else 0.0,
+            confidence=model_resolutions[0].confidence if len(model_resolutions) == 1 else 0.0,
             reasoning="the arbitrator could not tell: caution keeps it",
         )
-    (one,) = told
-    is_open = EXPERTS[issue.category] == "neither"
-    final = one.final_severity if is_open else max(ruled.final_severity, one.final_severity, key=_ORDER.index)
-    is_kept = final != "dismissed"
+    (model_resolution,) = model_resolutions
+    has_no_expert = EXPERT_BY_CATEGORY[issue.category] == "neither"
+    final_severity = (
+        model_resolution.final_severity
+        if has_no_expert
+        else max(resolution_by_rules.final_severity, model_resolution.final_severity, key=_SEVERITY_ORDER.index)
+    )
+    is_upheld = final_severity != "dismissed"
     return Resolution(
         issue_id=issue.issue_id,
-        winning_reviewer=one.winning_reviewer if is_open else by if is_kept else ruled.winning_reviewer,
-        final_severity=final,
-        confidence=one.confidence,
-        reasoning=one.reasoning[:_LONGEST] or ruled.reasoning,
+        winning_reviewer=model_resolution.winning_reviewer
+        if has_no_expert
+        else reviewer
+        if is_upheld
+        else resolution_by_rules.winning_reviewer,
+        final_severity=final_severity,
+        confidence=model_resolution.confidence,
+        reasoning=model_resolution.reasoning[:_MAX_SENTENCE_LENGTH] or resolution_by_rules.reasoning,
     )
 
 
-def _ruled(issue: TemplateIssue, by: Winner, *, is_measured: bool) -> Resolution:
+def _resolve_by_rules(issue: TemplateIssue, reviewer: WinningReviewer, *, is_measured: bool) -> Resolution:
     """What the rules alone say."""
-    expert = EXPERTS[issue.category]
+    expert = EXPERT_BY_CATEGORY[issue.category]
     if is_measured:
-        winner, severity, sure, why = by, issue.severity, 1.0, "it was measured"
-    elif expert == by:
-        winner, severity, sure, why = by, issue.severity, issue.confidence, "the reviewer of this field found it"
+        winner, severity, confidence, reasoning = reviewer, issue.severity, 1.0, "it was measured"
+    elif expert == reviewer:
+        winner, severity, confidence, reasoning = (
+            reviewer,
+            issue.severity,
+            issue.confidence,
+            "the reviewer of this field found it",
+        )
     elif expert == "neither":
-        winner, severity, sure, why = expert, issue.severity, 0.5, "it is neither's field: caution keeps it"
+        winner, severity, confidence, reasoning = expert, issue.severity, 0.5, "it is neither's field: caution keeps it"
     else:
         return Resolution(
             issue_id=issue.issue_id,
@@ -206,5 +248,9 @@ def _ruled(issue: TemplateIssue, by: Winner, *, is_measured: bool) -> Resolution
             reasoning="the reviewer of this field did not find it",
         )
     return Resolution(
-        issue_id=issue.issue_id, winning_reviewer=winner, final_severity=severity, confidence=sure, reasoning=why
+        issue_id=issue.issue_id,
+        winning_reviewer=winner,
+        final_severity=severity,
+        confidence=confidence,
+        reasoning=reasoning,
     )

@@ -12,12 +12,12 @@ from typing import Literal, NamedTuple
 
 from rapidfuzz import fuzz
 
-from evalkit.statements.report import Category, Rank, Severity, TemplateIssue
+from evalkit.statements.report import SeverityRank, TemplateIssue, TemplateIssueCategory, TemplateIssueSeverity
 
 #: So many issues of a severity a template may have and pass.
-MOST: dict[Severity, int] = {"critical": 0, "high": 0, "medium": 3, "low": 10}
+MAX_ISSUES_BY_SEVERITY: dict[TemplateIssueSeverity, int] = {"critical": 0, "high": 0, "medium": 3, "low": 10}
 #: So many issues of a category are shown, the worst first.
-CAPS: dict[Category, int] = {
+SHOWN_ISSUE_CAPS: dict[TemplateIssueCategory, int] = {
     "bbox_accuracy": 5,
     "column_mapping": 3,
     "sign_logic": 2,
@@ -28,91 +28,112 @@ CAPS: dict[Category, int] = {
     "other": 5,
 }
 #: Messages are alike beyond this.
-_ALIKE = 0.7
+_MIN_MESSAGE_SIMILARITY = 0.7
 
 Consensus = Literal["approved", "arbitration", "rejected"]
 
 
-class Row(NamedTuple):
+class ConsensusRule(NamedTuple):
     """What follows where both verdicts are as they say."""
 
     when: Callable[[bool, bool], bool]
-    then: Consensus
+    outcome: Consensus
     because: str
 
 
-TABLE = (
+CONSENSUS_TABLE = (
     #   layout, semantic                          result           because
-    Row(lambda layout, semantic: layout and semantic, "approved", "both reviewers pass the template"),
-    Row(lambda layout, semantic: layout != semantic, "arbitration", "the reviewers disagree"),
-    Row(lambda layout, semantic: True, "rejected", "both reviewers reject the template"),
+    ConsensusRule(
+        lambda layout_passed, semantic_passed: layout_passed and semantic_passed,
+        "approved",
+        "both reviewers pass the template",
+    ),
+    ConsensusRule(
+        lambda layout_passed, semantic_passed: layout_passed != semantic_passed, "arbitration", "the reviewers disagree"
+    ),
+    ConsensusRule(lambda layout_passed, semantic_passed: True, "rejected", "both reviewers reject the template"),
 )
 
 
-def passes(issues: Sequence[TemplateIssue], most: Mapping[Severity, int] = MOST) -> bool:
+def is_passing(
+    issues: Sequence[TemplateIssue], max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY
+) -> bool:
     """Whether a reviewer with these issues passes the template; all of them count, shown or not."""
     counts = Counter(issue.severity for issue in issues)
-    return all(counts[severity] <= allowed for severity, allowed in most.items())
+    return all(counts[severity] <= max_count for severity, max_count in max_issues.items())
 
 
-def consensus(layout: bool, semantic: bool) -> Row:
+def decide_consensus(layout_passed: bool, semantic_passed: bool) -> ConsensusRule:
     """The first row of the table that holds."""
-    return next(row for row in TABLE if row.when(layout, semantic))
+    return next(rule for rule in CONSENSUS_TABLE if rule.when(layout_passed, semantic_passed))
 
 
-def are_duplicates(one: TemplateIssue, other: TemplateIssue) -> bool:
+def are_duplicates(issue: TemplateIssue, other_issue: TemplateIssue) -> bool:
     """Whether two issues are the same fault; page and location only tell them apart where both have one."""
-    if one.category != other.category:
+    if issue.category != other_issue.category:
         return False
-    if one.page and other.page and one.page != other.page:
+    if issue.page and other_issue.page and issue.page != other_issue.page:
         return False
-    here, there = one.evidence.location, other.evidence.location
-    if here and there and here != there:
+    location, other_location = issue.evidence.location, other_issue.evidence.location
+    if location and other_location and location != other_location:
         return False
-    return fuzz.token_set_ratio(one.message, other.message) / 100 > _ALIKE
+    return fuzz.token_set_ratio(issue.message, other_issue.message) / 100 > _MIN_MESSAGE_SIMILARITY
 
 
-class Consolidated(NamedTuple):
+class MergedIssue(NamedTuple):
     """An issue, and who reported it."""
 
     issue: TemplateIssue
     reported_by: tuple[str, ...]
 
 
-def merged(reports: Sequence[tuple[str, Sequence[TemplateIssue]]]) -> list[Consolidated]:
+def merge_issues(reports: Sequence[tuple[str, Sequence[TemplateIssue]]]) -> list[MergedIssue]:
     """The issues of all reviewers, each fault once, in the order in which they were first told.
 
     Of the same fault the higher severity counts; the suggested fixes are joined, and all who found it are named. One
     reviewer's issues are told in like words, and are as many faults: only equal words are one there.
     """
-    found: list[Consolidated] = []
+    merged_issues: list[MergedIssue] = []
     for reviewer, issues in reports:
         for issue in issues:
-            at = next((at for at, known in enumerate(found) if _is_told(known, issue, reviewer)), None)
-            if at is None:
-                found.append(Consolidated(issue, (reviewer,)))
+            position = next(
+                (
+                    position
+                    for position, merged_issue in enumerate(merged_issues)
+                    if _is_same_fault(merged_issue, issue, reviewer)
+                ),
+                None,
+            )
+            if position is None:
+                merged_issues.append(MergedIssue(issue, (reviewer,)))
             else:
-                found[at] = _joined(found[at], issue, reviewer)
-    return found
+                merged_issues[position] = _merge_into_issue(merged_issues[position], issue, reviewer)
+    return merged_issues
 
 
-def _is_told(known: Consolidated, issue: TemplateIssue, reviewer: str) -> bool:
-    is_anothers = reviewer not in known.reported_by
-    return are_duplicates(known.issue, issue) and (is_anothers or known.issue.message == issue.message)
+def _is_same_fault(merged_issue: MergedIssue, issue: TemplateIssue, reviewer: str) -> bool:
+    is_other_reviewer = reviewer not in merged_issue.reported_by
+    return are_duplicates(merged_issue.issue, issue) and (
+        is_other_reviewer or merged_issue.issue.message == issue.message
+    )
 
 
-def _joined(known: Consolidated, issue: TemplateIssue, reviewer: str) -> Consolidated:
-    fixes = dict.fromkeys(filter(None, (known.issue.suggested_fix, issue.suggested_fix)))
-    worst = max(known.issue, issue, key=lambda one: Rank[one.severity])
-    kept = known.issue.model_copy(update={"severity": worst.severity, "suggested_fix": "; ".join(fixes)})
-    return Consolidated(kept, tuple(dict.fromkeys((*known.reported_by, reviewer))))
+def _merge_into_issue(merged_issue: MergedIssue, issue: TemplateIssue, reviewer: str) -> MergedIssue:
+    fixes = dict.fromkeys(filter(None, (merged_issue.issue.suggested_fix, issue.suggested_fix)))
+    worst_issue = max(merged_issue.issue, issue, key=lambda candidate: SeverityRank[candidate.severity])
+    combined_issue = merged_issue.issue.model_copy(
+        update={"severity": worst_issue.severity, "suggested_fix": "; ".join(fixes)}
+    )
+    return MergedIssue(combined_issue, tuple(dict.fromkeys((*merged_issue.reported_by, reviewer))))
 
 
-def shown(issues: Sequence[TemplateIssue], caps: Mapping[Category, int] = CAPS) -> list[TemplateIssue]:
+def cap_issues(
+    issues: Sequence[TemplateIssue], caps: Mapping[TemplateIssueCategory, int] = SHOWN_ISSUE_CAPS
+) -> list[TemplateIssue]:
     """The issues up to their category's cap, the worst ones, in their order."""
-    by_worst = sorted(issues, key=lambda issue: -Rank[issue.severity])
-    kept: list[TemplateIssue] = []
-    for issue in by_worst:
-        if sum(one.category == issue.category for one in kept) < caps[issue.category]:
-            kept.append(issue)
-    return [issue for issue in issues if any(issue is one for one in kept)]
+    worst_first = sorted(issues, key=lambda issue: -SeverityRank[issue.severity])
+    capped_issues: list[TemplateIssue] = []
+    for issue in worst_first:
+        if sum(capped_issue.category == issue.category for capped_issue in capped_issues) < caps[issue.category]:
+            capped_issues.append(issue)
+    return [issue for issue in issues if any(issue is capped_issue for capped_issue in capped_issues)]

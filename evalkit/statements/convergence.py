@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from evalkit.statements.consensus import are_duplicates
-from evalkit.statements.report import Rank, TemplateIssue
+from evalkit.statements.report import SeverityRank, TemplateIssue
 
-Status = Literal["first", "converging", "slow", "stalled", "diverging"]
-Scenario = Literal["both_fail", "arbitration", "stuck", "diverging"]
-Reason = Literal[
+ConvergenceStatus = Literal["first", "converging", "slow", "stalled", "diverging"]
+RetryScenario = Literal["both_fail", "arbitration", "stuck", "diverging"]
+EscalationReason = Literal[
     "max_retries_exceeded", "diverging", "arbitration_uncertain", "reviewer_failed", "critical_disagreement", "review_disabled",
 ]  # fmt: skip
 
@@ -38,91 +38,108 @@ class ConvergenceState:
         """From −1 (diverging) to 1 (converging); 0 on the first attempt."""
         if self.attempt == 1:
             return 0.0
-        fixed = self.issues_fixed_from_prior / max(1, self.prior_total_issues)
-        new = self.new_issues_introduced / max(1, self.total_issues)
-        return fixed - new
+        fixed_share = self.issues_fixed_from_prior / max(1, self.prior_total_issues)
+        new_share = self.new_issues_introduced / max(1, self.total_issues)
+        return fixed_share - new_share
 
 
 #: A score below this is diverging.
-DIVERGING = -0.2
+DIVERGING_BELOW = -0.2
 
 
-class Band(NamedTuple):
+class ConvergenceBand(NamedTuple):
     """What a score means."""
 
     when: Callable[[float, float], bool]
     """Of the score, and of that below which it is diverging."""
-    status: Status
+    status: ConvergenceStatus
     action: str
 
 
-BANDS = (
+CONVERGENCE_BANDS = (
     #    score                       status        action
-    Band(lambda score, diverging: score > 0.5, "converging", "continue"),
-    Band(lambda score, diverging: score >= 0.0, "slow", "continue with a warning"),
-    Band(lambda score, diverging: score >= diverging, "stalled", "one more attempt"),
-    Band(lambda score, diverging: True, "diverging", "escalate to a person"),
+    ConvergenceBand(lambda score, diverging_below: score > 0.5, "converging", "continue"),
+    ConvergenceBand(lambda score, diverging_below: score >= 0.0, "slow", "continue with a warning"),
+    ConvergenceBand(lambda score, diverging_below: score >= diverging_below, "stalled", "one more attempt"),
+    ConvergenceBand(lambda score, diverging_below: True, "diverging", "escalate to a person"),
 )
-_FIRST = Band(lambda score, diverging: True, "first", "continue")
+_FIRST_ATTEMPT_BAND = ConvergenceBand(lambda score, diverging_below: True, "first", "continue")
 
 #: So many attempts may follow the first one. Diverging is listed with 1 by the specification, and escalates at once.
-RETRIES: Mapping[Scenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
+MAX_RETRIES_BY_SCENARIO: Mapping[RetryScenario, int] = {"both_fail": 3, "arbitration": 2, "stuck": 2, "diverging": 0}
 
 
-def state_of(attempt: int, issues: Sequence[TemplateIssue], prior: Sequence[TemplateIssue] = ()) -> ConvergenceState:
+def measure_convergence(
+    attempt: int, issues: Sequence[TemplateIssue], prior_issues: Sequence[TemplateIssue] = ()
+) -> ConvergenceState:
     """What an attempt's issues are beside those of the one before; issues are the same as for deduplication."""
-    fixed = sum(not any(are_duplicates(old, new) for new in issues) for old in prior)
-    new = sum(not any(are_duplicates(old, one) for old in prior) for one in issues)
-    ranks = [Rank[issue.severity] for issue in issues]
+    fixed_count = sum(not any(are_duplicates(old, new) for new in issues) for old in prior_issues)
+    new = sum(not any(are_duplicates(old, issue) for old in prior_issues) for issue in issues)
+    ranks = [SeverityRank[issue.severity] for issue in issues]
     return ConvergenceState(
         attempt=attempt,
         total_issues=len(issues),
-        critical_issues=ranks.count(Rank.critical),
-        high_issues=ranks.count(Rank.high),
-        issues_fixed_from_prior=fixed if attempt > 1 else 0,
+        critical_issues=ranks.count(SeverityRank.critical),
+        high_issues=ranks.count(SeverityRank.high),
+        issues_fixed_from_prior=fixed_count if attempt > 1 else 0,
         new_issues_introduced=new if attempt > 1 else 0,
-        prior_total_issues=len(prior),
+        prior_total_issues=len(prior_issues),
     )
 
 
-def band(state: ConvergenceState, diverging: float = DIVERGING) -> Band:
+def select_band(state: ConvergenceState, diverging_below: float = DIVERGING_BELOW) -> ConvergenceBand:
     """The first band that holds; none on the first attempt."""
-    return _FIRST if state.attempt == 1 else next(row for row in BANDS if row.when(state.convergence_score, diverging))
+    return (
+        _FIRST_ATTEMPT_BAND
+        if state.attempt == 1
+        else next(
+            convergence_band
+            for convergence_band in CONVERGENCE_BANDS
+            if convergence_band.when(state.convergence_score, diverging_below)
+        )
+    )
 
 
-class Situation(NamedTuple):
+class EscalationSituation(NamedTuple):
     """What is known when a template was not approved."""
 
     attempt: int
     """From 1."""
-    scenario: Scenario
-    status: Status
+    scenario: RetryScenario
+    status: ConvergenceStatus
     has_failed_reviewer: bool = False
     """One of them could not answer in its time."""
     has_critical_disagreement: bool = False
-    uncertainty: float = 0.0
+    uncertain_share: float = 0.0
     """The share of disagreements, 0..1, that arbitration could not settle."""
-    is_enabled: bool = True
+    is_review_enabled: bool = True
 
 
-class Trigger(NamedTuple):
+class EscalationTrigger(NamedTuple):
     """Why a person decides."""
 
-    when: Callable[[Situation, Mapping[Scenario, int]], bool]
-    reason: Reason
+    when: Callable[[EscalationSituation, Mapping[RetryScenario, int]], bool]
+    reason: EscalationReason
 
 
-TRIGGERS = (
-    Trigger(lambda now, most: now.has_failed_reviewer, "reviewer_failed"),
-    Trigger(lambda now, most: not now.is_enabled, "review_disabled"),
-    Trigger(lambda now, most: now.has_critical_disagreement, "critical_disagreement"),
-    Trigger(lambda now, most: now.uncertainty > 0.5, "arbitration_uncertain"),
-    Trigger(lambda now, most: now.status == "diverging", "diverging"),
-    Trigger(lambda now, most: now.attempt > most["stuck"] and now.status == "stalled", "max_retries_exceeded"),
-    Trigger(lambda now, most: now.attempt > most[now.scenario], "max_retries_exceeded"),
+ESCALATION_TRIGGERS = (
+    EscalationTrigger(lambda situation, max_retries: situation.has_failed_reviewer, "reviewer_failed"),
+    EscalationTrigger(lambda situation, max_retries: not situation.is_review_enabled, "review_disabled"),
+    EscalationTrigger(lambda situation, max_retries: situation.has_critical_disagreement, "critical_disagreement"),
+    EscalationTrigger(lambda situation, max_retries: situation.uncertain_share > 0.5, "arbitration_uncertain"),
+    EscalationTrigger(lambda situation, max_retries: situation.status == "diverging", "diverging"),
+    EscalationTrigger(
+        lambda situation, max_retries: situation.attempt > max_retries["stuck"] and situation.status == "stalled",
+        "max_retries_exceeded",
+    ),
+    EscalationTrigger(
+        lambda situation, max_retries: situation.attempt > max_retries[situation.scenario], "max_retries_exceeded"
+    ),
 )
 
 
-def escalation(now: Situation, retries: Mapping[Scenario, int] = RETRIES) -> Reason | None:
+def decide_escalation(
+    situation: EscalationSituation, max_retries: Mapping[RetryScenario, int] = MAX_RETRIES_BY_SCENARIO
+) -> EscalationReason | None:
     """Why a person decides instead of the builder trying again; None where it does try again."""
-    return next((row.reason for row in TRIGGERS if row.when(now, retries)), None)
+    return next((trigger.reason for trigger in ESCALATION_TRIGGERS if trigger.when(situation, max_retries)), None)

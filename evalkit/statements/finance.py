@@ -6,219 +6,312 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from evalkit.documents.bundle import Box
-from evalkit.statements.amounts import read_amount
-from evalkit.statements.builder import printed_sums
-from evalkit.statements.dates import has_year, read_day
-from evalkit.statements.lines import Line
-from evalkit.statements.reading import Found, Reading
-from evalkit.statements.reconcile import Check
-from evalkit.statements.row import Row
-from evalkit.statements.survey import period_labels, survey
+from evalkit.statements.amounts import parse_amount
+from evalkit.statements.builder import derive_sum_labels
+from evalkit.statements.dates import has_year, parse_partial_date
+from evalkit.statements.lines import TextLine
+from evalkit.statements.reading import AppliedTemplate, TemplateFinding
+from evalkit.statements.reconcile import SumCheck
+from evalkit.statements.row import TableRow
+from evalkit.statements.survey import find_period_labels, survey_layout
 from evalkit.statements.template import ColumnName, StatementTemplate
 from evalkit.statements.template import Reconciliation as Printed
-from evalkit.statements.wording import matches, wording
+from evalkit.statements.wording import load_bank_vocabulary, match_at_start
 
-_OTHER_WAY: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
+_OPPOSITE_DIRECTION: Mapping[str, str] = {"deposit": "withdrawal", "withdrawal": "deposit"}
 #: Columns that are taken for one another.
-_PAIRS: Sequence[tuple[ColumnName, ColumnName]] = (("amount", "balance"), ("debit", "balance"), ("credit", "balance"))
+_CONFUSABLE_COLUMNS: Sequence[tuple[ColumnName, ColumnName]] = (
+    ("amount", "balance"),
+    ("debit", "balance"),
+    ("credit", "balance"),
+)
 #: Two blanks beside each other, one at an end, or one between each letter and the next.
-_WIDE = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
-_CHECK_NUMBER = re.compile(r"\W?\d{2,8}\W?")
+_EXTRA_BLANKS = re.compile(r"\s{2}|^\s|\s$|(?:\b\w\s){4}\w\b")
+_CHECK_NUMBER_PATTERN = re.compile(r"\W?\d{2,8}\W?")
 #: A heading of a table has so many titles that are known.
-_TITLES = 3
+_MIN_KNOWN_TITLES = 3
 
 
-def _dates(reading: Reading) -> Iterator[Found]:
-    if lost := reading.left("its date cannot be read"):
-        yield Found("high", "date_format", f"the dates of {len(lost)} rows cannot be read", lost[0].page, "dates")
-    if lost := reading.left("its year is not known"):
-        yield Found("high", "date_format", f"the year of {len(lost)} rows cannot be told", lost[0].page, "dates")
-
-
-def _incomplete(reading: Reading) -> Iterator[Found]:
-    reasons = ("it has an amount and no date", "it has a date and no amount", "it does not say what it was")
-    for reason in reasons:
-        if lost := reading.left(reason):
-            yield Found("high", "column_mapping", f"{len(lost)} rows are not read: {reason}", lost[0].page, "columns")
-    if lost := reading.left("no heading says which way the money went"):
-        yield Found("high", "sign_logic", f"the signs of {len(lost)} rows are not known", lost[0].page, "amounts")
-
-
-def _sums(reading: Reading) -> Iterator[Found]:
-    """Sums that do not meet, with the reason where another reading of signs or columns meets all of them."""
-    yield from _unused_sums(reading)
-    unmet = [check for check in _sums_of(reading) if not check.is_met]
-    if unmet:
-        because = next((told for told, other in _others(reading.template) if _meets(reading, other)), None)
-        if because:
-            yield because
-            return
-    for check in unmet:
-        said = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
-        yield Found("high", "reconciliation_strategy", said, check.page, "reconciliation")
-
-
-def _unused_sums(reading: Reading) -> Iterator[Found]:
-    """Sums that are printed and not used: what the template reads is held against them all the same."""
-    own, seen = _sums_of(reading), survey(reading.pages)
-    sums = printed_sums(seen) if seen else Printed()
-    other = reading.with_template(reading.template.model_copy(update={"reconciliation": sums}))
-    printed = _sums_of(other)
-    lost = len(other.statement.transactions) - len(reading.statement.transactions)
-    unchecked = {row.account for row in reading.statement.transactions} - {check.account for check in own}
-    fix = "Name the words beside the printed balances and totals"
-    if lost > 0:
-        said = f"{lost} rows are taken for printed sums"
-        yield Found("high", "reconciliation_strategy", said, None, "reconciliation", fix)
-    if unchecked & {check.account for check in printed}:
-        said = "no printed sum is used to check the transactions, although there are some"
-        yield Found("high", "reconciliation_strategy", said, None, "reconciliation", fix)
-    elif unchecked or not own:
-        said = "no printed sum is used to check the transactions"
-        yield Found("medium", "reconciliation_strategy", said, None, "reconciliation")
-    elif all(check.is_met for check in own):
-        for check in printed:
-            if not check.is_met:
-                said = f"the transactions do not make a printed sum that is not used: {check.name.replace('_', ' ')}"
-                yield Found("high", "reconciliation_strategy", said, check.page, "reconciliation", fix)
-
-
-def _sums_of(reading: Reading) -> list[Check]:
-    """The checks of sums; rows that the bank repeats are none."""
-    return [check for check in reading.reconciliation.checks if check.name != "repeated_rows"]
-
-
-def _meets(reading: Reading, other: StatementTemplate) -> bool:
-    return reading.with_template(other).meets_its_sums
-
-
-def _others(template: StatementTemplate) -> Iterator[tuple[Found, StatementTemplate]]:
-    """Templates that understand one thing the other way, and what is wrong if it is they that meet the sums."""
-    said = "signs are inverted: debits are shown as credits"
-    yield Found("critical", "sign_logic", said, None, "amounts", "Exchange the directions"), _inverted(template)
-    said = "the sign of the balance is inverted: what is held is shown as a debt, or the other way round"
-    yield Found("critical", "sign_logic", said, None, "column balance", "Exchange held and owed"), _owed(template)
-    for one, other in _PAIRS:
-        if template.column(one) and template.column(other):
-            said = f"wrong column mapped to the amount: {one} and {other} are exchanged"
-            told = Found("critical", "column_mapping", said, None, f"column {one}", f"Exchange {one} and {other}")
-            yield told, _exchanged(template, one, other)
-
-
-def _spaces(reading: Reading) -> Iterator[Found]:
-    """Blanks that nobody printed."""
-    wide = [one for one in reading.statement.transactions if _WIDE.search(one.description)]
-    if wide:
-        said = f"extra blanks in the descriptions of {len(wide)} rows"
-        yield Found("medium", "other", said, wide[0].page, "rows", "Join words and lines by one blank")
-
-
-def _balances(reading: Reading) -> Iterator[Found]:
-    """Amounts beside the columns: most often balances, whose column is too narrow."""
-    decimal = reading.template.amounts.decimal
-    lost = [
-        one
-        for one in reading.left("it stands in no column")
-        if any(read_amount(word, decimal) for word in one.text.split())
-    ]
-    if lost:
-        said = f"amounts of {len(lost)} rows stand in no column: that of the balance could be more precise"
-        yield Found("medium", "column_mapping", said, lost[0].page, "column balance", "Widen it around its amounts")
-
-
-def _check_numbers(reading: Reading) -> Iterator[Found]:
-    """Numbers below the title of check numbers that the rows do not have."""
-    there = [
-        word
-        for lines in reading.pages
-        for title in _check_titles(lines)
-        for line in lines
-        if line.y > title[3] and Row(reading.template, line).day
-        for word in line.words
-        if title[0] < word.box[2] and word.box[0] < title[2] and _CHECK_NUMBER.fullmatch(word.text)
-    ]
-    missed = len(there) - sum(bool(one.check_number) for one in reading.statement.transactions)
-    if there and missed > 0:
-        said = f"{missed} check numbers are not captured"
-        yield Found("medium", "column_mapping", said, None, "column check_number", "Map the column of check numbers")
-
-
-def _check_titles(lines: Sequence[Line]) -> Iterator[Box]:
-    """Where a heading of a table names check numbers; a row that speaks of a check is none."""
-    names = wording().columns
-    for line in lines:
-        titles = [cell for cell in line.cells if any(matches(pattern, cell.text) for pattern in names.values())]
-        if len(titles) >= _TITLES:
-            yield from (cell.box for cell in titles if matches(names["check_number"], cell.text))
-
-
-def _formats(reading: Reading) -> Iterator[Found]:
-    """Formats of dates that no row is written in."""
-    formats = reading.template.dates.formats
-    rows = [row for lines in reading.pages for line in lines if (row := Row(reading.template, line)).day]
-    used = {
-        next((form for form in formats if read_day(text, (form,), is_recognised=row.line.is_recognised)), None)
-        for row in rows
-        if (text := " ".join(word.text for word in row.date_words))
-    }
-    if rows and (unused := [form for form in formats if form not in used]):
-        said = f"no row is dated as {', '.join(unused)}"
-        yield Found("low", "date_format", said, None, "dates", "Leave out what no row is written in")
-
-
-def _guessed_year(reading: Reading) -> Iterator[Found]:
-    """A year that is guessed although the statement prints its period."""
-    dates = reading.template.dates
-    if not dates.period and not all(map(has_year, dates.formats)) and period_labels(reading.pages)[0]:
-        said = "the year is told by the latest date, although the statement prints its period"
-        yield Found("low", "date_format", said, None, "dates", "Name the line that prints the period")
-
-
-def _repeated(reading: Reading) -> Iterator[Found]:
-    for check in reading.reconciliation.checks:
-        if check.name == "repeated_rows":
-            yield Found("medium", "reconciliation_strategy", "rows of earlier pages are repeated", check.page, "rows")
-
-
-def _mended(reading: Reading) -> Iterator[Found]:
-    mended = [one for one in reading.statement.transactions if one.is_mended]
-    if mended:
-        yield Found(
-            "low", "provenance", f"amounts of {len(mended)} rows were misread and mended", mended[0].page, "amounts"
+def _find_unreadable_dates(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    if leftovers := applied_template.select_leftovers("its date cannot be read"):
+        yield TemplateFinding(
+            "high", "date_format", f"the dates of {len(leftovers)} rows cannot be read", leftovers[0].page, "dates"
+        )
+    if leftovers := applied_template.select_leftovers("its year is not known"):
+        yield TemplateFinding(
+            "high", "date_format", f"the year of {len(leftovers)} rows cannot be told", leftovers[0].page, "dates"
         )
 
 
-def _inverted(template: StatementTemplate) -> StatementTemplate:
+def _find_incomplete_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    reasons = ("it has an amount and no date", "it has a date and no amount", "it does not say what it was")
+    for reason in reasons:
+        if leftovers := applied_template.select_leftovers(reason):
+            yield TemplateFinding(
+                "high", "column_mapping", f"{len(leftovers)} rows are not read: {reason}", leftovers[0].page, "columns"
+            )
+    if leftovers := applied_template.select_leftovers("no heading says which way the money went"):
+        yield TemplateFinding(
+            "high", "sign_logic", f"the signs of {len(leftovers)} rows are not known", leftovers[0].page, "amounts"
+        )
+
+
+def _find_unmet_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Sums that do not meet, with the reason where another reading of signs or columns meets all of them."""
+    yield from _find_unused_sums(applied_template)
+    unmet_checks = [check for check in _select_sum_checks(applied_template) if not check.is_met]
+    if unmet_checks:
+        explanation = next(
+            (
+                finding
+                for finding, other_template in _generate_alternatives(applied_template.template)
+                if _has_met_sums_with(applied_template, other_template)
+            ),
+            None,
+        )
+        if explanation:
+            yield explanation
+            return
+    for check in unmet_checks:
+        message = f"the transactions do not make the printed sum: {check.name.replace('_', ' ')}"
+        yield TemplateFinding("high", "reconciliation_strategy", message, check.page, "reconciliation")
+
+
+def _find_unused_sums(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Sums that are printed and not used: what the template reads is held against them all the same."""
+    own_checks, layout = _select_sum_checks(applied_template), survey_layout(applied_template.lines_by_page)
+    sum_labels = derive_sum_labels(layout) if layout else Printed()
+    applied_with_all_sums = applied_template.apply_other_template(
+        applied_template.template.model_copy(update={"reconciliation": sum_labels})
+    )
+    printed_checks = _select_sum_checks(applied_with_all_sums)
+    lost_row_count = len(applied_with_all_sums.statement.transactions) - len(applied_template.statement.transactions)
+    unchecked_accounts = {row.account for row in applied_template.statement.transactions} - {
+        check.account for check in own_checks
+    }
+    suggested_fix = "Name the words beside the printed balances and totals"
+    if lost_row_count > 0:
+        message = f"{lost_row_count} rows are taken for printed sums"
+        yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
+    if unchecked_accounts & {check.account for check in printed_checks}:
+        message = "no printed sum is used to check the transactions, although there are some"
+        yield TemplateFinding("high", "reconciliation_strategy", message, None, "reconciliation", suggested_fix)
+    elif unchecked_accounts or not own_checks:
+        message = "no printed sum is used to check the transactions"
+        yield TemplateFinding("medium", "reconciliation_strategy", message, None, "reconciliation")
+    elif all(check.is_met for check in own_checks):
+        for check in printed_checks:
+            if not check.is_met:
+                message = f"the transactions do not make a printed sum that is not used: {check.name.replace('_', ' ')}"
+                yield TemplateFinding(
+                    "high", "reconciliation_strategy", message, check.page, "reconciliation", suggested_fix
+                )
+
+
+def _select_sum_checks(applied_template: AppliedTemplate) -> list[SumCheck]:
+    """The checks of sums; rows that the bank repeats are none."""
+    return [check for check in applied_template.reconciliation.checks if check.name != "repeated_rows"]
+
+
+def _has_met_sums_with(applied_template: AppliedTemplate, other_template: StatementTemplate) -> bool:
+    return applied_template.apply_other_template(other_template).has_all_sums_met
+
+
+def _generate_alternatives(template: StatementTemplate) -> Iterator[tuple[TemplateFinding, StatementTemplate]]:
+    """Templates that understand one thing the other way, and what is wrong if it is they that meet the sums."""
+    message = "signs are inverted: debits are shown as credits"
+    yield (
+        TemplateFinding("critical", "sign_logic", message, None, "amounts", "Exchange the directions"),
+        _invert_directions(template),
+    )
+    message = "the sign of the balance is inverted: what is held is shown as a debt, or the other way round"
+    yield (
+        TemplateFinding("critical", "sign_logic", message, None, "column balance", "Exchange held and owed"),
+        _invert_balance_sign(template),
+    )
+    for column_name, other_name in _CONFUSABLE_COLUMNS:
+        if template.find_column(column_name) and template.find_column(other_name):
+            message = f"wrong column mapped to the amount: {column_name} and {other_name} are exchanged"
+            finding = TemplateFinding(
+                "critical",
+                "column_mapping",
+                message,
+                None,
+                f"column {column_name}",
+                f"Exchange {column_name} and {other_name}",
+            )
+            yield finding, _exchange_columns(template, column_name, other_name)
+
+
+def _find_extra_blanks(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Blanks that nobody printed."""
+    affected_rows = [
+        transaction
+        for transaction in applied_template.statement.transactions
+        if _EXTRA_BLANKS.search(transaction.description)
+    ]
+    if affected_rows:
+        message = f"extra blanks in the descriptions of {len(affected_rows)} rows"
+        yield TemplateFinding(
+            "medium", "other", message, affected_rows[0].page, "rows", "Join words and lines by one blank"
+        )
+
+
+def _find_unplaced_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Amounts beside the columns: most often balances, whose column is too narrow."""
+    decimal_separator = applied_template.template.amounts.decimal
+    leftovers = [
+        leftover
+        for leftover in applied_template.select_leftovers("it stands in no column")
+        if any(parse_amount(word, decimal_separator) for word in leftover.text.split())
+    ]
+    if leftovers:
+        message = f"amounts of {len(leftovers)} rows stand in no column: that of the balance could be more precise"
+        yield TemplateFinding(
+            "medium", "column_mapping", message, leftovers[0].page, "column balance", "Widen it around its amounts"
+        )
+
+
+def _find_missed_check_numbers(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Numbers below the title of check numbers that the rows do not have."""
+    printed_numbers = [
+        word
+        for lines in applied_template.lines_by_page
+        for title_box in _find_check_number_titles(lines)
+        for line in lines
+        if line.level_y > title_box[3] and TableRow(applied_template.template, line).day
+        for word in line.words
+        if title_box[0] < word.box[2] and word.box[0] < title_box[2] and _CHECK_NUMBER_PATTERN.fullmatch(word.text)
+    ]
+    missed_count = len(printed_numbers) - sum(
+        bool(transaction.check_number) for transaction in applied_template.statement.transactions
+    )
+    if printed_numbers and missed_count > 0:
+        message = f"{missed_count} check numbers are not captured"
+        yield TemplateFinding(
+            "medium", "column_mapping", message, None, "column check_number", "Map the column of check numbers"
+        )
+
+
+def _find_check_number_titles(lines: Sequence[TextLine]) -> Iterator[Box]:
+    """Where a heading of a table names check numbers; a row that speaks of a check is none."""
+    title_patterns = load_bank_vocabulary().columns
+    for line in lines:
+        title_cells = [
+            cell
+            for cell in line.cells
+            if any(match_at_start(pattern, cell.text) for pattern in title_patterns.values())
+        ]
+        if len(title_cells) >= _MIN_KNOWN_TITLES:
+            yield from (cell.box for cell in title_cells if match_at_start(title_patterns["check_number"], cell.text))
+
+
+def _find_unused_date_formats(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """Formats of dates that no row is written in."""
+    date_formats = applied_template.template.dates.formats
+    rows = [
+        row
+        for lines in applied_template.lines_by_page
+        for line in lines
+        if (row := TableRow(applied_template.template, line)).day
+    ]
+    used_formats = {
+        next(
+            (
+                date_format
+                for date_format in date_formats
+                if parse_partial_date(text, (date_format,), is_recognised=row.line.is_recognised)
+            ),
+            None,
+        )
+        for row in rows
+        if (text := " ".join(word.text for word in row.date_words))
+    }
+    if rows and (unused_formats := [date_format for date_format in date_formats if date_format not in used_formats]):
+        message = f"no row is dated as {', '.join(unused_formats)}"
+        yield TemplateFinding("low", "date_format", message, None, "dates", "Leave out what no row is written in")
+
+
+def _find_guessed_year(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    """A year that is guessed although the statement prints its period."""
+    date_rules = applied_template.template.dates
+    if (
+        not date_rules.period
+        and not all(map(has_year, date_rules.formats))
+        and find_period_labels(applied_template.lines_by_page)[0]
+    ):
+        message = "the year is told by the latest date, although the statement prints its period"
+        yield TemplateFinding("low", "date_format", message, None, "dates", "Name the line that prints the period")
+
+
+def _find_repeated_page_rows(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    for check in applied_template.reconciliation.checks:
+        if check.name == "repeated_rows":
+            yield TemplateFinding(
+                "medium", "reconciliation_strategy", "rows of earlier pages are repeated", check.page, "rows"
+            )
+
+
+def _find_ocr_corrected_amounts(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    corrected_rows = [transaction for transaction in applied_template.statement.transactions if transaction.is_mended]
+    if corrected_rows:
+        yield TemplateFinding(
+            "low",
+            "provenance",
+            f"amounts of {len(corrected_rows)} rows were misread and mended",
+            corrected_rows[0].page,
+            "amounts",
+        )
+
+
+def _invert_directions(template: StatementTemplate) -> StatementTemplate:
     """The same template, with deposits and withdrawals exchanged."""
-    amounts, rows = template.amounts, template.rows
-    signs = {
-        "deposit": amounts.withdrawal,
-        "withdrawal": amounts.deposit,
-        "unmarked": _OTHER_WAY.get(amounts.unmarked, amounts.unmarked),
+    amount_rules, row_rules = template.amounts, template.rows
+    inverted_marks = {
+        "deposit": amount_rules.withdrawal,
+        "withdrawal": amount_rules.deposit,
+        "unmarked": _OPPOSITE_DIRECTION.get(amount_rules.unmarked, amount_rules.unmarked),
     }
-    sections = tuple(one.model_copy(update={"direction": _OTHER_WAY[one.direction]}) for one in rows.section)
-    changed = {
-        "amounts": amounts.model_copy(update=signs),
-        "rows": rows.model_copy(update={"section": sections}),
+    sections = tuple(
+        section.model_copy(update={"direction": _OPPOSITE_DIRECTION[section.direction]})
+        for section in row_rules.section
+    )
+    changes = {
+        "amounts": amount_rules.model_copy(update=inverted_marks),
+        "rows": row_rules.model_copy(update={"section": sections}),
     }
-    return _exchanged(template.model_copy(update=changed), "debit", "credit")
+    return _exchange_columns(template.model_copy(update=changes), "debit", "credit")
 
 
-def _owed(template: StatementTemplate) -> StatementTemplate:
+def _invert_balance_sign(template: StatementTemplate) -> StatementTemplate:
     """The same template, with balances held and owed exchanged."""
-    other = "held" if template.amounts.balance == "owed" else "owed"
-    return template.model_copy(update={"amounts": template.amounts.model_copy(update={"balance": other})})
+    other_meaning = "held" if template.amounts.balance == "owed" else "owed"
+    return template.model_copy(update={"amounts": template.amounts.model_copy(update={"balance": other_meaning})})
 
 
-def _exchanged(template: StatementTemplate, one: ColumnName, other: ColumnName) -> StatementTemplate:
-    names: dict[ColumnName, ColumnName] = {one: other, other: one}
+def _exchange_columns(
+    template: StatementTemplate, column_name: ColumnName, other_name: ColumnName
+) -> StatementTemplate:
+    exchanged_names: dict[ColumnName, ColumnName] = {column_name: other_name, other_name: column_name}
     columns = tuple(
-        column.model_copy(update={"name": names.get(column.name, column.name)}) for column in template.columns
+        column.model_copy(update={"name": exchanged_names.get(column.name, column.name)}) for column in template.columns
     )
     return template.model_copy(update={"columns": columns})
 
 
-CHECKS = (
-    *(_dates, _incomplete, _sums, _repeated, _mended),
-    *(_spaces, _balances, _check_numbers, _formats, _guessed_year),
+FINANCIAL_CHECKS = (
+    *(
+        _find_unreadable_dates,
+        _find_incomplete_rows,
+        _find_unmet_sums,
+        _find_repeated_page_rows,
+        _find_ocr_corrected_amounts,
+    ),
+    *(
+        _find_extra_blanks,
+        _find_unplaced_amounts,
+        _find_missed_check_numbers,
+        _find_unused_date_formats,
+        _find_guessed_year,
+    ),
 )

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from evalkit.statements.apply import LeftOver, Reason
-from evalkit.statements.reading import Found, Reading
-from evalkit.statements.row import Row
+from evalkit.statements.apply import LeftoverReason, LeftoverText
+from evalkit.statements.reading import AppliedTemplate, TemplateFinding
+from evalkit.statements.row import TableRow
 from evalkit.statements.template import Column
 
-_NOBODYS = "it belongs to no transaction"
+_NO_TRANSACTION_REASON = "it belongs to no transaction"
 #: A description's next line stands so near below, in heights of a line.
-_NEAR = 2.2
+_MAX_CONTINUATION_DISTANCE = 2.2
 
 
 #: Why a row that was found was not read.
-_OF_ROWS: tuple[Reason, ...] = (
+_UNREAD_ROW_REASONS: tuple[LeftoverReason, ...] = (
     "its date cannot be read",
     "its year is not known",
     "it has an amount and no date",
@@ -27,109 +27,144 @@ _OF_ROWS: tuple[Reason, ...] = (
 )
 
 
-def _rows_outside(reading: Reading) -> Iterator[Found]:
-    outside = reading.statement.outside
-    if not outside and not reading.statement.transactions and not reading.left(*_OF_ROWS):
+def _find_rows_outside_regions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    rows_outside = applied_template.statement.outside
+    if (
+        not rows_outside
+        and not applied_template.statement.transactions
+        and not applied_template.select_leftovers(*_UNREAD_ROW_REASONS)
+    ):
         # A template that finds nothing has nothing wrong, and nobody may rely on it.
-        yield Found("critical", "bbox_accuracy", "no transaction is read", None, "region")
-    elif outside and not reading.statement.transactions:
-        yield Found(
+        yield TemplateFinding("critical", "bbox_accuracy", "no transaction is read", None, "region")
+    elif rows_outside and not applied_template.statement.transactions:
+        yield TemplateFinding(
             "critical",
             "bbox_accuracy",
             "the box excludes the table of transactions entirely",
-            outside[0].page,
+            rows_outside[0].page,
             "region",
         )
-    elif outside:
-        for page in sorted({one.page for one in outside}):
-            count = sum(one.page == page for one in outside)
-            fix = "Move the edge of the region beyond these rows"
-            yield Found("high", "bbox_accuracy", f"the box cuts off rows: {count} stand outside", page, "region", fix)
+    elif rows_outside:
+        for page in sorted({leftover.page for leftover in rows_outside}):
+            count = sum(leftover.page == page for leftover in rows_outside)
+            suggested_fix = "Move the edge of the region beyond these rows"
+            yield TemplateFinding(
+                "high", "bbox_accuracy", f"the box cuts off rows: {count} stand outside", page, "region", suggested_fix
+            )
 
 
-def _cut_columns(reading: Reading) -> Iterator[Found]:
+def _find_cut_off_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Columns that reach out of a region: their words are cut off."""
-    edges = {(box[0], box[2]) for box in (region.box for region in reading.template.regions)}
-    for column in reading.template.columns:
-        if any(_cut_words(reading, column, left, right) for left, right in edges):
-            yield Found(
+    region_sides = {(box[0], box[2]) for box in (region.box for region in applied_template.template.regions)}
+    for column in applied_template.template.columns:
+        if any(_has_cut_off_words(applied_template, column, left, right) for left, right in region_sides):
+            yield TemplateFinding(
                 "high", "bbox_accuracy", f"the box cuts off the column {column.name}", None, f"column {column.name}"
             )
 
 
-def _cut_words(reading: Reading, column: Column, left: float, right: float) -> bool:
+def _has_cut_off_words(applied_template: AppliedTemplate, column: Column, left_edge: float, right_edge: float) -> bool:
     """Whether the rows have words in the column that stand outside of the region's sides."""
-    for page, lines in enumerate(reading.pages, 1):
-        for box in reading.template.boxes(page, len(reading.pages)):
-            if (box[0], box[2]) != (left, right):
+    for page_number, lines in enumerate(applied_template.lines_by_page, 1):
+        for box in applied_template.template.find_region_boxes(page_number, len(applied_template.lines_by_page)):
+            if (box[0], box[2]) != (left_edge, right_edge):
                 continue
             for line in lines:
-                is_row = box[1] <= line.y <= box[3] and Row(reading.template, line).day is not None
+                is_row = box[1] <= line.level_y <= box[3] and TableRow(applied_template.template, line).day is not None
                 if is_row and any(
-                    column.x[0] <= word.x < column.x[1] and not left <= word.x <= right for word in line.words
+                    column.x[0] <= word.middle_x < column.x[1] and not left_edge <= word.middle_x <= right_edge
+                    for word in line.words
                 ):
                     return True
     return False
 
 
-def _overlapping_columns(reading: Reading) -> Iterator[Found]:
-    for left, right in pairwise(sorted(reading.template.columns, key=lambda column: column.x)):
-        if right.x[0] < left.x[1]:
-            yield Found(
+def _find_overlapping_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    for left_column, right_column in pairwise(sorted(applied_template.template.columns, key=lambda column: column.x)):
+        if right_column.x[0] < left_column.x[1]:
+            yield TemplateFinding(
                 "high",
                 "column_mapping",
-                f"the columns {left.name} and {right.name} overlap",
+                f"the columns {left_column.name} and {right_column.name} overlap",
                 None,
-                f"column {left.name}",
+                f"column {left_column.name}",
             )
 
 
-def _truncated(reading: Reading) -> Iterator[Found]:
+def _find_truncated_descriptions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Texts below a row that no row took."""
-    column = reading.template.column("description")
-    for one in reading.left(_NOBODYS):
-        if column and column.x[0] <= one.box[0] and one.box[2] <= column.x[1] and _is_among_rows(reading, one):
-            yield Found("high", "multiline_handling", "a further line of a description is left over", one.page, "rows")
+    column = applied_template.template.find_column("description")
+    for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON):
+        if (
+            column
+            and column.x[0] <= leftover.box[0]
+            and leftover.box[2] <= column.x[1]
+            and _is_among_rows(applied_template, leftover)
+        ):
+            yield TemplateFinding(
+                "high", "multiline_handling", "a further line of a description is left over", leftover.page, "rows"
+            )
 
 
-def _too_large(reading: Reading) -> Iterator[Found]:
+def _find_oversized_regions(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Lines above the first row of a page or below its last, that the box need not hold."""
-    for page in range(1, len(reading.pages) + 1):
-        count = sum(one.page == page and not _is_among_rows(reading, one) for one in reading.left(_NOBODYS))
+    for page in range(1, len(applied_template.lines_by_page) + 1):
+        count = sum(
+            leftover.page == page and not _is_among_rows(applied_template, leftover)
+            for leftover in applied_template.select_leftovers(_NO_TRANSACTION_REASON)
+        )
         if count:
-            said = f"the box is larger than necessary: {count} of its lines are no part of the table"
-            yield Found("low", "bbox_accuracy", said, page, "region", "Move its edges to the table's")
+            message = f"the box is larger than necessary: {count} of its lines are no part of the table"
+            yield TemplateFinding("low", "bbox_accuracy", message, page, "region", "Move its edges to the table's")
 
 
-def _is_among_rows(reading: Reading, one: LeftOver) -> bool:
+def _is_among_rows(applied_template: AppliedTemplate, leftover: LeftoverText) -> bool:
     """Whether it stands between the first row of its page and the last, or so near below that as a further line does."""
-    rows = [box for row in reading.statement.transactions if row.page == one.page for box in row.boxes]
-    if not rows:
+    row_boxes = [
+        box for row in applied_template.statement.transactions if row.page == leftover.page for box in row.boxes
+    ]
+    if not row_boxes:
         return False
-    above, below = min(box[1] for box in rows), max(box[3] for box in rows)
-    return above <= one.box[1] and one.box[1] - below <= _NEAR * (one.box[3] - one.box[1])
+    top, bottom = min(box[1] for box in row_boxes), max(box[3] for box in row_boxes)
+    return top <= leftover.box[1] and leftover.box[1] - bottom <= _MAX_CONTINUATION_DISTANCE * (
+        leftover.box[3] - leftover.box[1]
+    )
 
 
-def _titles(reading: Reading) -> Iterator[Found]:
+def _find_wrong_column_titles(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
     """Titles that are not printed where their column stands."""
-    for column in reading.template.columns:
-        printed = {
+    for column in applied_template.template.columns:
+        printed_words = {
             word.text.casefold()
-            for lines in reading.pages
+            for lines in applied_template.lines_by_page
             for line in lines
             for word in line.words
-            if column.x[0] <= word.x < column.x[1]
+            if column.x[0] <= word.middle_x < column.x[1]
         }
-        if not printed.issuperset(column.title.casefold().split()):
-            said = f"the title of the column {column.name} is not printed above it"
-            yield Found("low", "other", said, None, f"column {column.name}", "Write the title as it is printed")
+        if not printed_words.issuperset(column.title.casefold().split()):
+            message = f"the title of the column {column.name} is not printed above it"
+            yield TemplateFinding(
+                "low", "other", message, None, f"column {column.name}", "Write the title as it is printed"
+            )
 
 
-def _beside_columns(reading: Reading) -> Iterator[Found]:
-    if lost := reading.left("it stands in no column"):
-        yield Found(
-            "medium", "column_mapping", f"words of {len(lost)} rows stand in no column", lost[0].page, "columns"
+def _find_words_outside_columns(applied_template: AppliedTemplate) -> Iterator[TemplateFinding]:
+    if leftovers := applied_template.select_leftovers("it stands in no column"):
+        yield TemplateFinding(
+            "medium",
+            "column_mapping",
+            f"words of {len(leftovers)} rows stand in no column",
+            leftovers[0].page,
+            "columns",
         )
 
 
-CHECKS = (_rows_outside, _cut_columns, _overlapping_columns, _truncated, _beside_columns, _too_large, _titles)
+LAYOUT_CHECKS = (
+    _find_rows_outside_regions,
+    _find_cut_off_columns,
+    _find_overlapping_columns,
+    _find_truncated_descriptions,
+    _find_words_outside_columns,
+    _find_oversized_regions,
+    _find_wrong_column_titles,
+)

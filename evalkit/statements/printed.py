@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from evalkit.documents.bundle import Box
-from evalkit.statements.amounts import Amount, DecimalSign, read_amount
-from evalkit.statements.lines import Line, around
-from evalkit.statements.wording import matches
+from evalkit.statements.amounts import Amount, DecimalSeparator, parse_amount
+from evalkit.statements.lines import TextLine, compute_bounding_box
+from evalkit.statements.wording import match_at_start
 
 #: A value may stand so many lines below its label, where labels are a row of titles.
-_BELOW = 2
+_MAX_LINES_BELOW_LABEL = 2
 #: An amount is written in at most so many words: "$ 1 234,56 CR".
-_MOST_WORDS = 4
+_MAX_AMOUNT_WORDS = 4
 #: Begins with a number, or with a word and a number: "5 Jan", "Jan 5", not "Balance of 5 Jan".
-_DATE_FIRST = re.compile(r"\W*(?:[^\W\d_]{3,9}\.? )?\d")
-_COUNT = re.compile(r"[\d#%=+-]*")
+_STARTS_WITH_DATE = re.compile(r"\W*(?:[^\W\d_]{3,9}\.? )?\d")
+_COUNT_PATTERN = re.compile(r"[\d#%=+-]*")
 
 
 @dataclass(frozen=True)
-class Value:
+class LabelledAmount:
     """A printed sum."""
 
     kind: str
@@ -33,78 +33,117 @@ class Value:
     """Around label and value."""
 
 
-def values_on(
-    line: Line, below: Sequence[Line], patterns: Mapping[str, Sequence[str]], decimal: DecimalSign, *, is_whole: bool
-) -> Iterator[Value]:
-    """The labels of the line with their values, from the left: behind a label, else below it among ``below``.
+def find_labelled_amounts(
+    line: TextLine,
+    lines_below: Sequence[TextLine],
+    patterns_by_kind: Mapping[str, Sequence[str]],
+    decimal_separator: DecimalSeparator,
+    *,
+    cents_optional: bool,
+) -> Iterator[LabelledAmount]:
+    """The labels of the line with their values, from the left: behind a label, else below it among ``lines_below``.
 
-    Sums with cents go before sums without, which only count where ``is_whole``.
+    Sums with cents go before sums without, which only count where ``cents_optional``.
     """
     cells = line.cells
-    named = [(at, kind) for at, cell in enumerate(cells) if (kind := _kind(cell.text, patterns))]
-    ends = [*(at for at, _ in named), len(cells)][1:]
-    for (at, kind), end in zip(named, ends, strict=True) if named else ():
-        label = cells[at]
-        for whole in (False, True) if is_whole else (False,):
-            if found := _behind(cells[at:end], decimal, is_whole=whole) or _under(
-                label, below, decimal, is_whole=whole
-            ):
-                amount, cell = found
-                text = label.text if cell is not label else _label(label, decimal, is_whole=whole)
-                yield Value(kind, text, amount, around((label.box, cell.box)))
+    label_positions = [
+        (position, kind)
+        for position, cell in enumerate(cells)
+        if (kind := _match_label_kind(cell.text, patterns_by_kind))
+    ]
+    next_positions = [*(position for position, _ in label_positions), len(cells)][1:]
+    for (position, kind), next_position in zip(label_positions, next_positions, strict=True) if label_positions else ():
+        label_cell = cells[position]
+        for skip_cents in (False, True) if cents_optional else (False,):
+            if amount_and_cell := _find_amount_after_label(
+                cells[position:next_position], decimal_separator, cents_optional=skip_cents
+            ) or _find_amount_below_label(label_cell, lines_below, decimal_separator, cents_optional=skip_cents):
+                amount, cell = amount_and_cell
+                label_text = (
+                    label_cell.text
+                    if cell is not label_cell
+                    else _strip_trailing_amount(label_cell, decimal_separator, cents_optional=skip_cents)
+                )
+                yield LabelledAmount(kind, label_text, amount, compute_bounding_box((label_cell.box, cell.box)))
                 break
 
 
-def labelled_texts(line: Line, below: Line | None, labels: Sequence[str]) -> Iterator[tuple[str, str]]:
+def find_labelled_texts(
+    line: TextLine, line_below: TextLine | None, label_patterns: Sequence[str]
+) -> Iterator[tuple[str, str]]:
     """Each label that begins a cell of the line, with what stands behind it, then with the dates in the line below."""
-    for at, cell in enumerate(line.cells):
-        if label := next((found.group() for one in labels if (found := matches(one, cell.text))), None):
-            yield label, " ".join(other.text for other in line.cells[at:])
-            yield label, " ".join(other.text for other in below.cells if _DATE_FIRST.match(other.text)) if below else ""
+    for position, cell in enumerate(line.cells):
+        if label := next(
+            (match.group() for pattern in label_patterns if (match := match_at_start(pattern, cell.text))), None
+        ):
+            yield label, " ".join(other_cell.text for other_cell in line.cells[position:])
+            yield (
+                label,
+                " ".join(other_cell.text for other_cell in line_below.cells if _STARTS_WITH_DATE.match(other_cell.text))
+                if line_below
+                else "",
+            )
 
 
-def _kind(text: str, patterns: Mapping[str, Sequence[str]]) -> str | None:
-    return next((kind for kind, some in patterns.items() if any(matches(one, text) for one in some)), None)
+def _match_label_kind(text: str, patterns_by_kind: Mapping[str, Sequence[str]]) -> str | None:
+    return next(
+        (
+            kind
+            for kind, kind_patterns in patterns_by_kind.items()
+            if any(match_at_start(pattern, text) for pattern in kind_patterns)
+        ),
+        None,
+    )
 
 
-def _behind(cells: Sequence[Line], decimal: DecimalSign, *, is_whole: bool) -> tuple[Amount, Line] | None:
+def _find_amount_after_label(
+    cells: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> tuple[Amount, TextLine] | None:
     for cell in cells:
-        tail = tail_amount(cell, decimal, is_whole=is_whole)
-        if tail and not (cell is cells[0] and tail[1] == 0):
-            return tail[0], cell
+        trailing_amount = parse_trailing_amount(cell, decimal_separator, cents_optional=cents_optional)
+        if trailing_amount and not (cell is cells[0] and trailing_amount[1] == 0):
+            return trailing_amount[0], cell
     return None
 
 
-def _label(cell: Line, decimal: DecimalSign, *, is_whole: bool) -> str:
-    tail = tail_amount(cell, decimal, is_whole=is_whole)
-    return " ".join(word.text for word in cell.words[: tail[1] if tail else None])
+def _strip_trailing_amount(cell: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool) -> str:
+    trailing_amount = parse_trailing_amount(cell, decimal_separator, cents_optional=cents_optional)
+    return " ".join(word.text for word in cell.words[: trailing_amount[1] if trailing_amount else None])
 
 
-def _under(label: Line, below: Sequence[Line], decimal: DecimalSign, *, is_whole: bool) -> tuple[Amount, Line] | None:
+def _find_amount_below_label(
+    label_cell: TextLine, lines_below: Sequence[TextLine], decimal_separator: DecimalSeparator, *, cents_optional: bool
+) -> tuple[Amount, TextLine] | None:
     """The amount below the label, in a line of nothing but numbers."""
-    x0, _, x1, _ = label.box
-    for line in below[:_BELOW]:
-        read = [
-            (read_amount(cell.text, decimal, is_whole=is_whole, is_recognised=cell.is_recognised), cell)
+    x0, _, x1, _ = label_cell.box
+    for line in lines_below[:_MAX_LINES_BELOW_LABEL]:
+        parsed_cells = [
+            (
+                parse_amount(
+                    cell.text, decimal_separator, cents_optional=cents_optional, is_recognised=cell.is_recognised
+                ),
+                cell,
+            )
             for cell in line.cells
         ]
-        if all(amount or _COUNT.fullmatch(cell.text) for amount, cell in read):
+        if all(amount or _COUNT_PATTERN.fullmatch(cell.text) for amount, cell in parsed_cells):
             return next(
-                ((amount, cell) for amount, cell in read if amount and cell.box[0] < x1 and x0 < cell.box[2]), None
+                ((amount, cell) for amount, cell in parsed_cells if amount and cell.box[0] < x1 and x0 < cell.box[2]),
+                None,
             )
     return None
 
 
-def tail_amount(
-    cell: Line, decimal: DecimalSign, *, is_whole: bool, is_in_column: bool = False
+def parse_trailing_amount(
+    cell: TextLine, decimal_separator: DecimalSeparator, *, cents_optional: bool, is_in_column: bool = False
 ) -> tuple[Amount, int] | None:
     """The longest amount at the cell's end, and how many words stand before it; None where it ends otherwise."""
     texts = [word.text for word in cell.words]
-    for start in range(max(len(texts) - _MOST_WORDS, 0), len(texts)):
-        amount = read_amount(
+    for start in range(max(len(texts) - _MAX_AMOUNT_WORDS, 0), len(texts)):
+        amount = parse_amount(
             " ".join(texts[start:]),
-            decimal,
-            is_whole=is_whole,
+            decimal_separator,
+            cents_optional=cents_optional,
             is_recognised=cell.is_recognised,
             is_in_column=is_in_column,
         )

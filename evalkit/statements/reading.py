@@ -6,53 +6,55 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.statements.apply import LeftOver, Statement, apply_to_lines
-from evalkit.statements.lines import Line, lines_of
-from evalkit.statements.reconcile import Reconciliation, reconcile
-from evalkit.statements.report import Category, Severity
+from evalkit.statements.apply import LeftoverText, ParsedStatement, parse_statement_lines
+from evalkit.statements.lines import TextLine, group_words_into_lines
+from evalkit.statements.reconcile import ReconciliationReport, reconcile_statement
+from evalkit.statements.report import TemplateIssueCategory, TemplateIssueSeverity
 from evalkit.statements.template import StatementTemplate
 
 
 @dataclass(frozen=True)
-class Reading:
+class AppliedTemplate:
     """A template, and what it reads: the same for both reviewers."""
 
     template: StatementTemplate
-    pages: tuple[tuple[Line, ...], ...]
-    statement: Statement
-    reconciliation: Reconciliation
+    lines_by_page: tuple[tuple[TextLine, ...], ...]
+    statement: ParsedStatement
+    reconciliation: ReconciliationReport
 
     @classmethod
-    def of(cls, template: StatementTemplate, bundle: DocumentBundle) -> Reading:
+    def create(cls, template: StatementTemplate, bundle: DocumentBundle) -> AppliedTemplate:
         """The statement as the template reads it."""
-        return cls._read(template, tuple(lines_of(page) for page in bundle.pages))
+        return cls._apply_to_lines(template, tuple(group_words_into_lines(page) for page in bundle.pages))
 
-    def with_template(self, template: StatementTemplate) -> Reading:
+    def apply_other_template(self, template: StatementTemplate) -> AppliedTemplate:
         """The same pages, read by another template."""
-        return self._read(template, self.pages)
+        return self._apply_to_lines(template, self.lines_by_page)
 
     @classmethod
-    def _read(cls, template: StatementTemplate, pages: tuple[tuple[Line, ...], ...]) -> Reading:
-        statement = apply_to_lines(template, pages)
-        return cls(template, pages, statement, reconcile(template, statement))
+    def _apply_to_lines(
+        cls, template: StatementTemplate, lines_by_page: tuple[tuple[TextLine, ...], ...]
+    ) -> AppliedTemplate:
+        statement = parse_statement_lines(template, lines_by_page)
+        return cls(template, lines_by_page, statement, reconcile_statement(template, statement))
 
     @property
-    def meets_its_sums(self) -> bool:
+    def has_all_sums_met(self) -> bool:
         """Whether there are sums, and all of them are met; rows that the bank repeats are no sum."""
-        sums = [check.is_met for check in self.reconciliation.checks if check.name != "repeated_rows"]
-        return bool(sums) and all(sums)
+        sum_results = [check.is_met for check in self.reconciliation.checks if check.name != "repeated_rows"]
+        return bool(sum_results) and all(sum_results)
 
-    def left(self, *reasons: str) -> list[LeftOver]:
+    def select_leftovers(self, *reasons: str) -> list[LeftoverText]:
         """What was left over for one of these reasons."""
-        return [one for one in self.statement.left_over if one.reason in reasons]
+        return [leftover for leftover in self.statement.left_over if leftover.reason in reasons]
 
 
-class Found(NamedTuple):
+class TemplateFinding(NamedTuple):
     """An issue before it is numbered."""
 
-    severity: Severity
-    category: Category
+    severity: TemplateIssueSeverity
+    category: TemplateIssueCategory
     message: str
     page: int | None = None
     location: str = ""
-    fix: str = ""
+    suggested_fix: str = ""

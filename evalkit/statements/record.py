@@ -12,30 +12,30 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from evalkit.statements.arbitration import ArbitrationReport, Resolution
 from evalkit.statements.consensus import Consensus
-from evalkit.statements.convergence import Reason
-from evalkit.statements.report import ReviewerReport, Role, TemplateIssue
+from evalkit.statements.convergence import EscalationReason
+from evalkit.statements.report import ReviewerReport, ReviewerRole, TemplateIssue
 
 SCHEMA_VERSION = 1
 
 #: What the id of a case about a template ends with.
-STATEMENT_TEMPLATE = ".statement_template"
+TEMPLATE_CASE_SUFFIX = ".statement_template"
 
 
-class _Data(BaseModel):
+class _ReviewCycleModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class ToldIssue(_Data):
+class ToldIssue(_ReviewCycleModel):
     """An issue of the last cycle, each fault once."""
 
     issue: TemplateIssue
     """The higher severity of those that were told, the suggested fixes joined."""
-    reported_by: tuple[Role, ...]
+    reported_by: tuple[ReviewerRole, ...]
     resolution: Resolution | None = None
     """What the arbitrator said of it, where only one reviewer had found it."""
 
 
-class ConvergencePoint(_Data):
+class ConvergencePoint(_ReviewCycleModel):
     """One attempt in the history of a template."""
 
     attempt: int = Field(ge=1)
@@ -43,7 +43,7 @@ class ConvergencePoint(_Data):
     score: float = Field(ge=-1, le=1)
 
 
-class PersistentIssue(_Data):
+class PersistentIssue(_ReviewCycleModel):
     """A fault that was there in more than one attempt."""
 
     issue_id: str
@@ -51,10 +51,10 @@ class PersistentIssue(_Data):
     suggested_fixes_tried: tuple[str, ...]
 
 
-class Escalation(_Data):
+class Escalation(_ReviewCycleModel):
     """Why a person decides, and all that was said before."""
 
-    escalation_reason: Reason
+    escalation_reason: EscalationReason
     attempt_count: int = Field(ge=1)
     all_reviewer_reports: tuple[ReviewerReport, ...] = ()
     arbitration_reports: tuple[ArbitrationReport, ...] = ()
@@ -64,7 +64,7 @@ class Escalation(_Data):
     """One sentence for the person."""
 
 
-class TemplateCase(_Data):
+class TemplateCase(_ReviewCycleModel):
     """What a person is asked about a template."""
 
     template_id: str
@@ -75,7 +75,7 @@ class TemplateCase(_Data):
     escalation: Escalation
 
 
-class Cost(_Data):
+class Cost(_ReviewCycleModel):
     """What reviewing a template cost, builders included."""
 
     review_cycle_id: str
@@ -87,7 +87,7 @@ class Cost(_Data):
     final_outcome: Literal["approved", "rejected", "escalated"]
 
 
-class Cycle(_Data):
+class Cycle(_ReviewCycleModel):
     """One attempt at one template, reviewed: ``template_reviews/{template_id}/cycle_{n}.json``."""
 
     schema_version: int = SCHEMA_VERSION
@@ -112,7 +112,7 @@ class Cycle(_Data):
     issues: tuple[ToldIssue, ...]
     """Each fault once."""
     outcome: Literal["approved", "retry", "escalated"]
-    escalation_reason: Reason | None = None
+    escalation_reason: EscalationReason | None = None
     cost: Cost | None = None
     """Of the whole review up to this cycle, builders included; the last one has the review's."""
     times: dict[str, Any] = {}

@@ -7,14 +7,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
-Category = Literal[
+TemplateIssueCategory = Literal[
     "bbox_accuracy", "column_mapping", "sign_logic", "date_format", "multiline_handling", "reconciliation_strategy", "provenance", "other",
 ]  # fmt: skip
-Severity = Literal["low", "medium", "high", "critical"]
-Role = Literal["layout_geometry", "semantic_financial", "arbitrator"]
+TemplateIssueSeverity = Literal["low", "medium", "high", "critical"]
+ReviewerRole = Literal["layout_geometry", "semantic_financial", "arbitrator"]
 
 
-class Rank(IntEnum):
+class SeverityRank(IntEnum):
     """Severities in their order; high and critical block."""
 
     low = 0
@@ -23,13 +23,13 @@ class Rank(IntEnum):
     critical = 3
 
 
-class _Data(BaseModel):
+class _ReviewerReportModel(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", defer_build=True, populate_by_name=True, serialize_by_alias=True
     )
 
 
-class Evidence(_Data):
+class Evidence(_ReviewerReportModel):
     """What was expected, what was found, and where."""
 
     expected: str = ""
@@ -38,12 +38,12 @@ class Evidence(_Data):
     """The part of the template: ``column debit``, ``region first``."""
 
 
-class TemplateIssue(_Data):
+class TemplateIssue(_ReviewerReportModel):
     """One fault that a reviewer finds in a template."""
 
     issue_id: str
-    severity: Severity
-    category: Category
+    severity: TemplateIssueSeverity
+    category: TemplateIssueCategory
     message: str
     page: int | None = None
     evidence: Evidence = Evidence()
@@ -51,20 +51,20 @@ class TemplateIssue(_Data):
     confidence: float = Field(1.0, ge=0, le=1)
 
     @model_serializer(mode="wrap")
-    def _as_the_schema_has_it(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _omit_unknown_fields(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A page that is not known is left out, wherever the issue is written."""
-        return {name: value for name, value in serialised(self).items() if value is not None}
+        return {name: value for name, value in serialize(self).items() if value is not None}
 
     def to_json(self) -> dict[str, Any]:
         """As the schema has it."""
         return self.model_dump(mode="json")
 
 
-class ReviewerReport(_Data):
+class ReviewerReport(_ReviewerReportModel):
     """One reviewer's answer."""
 
     reviewer_id: str
-    reviewer_role: Role
+    reviewer_role: ReviewerRole
     reviewer_model: str = ""
     template_id: str
     template_version: str = ""
@@ -80,9 +80,9 @@ class ReviewerReport(_Data):
     """ISO 8601, UTC."""
 
     @model_serializer(mode="wrap")
-    def _as_the_schema_has_it(self, serialised: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _omit_unknown_fields(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """What is not known is left out."""
-        return {name: value for name, value in serialised(self).items() if value is not None}
+        return {name: value for name, value in serialize(self).items() if value is not None}
 
     def to_json(self) -> dict[str, Any]:
         """As the schema has it."""

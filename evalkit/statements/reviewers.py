@@ -11,53 +11,58 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 from evalkit.statements import finance, geometry
-from evalkit.statements.consensus import MOST, passes
-from evalkit.statements.reading import Found, Reading
-from evalkit.statements.report import Evidence, ReviewerReport, Severity, TemplateIssue
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, is_passing
+from evalkit.statements.reading import AppliedTemplate, TemplateFinding
+from evalkit.statements.report import Evidence, ReviewerReport, TemplateIssue, TemplateIssueSeverity
 
-Reviewer = Literal["layout_geometry", "semantic_financial"]
+TemplateReviewer = Literal["layout_geometry", "semantic_financial"]
 #: Names and version of what measures; raise it with every change that alters an issue.
-MODEL = "measured-4"
+RULE_REVIEWER_VERSION = "measured-4"
 
 
 #: What each of them measures.
-CHECKS: Mapping[Reviewer, tuple[Callable[[Reading], Iterator[Found]], ...]] = {
-    "layout_geometry": geometry.CHECKS,
-    "semantic_financial": finance.CHECKS,
+CHECKS_BY_REVIEWER: Mapping[TemplateReviewer, tuple[Callable[[AppliedTemplate], Iterator[TemplateFinding]], ...]] = {
+    "layout_geometry": geometry.LAYOUT_CHECKS,
+    "semantic_financial": finance.FINANCIAL_CHECKS,
 }
 
 
-def review(
-    reading: Reading, reviewer: Reviewer, *, reviewer_id: str, at: str, most: Mapping[Severity, int] = MOST
+def review_by_rules(
+    applied_template: AppliedTemplate,
+    reviewer: TemplateReviewer,
+    *,
+    reviewer_id: str,
+    reviewed_at: str,
+    max_issues: Mapping[TemplateIssueSeverity, int] = MAX_ISSUES_BY_SEVERITY,
 ) -> ReviewerReport:
-    """The report of what the reviewer measures. ``at``: ISO 8601, UTC; ``most``: so many issues pass."""
-    found = [one for check in CHECKS[reviewer] for one in check(reading)]
+    """The report of what the reviewer measures. ``reviewed_at``: ISO 8601, UTC; ``max_issues``: so many issues pass."""
+    findings = [finding for check in CHECKS_BY_REVIEWER[reviewer] for finding in check(applied_template)]
     issues = tuple(
         TemplateIssue(
             issue_id=f"{reviewer}_{number:03}",
-            severity=one.severity,
-            category=one.category,
-            message=one.message,
-            page=one.page,
-            evidence=Evidence(location=one.location),
-            suggested_fix=one.fix,
+            severity=finding.severity,
+            category=finding.category,
+            message=finding.message,
+            page=finding.page,
+            evidence=Evidence(location=finding.location),
+            suggested_fix=finding.suggested_fix,
         )
-        for number, one in enumerate(found, 1)
+        for number, finding in enumerate(findings, 1)
     )
-    rows = len(reading.statement.transactions)
+    row_count = len(applied_template.statement.transactions)
     return ReviewerReport(
         reviewer_id=reviewer_id,
         reviewer_role=reviewer,
-        reviewer_model=MODEL,
-        template_id=reading.template.template_id,
-        template_version=str(reading.template.version),
-        is_passed=passes(issues, most),
+        reviewer_model=RULE_REVIEWER_VERSION,
+        template_id=applied_template.template.template_id,
+        template_version=str(applied_template.template.version),
+        is_passed=is_passing(issues, max_issues),
         issues=issues,
         summary={
-            "strengths": [f"{rows} transactions are read"] if rows else [],
+            "strengths": [f"{row_count} transactions are read"] if row_count else [],
             "weaknesses": [issue.message for issue in issues],
             "overall_quality_score": 1.0 / (1 + len(issues)),
         },
         tokens_used={"input": 0, "output": 0},
-        reviewed_at=at,
+        reviewed_at=reviewed_at,
     )

@@ -18,9 +18,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from evalkit.documents.bundle import Box
 from evalkit.errors import UsageError
-from evalkit.statements.amounts import DecimalSign, Mark
-from evalkit.statements.dates import check_format
-from evalkit.statements.wording import Pattern
+from evalkit.statements.amounts import DecimalSeparator, SignMark
+from evalkit.statements.dates import validate_date_format
+from evalkit.statements.wording import LinePattern
 
 SCHEMA_VERSION = 1
 
@@ -33,7 +33,7 @@ PageKind = Literal["first", "middle", "last", "later", "any"]
 Direction = Literal["deposit", "withdrawal"]
 
 #: Which regions a page takes: those of the first kind in its row for which the template has any.
-_KINDS: dict[str, tuple[PageKind, ...]] = {
+_PAGE_KINDS_BY_POSITION: dict[str, tuple[PageKind, ...]] = {
     "only": ("first", "last", "any"),
     "first": ("first", "any"),
     "middle": ("middle", "later", "any"),
@@ -49,26 +49,26 @@ class Status(StrEnum):
     """Both reviewers passed it, or a person approved it."""
 
 
-class _Data(BaseModel):
+class _TemplateModel(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", defer_build=True, populate_by_name=True, serialize_by_alias=True
     )
 
 
-def _inside(box: Box) -> Box:
+def _validate_box(box: Box) -> Box:
     x0, y0, x1, y1 = box
     if not (0 <= x0 < x1 <= 1 and 0 <= y0 < y1 <= 1):
         raise ValueError("a box is x0, y0, x1, y1 from 0 to 1, x0 below x1 and y0 below y1")
     return box
 
 
-def _range(x: tuple[float, float]) -> tuple[float, float]:
-    if not 0 <= x[0] < x[1] <= 1:
+def _validate_column_range(x_range: tuple[float, float]) -> tuple[float, float]:
+    if not 0 <= x_range[0] < x_range[1] <= 1:
         raise ValueError("a column reaches from x0 to a greater x1, both from 0 to 1")
-    return x
+    return x_range
 
 
-class Identity(_Data):
+class Identity(_TemplateModel):
     """Whose statements these are."""
 
     bank: str = Field(min_length=1)
@@ -78,63 +78,63 @@ class Identity(_Data):
     """Words that the first page prints."""
 
 
-class Region(_Data):
+class Region(_TemplateModel):
     """Where transactions stand on pages of a kind; several of one kind are read in their order."""
 
     pages: PageKind = "any"
-    box: Annotated[Box, AfterValidator(_inside)]
+    box: Annotated[Box, AfterValidator(_validate_box)]
 
 
-class Column(_Data):
+class Column(_TemplateModel):
     """A column of the table."""
 
     name: ColumnName
-    x: Annotated[tuple[float, float], AfterValidator(_range)]
+    x: Annotated[tuple[float, float], AfterValidator(_validate_column_range)]
     """From the left edge to the right; a word belongs to the column that its middle is in."""
     title: str = ""
     """What stands above it."""
 
 
-class Dates(_Data):
+class Dates(_TemplateModel):
     """How dates are written, and where the year is taken from where they have none."""
 
-    formats: tuple[Annotated[str, AfterValidator(check_format)], ...] = Field(min_length=1)
+    formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = Field(min_length=1)
     """Of ``%d``, ``%m`` or ``%b`` (a month's name), ``%Y`` or ``%y``; the first that fits counts."""
-    period: tuple[Pattern, ...] = ()
+    period: tuple[LinePattern, ...] = ()
     """The lines that print the statement's period, or its end; without any, the latest date beside a
     closing balance is its end, or that of the first page."""
-    period_formats: tuple[Annotated[str, AfterValidator(check_format)], ...] = ()
+    period_formats: tuple[Annotated[str, AfterValidator(validate_date_format)], ...] = ()
     """How the period's dates are written."""
 
 
-class Amounts(_Data):
+class Amounts(_TemplateModel):
     """How amounts are written, and which marks say which way the money went."""
 
-    decimal: DecimalSign = "."
+    decimal: DecimalSeparator = "."
     whole: bool = False
     """Amounts may be written without cents."""
-    deposit: tuple[Mark, ...] = ("plus", "cr")
-    withdrawal: tuple[Mark, ...] = ("minus", "trailing_minus", "parentheses", "dr")
+    deposit: tuple[SignMark, ...] = ("plus", "cr")
+    withdrawal: tuple[SignMark, ...] = ("minus", "trailing_minus", "parentheses", "dr")
     unmarked: Literal["deposit", "withdrawal", "section"] = "deposit"
     """What an amount of the column ``amount`` without a mark is; ``section``: as the heading above it says."""
     balance: Literal["held", "owed"] = "held"
     """``owed``: a printed balance is a debt, as on credit cards."""
 
     @model_validator(mode="after")
-    def _one_meaning(self) -> Self:
-        if both := sorted(set(self.deposit) & set(self.withdrawal)):
-            raise ValueError(f"{', '.join(both)} cannot mean a deposit and a withdrawal")
+    def _reject_ambiguous_marks(self) -> Self:
+        if shared_marks := sorted(set(self.deposit) & set(self.withdrawal)):
+            raise ValueError(f"{', '.join(shared_marks)} cannot mean a deposit and a withdrawal")
         return self
 
 
-class Section(_Data):
+class Section(_TemplateModel):
     """A heading that says which way the money below it went."""
 
-    heading: Pattern
+    heading: LinePattern
     direction: Direction
 
 
-class Rows(_Data):
+class Rows(_TemplateModel):
     """How transactions follow one another."""
 
     continuation: Literal["below", "none"] = "below"
@@ -146,34 +146,34 @@ class Rows(_Data):
     date_once: bool = False
     """A date counts for all rows below it until the next one."""
     order: Literal["oldest_first", "newest_first"] = "oldest_first"
-    furniture: tuple[Pattern, ...] = ()
+    furniture: tuple[LinePattern, ...] = ()
     """Lines that are no transactions: carried forward, totals of a page."""
     section: tuple[Section, ...] = ()
-    accounts: tuple[Pattern, ...] = ()
+    accounts: tuple[LinePattern, ...] = ()
     """Headings from which on another account's transactions follow."""
-    ends: tuple[Pattern, ...] = ()
+    ends: tuple[LinePattern, ...] = ()
     """Lines from which on the page has no more of them, until a header or a heading follows."""
 
 
-class Total(_Data):
+class Total(_TemplateModel):
     """A sum that the statement prints."""
 
-    label: Pattern
+    label: LinePattern
     of: Literal["deposits", "withdrawals", "columns"]
     """``columns``: the total of debits stands below the debits, that of credits below the credits."""
     part: bool = False
     """It is a part of them: all parts together are the sum."""
 
 
-class Reconciliation(_Data):
+class Reconciliation(_TemplateModel):
     """What the statement prints that its transactions must meet."""
 
-    opening: tuple[Pattern, ...] = ()
-    closing: tuple[Pattern, ...] = ()
+    opening: tuple[LinePattern, ...] = ()
+    closing: tuple[LinePattern, ...] = ()
     total: tuple[Total, ...] = ()
 
 
-class StatementTemplate(_Data):
+class StatementTemplate(_TemplateModel):
     """How one bank's statements of one kind are read."""
 
     schema_version: int = SCHEMA_VERSION
@@ -189,91 +189,101 @@ class StatementTemplate(_Data):
     reconciliation: Reconciliation = Reconciliation()
 
     @model_validator(mode="after")
-    def _columns_that_make_a_row(self) -> Self:
+    def _validate_columns(self) -> Self:
         names = [column.name for column in self.columns if column.name != "other"]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"columns {', '.join(twice)} are there twice")
+        if duplicate_names := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"columns {', '.join(duplicate_names)} are there twice")
         if "date" not in names or not {"amount", "debit", "credit"} & set(names):
             raise ValueError("a row needs a column date, and amount or debit and credit")
         if "amount" in names and {"debit", "credit"} & set(names):
             raise ValueError("amount stands for debit and credit: there is one or the others")
         return self
 
-    def column(self, name: ColumnName) -> Column | None:
+    def find_column(self, name: ColumnName) -> Column | None:
         """The column of that name."""
         return next((column for column in self.columns if column.name == name), None)
 
-    def boxes(self, page: int, pages: int) -> tuple[Box, ...]:
-        """The boxes of ``regions_on``."""
-        return tuple(self.regions[at].box for at in self.regions_on(page, pages))
+    def find_region_boxes(self, page_number: int, total_pages: int) -> tuple[Box, ...]:
+        """The boxes of ``find_region_positions``."""
+        return tuple(self.regions[position].box for position in self.find_region_positions(page_number, total_pages))
 
-    def regions_on(self, page: int, pages: int) -> tuple[int, ...]:
-        """The positions (from 0) of the regions on page ``page`` of ``pages``, both from 1; none where transactions do
+    def find_region_positions(self, page_number: int, total_pages: int) -> tuple[int, ...]:
+        """The positions (from 0) of the regions on page ``page_number`` of ``total_pages``, both from 1; none where transactions do
         not stand there.
         """
-        place = "only" if pages == 1 else "first" if page == 1 else "last" if page == pages else "middle"
-        for kind in _KINDS[place]:
-            if found := tuple(at for at, region in enumerate(self.regions) if region.pages == kind):
-                return found
+        page_position = (
+            "only"
+            if total_pages == 1
+            else "first"
+            if page_number == 1
+            else "last"
+            if page_number == total_pages
+            else "middle"
+        )
+        for kind in _PAGE_KINDS_BY_POSITION[page_position]:
+            if positions := tuple(position for position, region in enumerate(self.regions) if region.pages == kind):
+                return positions
         return ()
 
 
-def read_template(text: str, file: str) -> StatementTemplate:
+def parse_template_toml(text: str, file_name: str) -> StatementTemplate:
     """The template of a TOML text. UsageError that names the file and the line."""
     try:
-        read = tomllib.loads(text)
+        parsed = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # says the line itself
-        raise _wrong(file, str(error)) from error
+        raise _build_template_error(file_name, str(error)) from error
     try:
-        return StatementTemplate.model_validate(read)
+        return StatementTemplate.model_validate(parsed)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        entry = " → ".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
-        what = ": ".join(filter(None, (entry, first["msg"].removeprefix("Value error, "))))
-        raise _wrong(f"{file}, line {_line(text, first['loc'])}", what) from error
+        first_error = error.errors(include_url=False, include_input=False)[0]
+        entry_name = " → ".join(str(part + 1) if isinstance(part, int) else part for part in first_error["loc"])
+        problem = ": ".join(filter(None, (entry_name, first_error["msg"].removeprefix("Value error, "))))
+        raise _build_template_error(
+            f"{file_name}, line {_find_entry_line(text, first_error['loc'])}", problem
+        ) from error
 
 
-def write_template(template: StatementTemplate) -> str:
-    """The template as TOML, with a sentence above each part; ``read_template`` reads the same template from it."""
-    return str(_layout().render(template.model_dump(mode="json")))
+def render_template_toml(template: StatementTemplate) -> str:
+    """The template as TOML, with a sentence above each part; ``parse_template_toml`` reads the same template from it."""
+    return str(_load_toml_layout().render(template.model_dump(mode="json")))
 
 
-def _wrong(where: str, what: str) -> UsageError:
-    return UsageError(f"template {where}: {what}", code="TEMPLATE", remedy="Correct that line.")
+def _build_template_error(location: str, problem: str) -> UsageError:
+    return UsageError(f"template {location}: {problem}", code="TEMPLATE", remedy="Correct that line.")
 
 
-def _line(text: str, loc: tuple[int | str, ...]) -> int:
+def _find_entry_line(text: str, entry_path: tuple[int | str, ...]) -> int:
     """The line (from 1) where the entry is written, else the nearest table around it, else the first."""
-    best, at, counted, table = (0, 1), 1, dict[str, int](), tuple[int | str, ...]()
-    for at, line in enumerate(text.splitlines(), 1):
+    best_match, line_number, table_counts, table_path = (0, 1), 1, dict[str, int](), tuple[int | str, ...]()
+    for line_number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*(\[\[?)\s*([\w.]+)", line):
-            table = tuple(header[2].split("."))
+            table_path = tuple(header[2].split("."))
             if header[1] == "[[":
-                table = (*table, counted.setdefault(header[2], 0))
-                counted[header[2]] += 1
-            here = table
+                table_path = (*table_path, table_counts.setdefault(header[2], 0))
+                table_counts[header[2]] += 1
+            line_path = table_path
         elif key := re.match(r"\s*([\w-]+)\s*=", line):
-            here = (*table, key[1])
+            line_path = (*table_path, key[1])
         else:
             continue
-        if loc[: len(here)] == here and len(here) > best[0]:
-            best = len(here), at
-    return best[1]
+        if entry_path[: len(line_path)] == line_path and len(line_path) > best_match[0]:
+            best_match = len(line_path), line_number
+    return best_match[1]
 
 
 @cache
-def _layout() -> Any:
+def _load_toml_layout() -> Any:
     from jinja2 import Environment, StrictUndefined  # an expert's kernel seldom writes a template
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701 - TOML, not HTML
-    environment.filters["toml"] = _value
+    environment.filters["toml"] = _format_toml_value
     return environment.from_string((files("evalkit.statements") / "template.toml.jinja").read_text("utf-8"))
 
 
-def _value(value: Any) -> str:
+def _format_toml_value(value: Any) -> str:
     """A value as TOML writes it: as JSON, but that patterns and texts without quotes need no escapes."""
     if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(_format_toml_value, value))}]"
     if isinstance(value, str) and "\\" in value and "'" not in value and value.isprintable():
         return f"'{value}'"
     # TOML allows no bare DEL, which JSON does.

@@ -1,4 +1,4 @@
-"""What statements call their columns and totals: ``wording.toml``, which a builder looks for and a template quotes."""
+"""What statements call their columns and totals: ``load_bank_vocabulary.toml``, which a builder looks for and a template quotes."""
 
 from __future__ import annotations
 
@@ -16,93 +16,97 @@ if TYPE_CHECKING:
     import regex
 
 #: For one pattern on one line; a thousandth of it is more than enough.
-_SECONDS = 1.0
+_MATCH_TIMEOUT_SECONDS = 1.0
 #: Lines that ask much of a pattern which may divide them in many ways.
-_LONG = tuple(run * (200 // len(run)) + "\x00" for run in ("a", "1", " ", "-", ".", "a ", "1 ", "a1", "1,", "1.00 "))
+_BACKTRACKING_PROBES = tuple(
+    run * (200 // len(run)) + "\x00" for run in ("a", "1", " ", "-", ".", "a ", "1 ", "a1", "1,", "1.00 ")
+)
 
 
 @lru_cache(maxsize=4096)
-def compiles(pattern: str) -> str:
+def validate_pattern(pattern: str) -> str:
     """The pattern itself. ValueError where it is not a regular expression, matches nothing at all, or may run for ever."""
     import regex  # an expert's kernel seldom has a template open
 
     try:
-        compiled = regex.compile(pattern, regex.IGNORECASE)
-        _compiled(pattern)
+        compiled_pattern = regex.compile(pattern, regex.IGNORECASE)
+        _compile_line_pattern(pattern)
     except (regex.error, RecursionError, OverflowError) as error:
         raise ValueError(f"not a regular expression: {error}") from error
     try:
-        if compiled.search("", timeout=_SECONDS):
+        if compiled_pattern.search("", timeout=_MATCH_TIMEOUT_SECONDS):
             raise ValueError("matches every line")
-        for line in _LONG:
-            _compiled(pattern).match(line, timeout=_SECONDS)
+        for probe in _BACKTRACKING_PROBES:
+            _compile_line_pattern(pattern).match(probe, timeout=_MATCH_TIMEOUT_SECONDS)
     except TimeoutError:
         raise ValueError("takes too long on long lines: bound its repeats") from None
     return pattern
 
 
-Pattern = Annotated[str, AfterValidator(compiles)]
+LinePattern = Annotated[str, AfterValidator(validate_pattern)]
 """A regular expression, of which small and capital letters are the same."""
 
 
-class Wording(BaseModel):
+class BankVocabulary(BaseModel):
     """Patterns by what they name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    columns: dict[str, Pattern]
+    columns: dict[str, LinePattern]
     """A column's name in a template → what its title says."""
-    opening: Pattern
-    closing: Pattern
-    deposits: Pattern
+    opening: LinePattern
+    closing: LinePattern
+    deposits: LinePattern
     """The sum of all deposits, or a part of it."""
-    withdrawals: Pattern
-    deposits_heading: Pattern
+    withdrawals: LinePattern
+    deposits_heading: LinePattern
     """A heading above deposits only."""
-    withdrawals_heading: Pattern
-    account: Pattern
+    withdrawals_heading: LinePattern
+    account: LinePattern
     """A heading that names an account with its number."""
-    period: Pattern
-    bank: Pattern
+    period: LinePattern
+    bank: LinePattern
     """A line that names a bank."""
-    whole: Pattern
+    whole: LinePattern
     """A total of all deposits or withdrawals, not of a kind of them."""
-    subtotal: Pattern
+    subtotal: LinePattern
     """Any total."""
-    furniture: tuple[Pattern, ...]
+    furniture: tuple[LinePattern, ...]
     """Lines within a table that are no transactions."""
 
 
 @cache
-def wording() -> Wording:
+def load_bank_vocabulary() -> BankVocabulary:
     """The shipped one."""
-    return Wording.model_validate(tomllib.loads((files("evalkit.statements") / "wording.toml").read_text("utf-8")))
+    return BankVocabulary.model_validate(
+        tomllib.loads((files("evalkit.statements") / "wording.toml").read_text("utf-8"))
+    )
 
 
-def matches(pattern: str, text: str) -> regex.Match[str] | None:
+def match_at_start(pattern: str, text: str) -> regex.Match[str] | None:
     """Where the pattern is at the beginning of the text, behind signs that are no letters; accents do not count.
 
     UsageError TEMPLATE-SLOW where that takes a second. Python's own engine could not be stopped, and would stop all else.
     """
     try:
-        return _compiled(pattern).match(_plain(text), timeout=_SECONDS)
+        return _compile_line_pattern(pattern).match(_strip_accents(text), timeout=_MATCH_TIMEOUT_SECONDS)
     except TimeoutError:
         raise UsageError(
-            f"a regular expression of a template takes more than {_SECONDS:g} s on a line",
+            f"a regular expression of a template takes more than {_MATCH_TIMEOUT_SECONDS:g} s on a line",
             code="TEMPLATE-SLOW",
             remedy="Bound the repeats in its headings, labels, furniture and ends.",
         ) from None
 
 
 @lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> regex.Pattern[str]:
+def _compile_line_pattern(pattern: str) -> regex.Pattern[str]:
     import regex
 
-    return regex.compile(rf"\W*(?:{_plain(pattern)})", regex.IGNORECASE)
+    return regex.compile(rf"\W*(?:{_strip_accents(pattern)})", regex.IGNORECASE)
 
 
-def _plain(text: str) -> str:
+def _strip_accents(text: str) -> str:
     """Without accents, which capitals mostly are printed without; as long as before."""
     if text.isascii():
         return text
-    return "".join(unicodedata.normalize("NFD", sign)[0] for sign in text)
+    return "".join(unicodedata.normalize("NFD", character)[0] for character in text)

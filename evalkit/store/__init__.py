@@ -1,99 +1,99 @@
 """output/: what machines and people said is in files; the database only indexes them and coordinates people.
 
-:class:`Files` writes JSON atomically and creates reviews exclusively. :class:`Index` holds the tables of documents, cases
+:class:`OutputFolder` writes JSON atomically and creates reviews exclusively. :class:`OutputIndex` holds the tables of documents, cases
 and closed cases, which can always be rebuilt from the files, and six that cannot and that a rebuild leaves alone:
-:class:`Claims`, who has which case open, :class:`Drafts`, what somebody has not submitted yet, :class:`Deferrals`, what
-somebody has put off and why, :class:`Calls`, what language models answered, :class:`Views`, who opened which case, and :class:`Heads`, the digest of each newest
+:class:`CaseClaims`, who has which case open, :class:`StoredDrafts`, what somebody has not submitted yet, :class:`Deferrals`, what
+somebody has put off and why, :class:`CallJournal`, what language models answered, :class:`ViewLog`, who opened which case, and :class:`ReviewHeads`, the digest of each newest
 review.
 """
 
-from evalkit.store.calls import Call
-from evalkit.store.canonical import canonical, digest, once_each, shaped
-from evalkit.store.case_list import Moments
-from evalkit.store.claims import Claim
-from evalkit.store.database import chosen, described, is_there
+from evalkit.store.calls import ModelCall
+from evalkit.store.canonical import encode_canonical_json, hash_canonical_json, reject_duplicate_keys, validate_stored
+from evalkit.store.case_list import QueueMoments
+from evalkit.store.claims import CaseClaim
+from evalkit.store.database import describe_database, has_database, resolve_database_url
 from evalkit.store.deferrals import Deferral
 from evalkit.store.drafts import StoredDraft
-from evalkit.store.files import Files, parsed
-from evalkit.store.heads import Head
-from evalkit.store.index import CASE_COLUMNS, Index
-from evalkit.store.moving import move
+from evalkit.store.files import OutputFolder, parse_stored_json
+from evalkit.store.heads import ReviewHead
+from evalkit.store.index import CASE_COLUMNS, OutputIndex
+from evalkit.store.moving import migrate_sqlite_to_postgresql
 from evalkit.store.names import (
-    BUNDLES,
-    DRAWS,
-    EXTRACTIONS,
-    GROUND_TRUTH,
-    MOVED,
-    PACKETS,
-    PRODUCTION,
-    PURGED,
-    PURGING,
-    RESULTS,
-    REVIEWS,
-    ROSTER,
-    SEEDED,
-    TEMPLATE_REVIEWS,
-    TEMPLATES,
-    bundle_name,
-    cycle_name,
-    draw_name,
-    extraction_name,
-    ground_truth_name,
-    packet_name,
-    purged_name,
-    result_name,
-    review_name,
-    seeded_name,
-    template_name,
+    BUNDLES_FOLDER,
+    EXTRACTIONS_FOLDER,
+    GROUND_TRUTH_FOLDER,
+    MOVED_SQLITE_FILE,
+    PACKETS_FOLDER,
+    PRODUCTION_LABELS_FILE,
+    PURGE_INTENT_FILE,
+    PURGE_RECORDS_FOLDER,
+    RESULTS_FOLDER,
+    REVIEWS_FOLDER,
+    ROSTER_FILE,
+    SAMPLE_DRAWS_FOLDER,
+    SEED_RECORDS_FOLDER,
+    TEMPLATE_REVIEWS_FOLDER,
+    TEMPLATES_FOLDER,
+    bundle_file_name,
+    extraction_file_name,
+    ground_truth_file_name,
+    packet_file_name,
+    purge_record_file_name,
+    result_file_name,
+    review_file_name,
+    sample_draw_file_name,
+    seed_record_file_name,
+    template_file_name,
+    template_review_file_name,
 )
-from evalkit.store.place import located
-from evalkit.store.views import Viewed
+from evalkit.store.place import parse_output_location
+from evalkit.store.views import CaseView
 
 __all__ = [
-    "BUNDLES",
+    "BUNDLES_FOLDER",
     "CASE_COLUMNS",
-    "DRAWS",
-    "EXTRACTIONS",
-    "GROUND_TRUTH",
-    "MOVED",
-    "PACKETS",
-    "PRODUCTION",
-    "PURGED",
-    "PURGING",
-    "RESULTS",
-    "REVIEWS",
-    "ROSTER",
-    "SEEDED",
-    "TEMPLATES",
-    "TEMPLATE_REVIEWS",
-    "Call",
-    "Claim",
+    "EXTRACTIONS_FOLDER",
+    "GROUND_TRUTH_FOLDER",
+    "MOVED_SQLITE_FILE",
+    "PACKETS_FOLDER",
+    "PRODUCTION_LABELS_FILE",
+    "PURGE_INTENT_FILE",
+    "PURGE_RECORDS_FOLDER",
+    "RESULTS_FOLDER",
+    "REVIEWS_FOLDER",
+    "ROSTER_FILE",
+    "SAMPLE_DRAWS_FOLDER",
+    "SEED_RECORDS_FOLDER",
+    "TEMPLATES_FOLDER",
+    "TEMPLATE_REVIEWS_FOLDER",
+    "CaseClaim",
+    "CaseView",
     "Deferral",
-    "Files",
-    "Head",
-    "Index",
-    "Moments",
+    "ModelCall",
+    "OutputFolder",
+    "OutputIndex",
+    "QueueMoments",
+    "ReviewHead",
     "StoredDraft",
-    "Viewed",
-    "bundle_name",
-    "canonical",
-    "chosen",
-    "cycle_name",
-    "described",
-    "digest",
-    "draw_name",
-    "extraction_name",
-    "ground_truth_name",
-    "is_there",
-    "located",
-    "move",
-    "once_each",
-    "packet_name",
-    "parsed",
-    "purged_name",
-    "result_name",
-    "review_name",
-    "seeded_name",
-    "shaped",
-    "template_name",
+    "bundle_file_name",
+    "describe_database",
+    "encode_canonical_json",
+    "extraction_file_name",
+    "ground_truth_file_name",
+    "has_database",
+    "hash_canonical_json",
+    "migrate_sqlite_to_postgresql",
+    "packet_file_name",
+    "parse_output_location",
+    "parse_stored_json",
+    "purge_record_file_name",
+    "reject_duplicate_keys",
+    "resolve_database_url",
+    "result_file_name",
+    "review_file_name",
+    "sample_draw_file_name",
+    "seed_record_file_name",
+    "template_file_name",
+    "template_review_file_name",
+    "validate_stored",
 ]

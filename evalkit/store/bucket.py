@@ -19,28 +19,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import sqlalchemy as sa
 
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.extras import installing
+from evalkit.extras import format_install_hint
 from evalkit.store import postgresql
-from evalkit.store.database import chosen, unreached
-from evalkit.store.files import Files, ended, parts_of
-from evalkit.store.names import CREATED_ONCE, PART
+from evalkit.store.database import build_connection_error, resolve_database_url
+from evalkit.store.files import OutputFolder, add_trailing_newline, split_file_name
+from evalkit.store.names import EXCLUSIVE_CREATE_PROBE_FILE, NAME_PART_PATTERN
 
 if TYPE_CHECKING:
     from fsspec.asyn import AsyncFileSystem
 
 log = logging.getLogger(__name__)
 
-_Held = TypeVar("_Held", sa.Connection, sa.Connection | None)
+_LockConnection = TypeVar("_LockConnection", sa.Connection, sa.Connection | None)
 
-_SECONDS = 30
+_REQUEST_SECONDS = 30
 """One request may take so long, all that the client tries again included."""
-_ATTEMPTS = 3
-_WRITER = "writer"
+_MAX_ATTEMPTS = 3
+_WRITER_KEY = "writer"
 """What an object that was created says of who did: whose answer was lost asks again, and must not lose to itself."""
 
 
-class BucketFiles(Files):
-    """The JSON files of one output folder in a bucket. Made by :class:`Files` for a URL.
+class BucketOutputFolder(OutputFolder):
+    """The JSON files of one output folder in a bucket. Made by :class:`OutputFolder` for a URL.
 
     What no method here does for a bucket says that it needs a folder on this machine.
     """
@@ -48,7 +48,7 @@ class BucketFiles(Files):
     root: str
 
     @property
-    def _folder(self) -> Path:
+    def _local_root(self) -> Path:
         raise UsageError(
             f"this needs an output folder on this machine, not {self.root}",
             code="OUTPUT-REMOTE",
@@ -56,309 +56,329 @@ class BucketFiles(Files):
         )
 
     @property
-    def _kind(self) -> _Kind:
-        return _KINDS[self.root.partition(":")[0]]
+    def _provider(self) -> _BucketProvider:
+        return _PROVIDERS[self.root.partition(":")[0]]
 
     @cached_property
-    def _store(self) -> AsyncFileSystem:
+    def _filesystem(self) -> AsyncFileSystem:
         for name in ("fsspec", "s3fs", "gcsfs", "botocore", "aiobotocore"):
             # They log requests and failures with the names of objects, which may be a patient's.
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         try:
-            return self._kind.opened()
+            return self._provider.open_filesystem()
         except ImportError:
             raise UsageError(
                 f"{self.root} cannot be read: a package is not installed",
                 code="OUTPUT-URL",
-                remedy=f"Run {installing(self._kind.extra)}.",
+                remedy=f"Run {format_install_hint(self._provider.extra)}.",
             ) from None
         except Exception as error:  # noqa: BLE001 - there is no one base of all that the clients raise
-            raise _failure(self.root, None, error) from None
+            raise _build_store_error(self.root, None, error) from None
 
     @cached_property
-    def _turns(self) -> tuple[str, str]:
+    def _schema_and_url(self) -> tuple[str, str]:
         """The folder's schema, and the database it is in."""
-        url = chosen(self.root, self._database)
+        url = resolve_database_url(self.root, self._database_url)
         assert url is not None  # noqa: S101 - `chosen` refuses a bucket without
         try:
-            return postgresql.joined(self.root, url), url
+            return postgresql.ensure_schema(self.root, url), url
         except sa.exc.SQLAlchemyError as error:
-            raise unreached(url, error) from None
+            raise build_connection_error(url, error) from None
 
-    def is_there(self, folder: str | None = None) -> bool:
+    def has_folder(self, subfolder: str | None = None) -> bool:
         """Whether there is anything in the output folder, or a folder of that name in it. StoreError."""
-        listed = self._listed(None)
-        return bool(listed) if folder is None else listed.get(folder) == "directory"
+        child_kinds = self._list_children(None)
+        return bool(child_kinds) if subfolder is None else child_kinds.get(subfolder) == "directory"
 
-    def _in_root(self) -> set[str]:
-        itself = self.root.rpartition("/")[2]  # who makes a "folder" at a bucket's console makes an object of its name
-        return set(self._listed(None)) - {itself}
+    def _list_root(self) -> set[str]:
+        own_name = self.root.rpartition("/")[
+            2
+        ]  # who makes a "folder" at a bucket's console makes an object of its name
+        return set(self._list_children(None)) - {own_name}
 
-    def exists(self, name: str) -> bool:
+    def has_file(self, name: str) -> bool:
         """Whether there is such an object. StoreError."""
         try:
-            self._asked(name, self._kind.looks)
+            self._request_file(name, self._provider.exists_method)
         except FileNotFoundError:
             return False
         return True
 
-    def names(self, folder: str) -> list[str]:
+    def list_json_files(self, subfolder: str) -> list[str]:
         """The JSON files of a folder, sorted, as names that ``read`` takes. StoreError."""
-        listed = self._listed(folder).items()
-        ours = (name for name, kind in listed if kind == "file" and name.endswith(".json") and PART.fullmatch(name))
-        return sorted(f"{folder}/{name}" for name in ours)
+        children = self._list_children(subfolder).items()
+        json_names = (
+            name
+            for name, kind in children
+            if kind == "file" and name.endswith(".json") and NAME_PART_PATTERN.fullmatch(name)
+        )
+        return sorted(f"{subfolder}/{name}" for name in json_names)
 
-    def strays(self, folder: str) -> list[str]:
+    def list_foreign_names(self, subfolder: str) -> list[str]:
         """What lies in a folder under names that are none of evalkit's, sorted: it is passed over. StoreError."""
         # Who makes "folders" at a bucket makes objects of no name.
-        return sorted(name for name in self._listed(folder) if name and not PART.fullmatch(name))
+        return sorted(name for name in self._list_children(subfolder) if name and not NAME_PART_PATTERN.fullmatch(name))
 
-    def folders(self, folder: str) -> list[str]:
+    def list_subfolders(self, subfolder: str) -> list[str]:
         """The folders in a folder, sorted, by their bare names. StoreError."""
-        listed = self._listed(folder).items()
-        return sorted(name for name, kind in listed if kind == "directory" and PART.fullmatch(name))
+        children = self._list_children(subfolder).items()
+        return sorted(name for name, kind in children if kind == "directory" and NAME_PART_PATTERN.fullmatch(name))
 
-    def raw(self, name: str, at_most: int | None = None) -> bytes:
+    def read_bytes(self, name: str, max_bytes: int | None = None) -> bytes:
         """The bytes of an object, or so many of them as there are. NotFound, or StoreError where it cannot be read."""
         try:
-            return bytes(self._asked(name, "_cat_file", end=at_most))
+            return bytes(self._request_file(name, "_cat_file", end=max_bytes))
         except FileNotFoundError:
             raise NotFound(f"{name} is not there", code="STORE-NOT-FOUND", remedy="Run the document first.") from None
         except StoreError:
-            if at_most is None:
+            if max_bytes is None:
                 raise
-            return self.raw(name)[:at_most]  # of an empty object no part can be asked for
+            return self.read_bytes(name)[:max_bytes]  # of an empty object no part can be asked for
 
-    def remove(self, name: str) -> bool:
+    def remove_file(self, name: str) -> bool:
         """Remove an object; whether there was one. StoreError."""
-        if not self.exists(name):
+        if not self.has_file(name):
             return False
         with suppress(FileNotFoundError):
-            self._asked(name, "_rm_file")
+            self._request_file(name, "_rm_file")
         return True
 
     def remove_folder(self, name: str) -> list[str]:
         """Remove all objects in a folder and in those inside; their names. StoreError."""
-        inside = self._below(name)
-        for one in inside:
+        object_names = self._list_objects(name)
+        for object_name in object_names:
             with suppress(FileNotFoundError):
-                self._asked_at(one, "_rm_file")
-        return inside
+                self._request_object(object_name, "_rm_file")
+        return object_names
 
-    def contents(self, folder: str) -> Iterator[tuple[str, bytes]]:
+    def iterate_file_bytes(self, subfolder: str) -> Iterator[tuple[str, bytes]]:
         """Every object in a folder and in those inside, by name: its name, whatever that is, and its bytes. StoreError."""
-        for one in self._below(folder):
-            yield one, bytes(self._asked_at(one, "_cat_file"))
+        for object_name in self._list_objects(subfolder):
+            yield object_name, bytes(self._request_object(object_name, "_cat_file"))
 
-    def written_at(self, name: str) -> float | None:
+    def get_modification_time(self, name: str) -> float | None:
         """When an object was written, by the store's clock (seconds since 1970); None where there is none. StoreError."""
         try:
-            written: datetime = self._asked(name, "_info")[self._kind.modified]
+            modified_at: datetime = self._request_file(name, "_info")[self._provider.modified_key]
         except FileNotFoundError:
             return None
-        return written.timestamp()
+        return modified_at.timestamp()
 
-    def links(self) -> list[str]:
+    def list_links(self) -> list[str]:
         """None: an object is no link."""
         return []
 
-    def sweep(self, older_than: float) -> None:
+    def remove_old_temp_files(self, written_before: float) -> None:
         """Nothing: an object has its name when it is there."""
 
     @contextmanager
     def run_lock(self) -> Iterator[None]:
         """Hold the folder for one run. UsageError if another run holds it, or if the store lets two create one object."""
-        held = self._taken(postgresql.run_of)
-        if held is None:
+        lock_connection = self._acquire_lock(postgresql.try_acquire_run_lock)
+        if lock_connection is None:
             raise UsageError(
                 f"another run is writing to {self.root}",
                 code="OUTPUT-BUSY",
                 remedy="Wait until it has ended, or choose another folder with --output.",
             )
         try:
-            self._check_created_once()
+            self._require_exclusive_create()
             yield
         finally:
-            _let_go(held, "during the run: see that no other run wrote to the output folder meanwhile")
+            _release_lock(lock_connection, "during the run: see that no other run wrote to the output folder meanwhile")
 
     @contextmanager
-    def turn(self, about: str | None = None) -> Iterator[None]:
-        """Wait for the turn to change several files: those ``about`` one thing, or any, where nothing is named.
+    def write_lock(self, key: str | None = None) -> Iterator[None]:
+        """Wait for the turn to change several files: those ``key`` one thing, or any, where nothing is named.
 
-        Not reentrant; see :func:`evalkit.review.lock.writing`. StoreError.
+        Not reentrant; see :func:`evalkit.review.lock.hold_write_lock`. StoreError.
         """
-        held = self._taken(partial(postgresql.turn_of, about=about))
+        lock_connection = self._acquire_lock(partial(postgresql.acquire_write_lock, key=key))
         try:
             yield
         finally:
-            _let_go(
-                held, "while files were written: run `evalkit reindex`, which makes again what follows from reviews"
+            _release_lock(
+                lock_connection,
+                "while files were written: run `evalkit reindex`, which makes again what follows from reviews",
             )
 
-    def _taken(self, take: Callable[[str, str], _Held]) -> _Held:
-        name, url = self._turns
+    def _acquire_lock(self, acquire: Callable[[str, str], _LockConnection]) -> _LockConnection:
+        schema, url = self._schema_and_url
         try:
-            return take(name, url)
+            return acquire(schema, url)
         except sa.exc.SQLAlchemyError as error:
-            if "LockNotAvailable" in _signs(error):
+            if "LockNotAvailable" in _collect_error_names(error):
                 raise StoreError(
                     f"others have been writing to {self.root} all the time",
                     code="STORE-BUSY",
                     remedy="Nothing was saved: try again, and see that no evalkit hangs.",
                 ) from None
-            raise unreached(url, error) from None
+            raise build_connection_error(url, error) from None
 
-    def _put(self, name: str, text: bytes) -> None:
+    def _atomic_write(self, name: str, content: bytes) -> None:
         try:
-            self._asked(name, "_pipe_file", ended(text))
+            self._request_file(name, "_pipe_file", add_trailing_newline(content))
         except FileNotFoundError as error:
-            raise _failure(self.root, name, error, is_new=True) from None
+            raise _build_store_error(self.root, name, error, is_new_object=True) from None
 
-    def _create(self, name: str, text: bytes) -> bool:
-        writer = secrets.token_hex(16)
-        said = {self._kind.metadata: {_WRITER: writer}}
-        for _ in range(_ATTEMPTS):
+    def _atomic_create(self, name: str, content: bytes) -> bool:
+        writer_id = secrets.token_hex(16)
+        metadata_option = {self._provider.metadata_keyword: {_WRITER_KEY: writer_id}}
+        for _ in range(_MAX_ATTEMPTS):
             try:
-                self._asked(name, "_pipe_file", ended(text), mode="create", **said)
+                self._request_file(name, "_pipe_file", add_trailing_newline(content), mode="create", **metadata_option)
             except FileExistsError:
-                return self._writer(name) == writer
+                return self._read_writer_id(name) == writer_id
             except FileNotFoundError as error:
-                raise _failure(self.root, name, error, is_new=True) from None
-            except _Contended:
+                raise _build_store_error(self.root, name, error, is_new_object=True) from None
+            except _WriteConflict:
                 continue
             return True
-        raise _failure(self.root, name, TimeoutError())
+        raise _build_store_error(self.root, name, TimeoutError())
 
-    def _writer(self, name: str) -> str | None:
+    def _read_writer_id(self, name: str) -> str | None:
         try:
-            found = self._asked(name, "_getxattr", _WRITER)
+            writer_id = self._request_file(name, "_getxattr", _WRITER_KEY)
         except (FileNotFoundError, KeyError):
             return None
-        return None if found is None else str(found)
+        return None if writer_id is None else str(writer_id)
 
-    def _check_created_once(self) -> None:
+    def _require_exclusive_create(self) -> None:
         """There are stores that speak S3's protocol and do not know the condition: two reviews could be one there."""
-        once = b'{"schema_version": 1}'
-        if self._create(CREATED_ONCE, once) and self._create(CREATED_ONCE, once):
+        content = b'{"schema_version": 1}'
+        if self._atomic_create(EXCLUSIVE_CREATE_PROBE_FILE, content) and self._atomic_create(
+            EXCLUSIVE_CREATE_PROBE_FILE, content
+        ):
             raise UsageError(
                 f"the store of {self.root} lets two create one object",
                 code="OUTPUT-STORE",
                 remedy="Use one that honours If-None-Match (S3) or ifGenerationMatch (Google Cloud Storage) when it writes.",
             )
 
-    def _listed(self, folder: str | None) -> dict[str, str]:
+    def _list_children(self, subfolder: str | None) -> dict[str, str]:
         """What is in a folder, or in the output folder itself: ``file`` or ``directory`` by its bare name."""
         try:
-            found = self._asked(folder, self._kind.lists, refresh=True, **self._kind.listing)
+            children = self._request_file(
+                subfolder, self._provider.list_method, refresh=True, **self._provider.list_options
+            )
         except FileNotFoundError:
             return {}
-        return {entry["name"].rstrip("/").rpartition("/")[2]: entry["type"] for entry in found}
+        return {child["name"].rstrip("/").rpartition("/")[2]: child["type"] for child in children}
 
-    def _below(self, folder: str) -> list[str]:
+    def _list_objects(self, subfolder: str) -> list[str]:
         """The names of all objects in a folder and in those inside, sorted; others may have put some there."""
         try:
-            found = self._asked(folder, "_find")
+            object_paths = self._request_file(subfolder, "_find")
         except FileNotFoundError:
             return []
-        own = self._store._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_asked_at`
-        return sorted(path.removeprefix(own) for path in found)
+        root_prefix = self._filesystem._strip_protocol(self.root) + "/"  # noqa: SLF001 - as in `_asked_at`
+        return sorted(object_path.removeprefix(root_prefix) for object_path in object_paths)
 
-    def _asked(self, name: str | None, method: str, *given: Any, **options: Any) -> Any:
+    def _request_file(self, name: str | None, method: str, *arguments: Any, **options: Any) -> Any:
         """What the store answers about a file; the output folder itself, where no name is given.
 
         FileNotFoundError, FileExistsError, _Contended, KeyError: the caller knows what it means; StoreError.
         """
-        return self._asked_at("/".join(parts_of(name)) if name is not None else "", method, *given, **options)
+        return self._request_object(
+            "/".join(split_file_name(name)) if name is not None else "", method, *arguments, **options
+        )
 
-    def _asked_at(self, name: str, method: str, *given: Any, **options: Any) -> Any:
-        """As ``_asked``, of an object that others may have named."""
+    def _request_object(self, object_name: str, method: str, *arguments: Any, **options: Any) -> Any:
+        """As ``_request_file``, of an object that others may have named."""
         from fsspec.asyn import sync
 
-        path = f"{self.root}/{name}".rstrip("/")
-        store = self._store
-        call = getattr(store, method)
+        object_path = f"{self.root}/{object_name}".rstrip("/")
+        filesystem = self._filesystem
+        client_method = getattr(filesystem, method)
         try:
-            return sync(store.loop, call, store._strip_protocol(path), *given, timeout=_SECONDS, **options)  # noqa: SLF001 - fsspec's, for those who call its coroutines
+            return sync(
+                filesystem.loop,
+                client_method,
+                filesystem._strip_protocol(object_path),  # noqa: SLF001 - fsspec has no public name for it
+                *arguments,
+                timeout=_REQUEST_SECONDS,
+                **options,
+            )
         except (FileExistsError, KeyError):
             raise
         except Exception as error:  # there is no one base of all that the clients raise
-            signs = _signs(error)
-            if "PreconditionFailed" in signs:
+            error_names = _collect_error_names(error)
+            if "PreconditionFailed" in error_names:
                 raise FileExistsError from None
-            if "ConditionalRequestConflict" in signs:
-                raise _Contended from None
-            if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in signs:
+            if "ConditionalRequestConflict" in error_names:
+                raise _WriteConflict from None
+            if isinstance(error, FileNotFoundError) and "NoSuchBucket" not in error_names:
                 raise
             # Without the cause: the clients' words have addresses and the names of objects in them.
-            raise _failure(self.root, name or None, error) from None
+            raise _build_store_error(self.root, object_name or None, error) from None
 
 
-class _Contended(Exception):
+class _WriteConflict(Exception):
     """Somebody else was writing the same object just then; S3 says: try again."""
 
 
-class _Kind(NamedTuple):
-    opened: Callable[[], AsyncFileSystem]
+class _BucketProvider(NamedTuple):
+    open_filesystem: Callable[[], AsyncFileSystem]
     extra: str
-    metadata: str
+    metadata_keyword: str
     """What the client calls what is said of an object."""
-    looks: str
+    exists_method: str
     """How it is asked about one object, and not also whether there is a folder of that name."""
-    lists: str
+    list_method: str
     """How it is asked what is in a folder, and not, of an empty one, what else is beside it: thousands of reviews."""
-    listing: Mapping[str, bool]
-    modified: str
+    list_options: Mapping[str, bool]
+    modified_key: str
     """What the client calls the moment at which an object was written."""
 
 
-def _s3() -> AsyncFileSystem:
+def _open_s3() -> AsyncFileSystem:
     from s3fs import S3FileSystem
 
-    retries = {"mode": "standard", "total_max_attempts": _ATTEMPTS}
-    store = S3FileSystem(
+    retry_config = {"mode": "standard", "total_max_attempts": _MAX_ATTEMPTS}
+    filesystem = S3FileSystem(
         use_listings_cache=False,  # others write there too
-        config_kwargs={"connect_timeout": 5, "read_timeout": _SECONDS / 2, "retries": retries},
+        config_kwargs={"connect_timeout": 5, "read_timeout": _REQUEST_SECONDS / 2, "retries": retry_config},
         max_concurrency=1,  # else it asks for the size before each read
     )
-    store.retries = 1  # botocore does it
-    return store
+    filesystem.retries = 1  # botocore does it
+    return filesystem
 
 
-def _gs() -> AsyncFileSystem:
+def _open_gcs() -> AsyncFileSystem:
     from gcsfs.core import GCSFileSystem
 
     # As Google's own client: who names a server of their own for tests has no credentials for it.
     token = "anon" if os.environ.get("STORAGE_EMULATOR_HOST") else "google_default"
-    return GCSFileSystem(token=token, use_listings_cache=False, timeout=_SECONDS)
+    return GCSFileSystem(token=token, use_listings_cache=False, timeout=_REQUEST_SECONDS)
 
 
-_KINDS = {
-    "s3": _Kind(_s3, "s3", "Metadata", "_metadata", "_lsdir", {}, "LastModified"),
-    "gs": _Kind(_gs, "gcs", "metadata", "_get_object", "_ls", {"detail": True}, "mtime"),
+_PROVIDERS = {
+    "s3": _BucketProvider(_open_s3, "s3", "Metadata", "_metadata", "_lsdir", {}, "LastModified"),
+    "gs": _BucketProvider(_open_gcs, "gcs", "metadata", "_get_object", "_ls", {"detail": True}, "mtime"),
 }
 
 
-def _let_go(held: sa.Connection, when: str) -> None:
+def _release_lock(lock_connection: sa.Connection, circumstance: str) -> None:
     """End a lock; what was done stands, but if it was lost before, others may have done something at the same time."""
     try:
-        held.exec_driver_sql("SELECT 1")
+        lock_connection.exec_driver_sql("SELECT 1")
     except sa.exc.SQLAlchemyError:
-        log.warning("the database went away %s", when)
+        log.warning("the database went away %s", circumstance)
     with suppress(sa.exc.SQLAlchemyError):
-        held.close()
+        lock_connection.close()
 
 
-class _Row(NamedTuple):
-    signs: frozenset[str]
+class _FailureRule(NamedTuple):
+    error_names: frozenset[str]
     """Any of them: the types of what a client raised, and what the store answered."""
     code: str
     message: str
     remedy: str
 
 
-_AGAIN = "Nothing is half written: see that the network and the store answer, then try again."
-_FAILURES = (
-    _Row(
+_RETRY_REMEDY = "Nothing is half written: see that the network and the store answer, then try again."
+_FAILURE_RULES = (
+    _FailureRule(
         frozenset({
             *("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound"),
             *("DefaultCredentialsError", "RefreshError", "401"),
@@ -367,49 +387,49 @@ _FAILURES = (
         "there are no credentials for {root}",
         "Give them as the provider's own tools take them: the environment, its configuration file, the machine's role.",
     ),
-    _Row(
+    _FailureRule(
         frozenset({"NoSuchBucket"}),
         "STORE-BUCKET",
         "there is no bucket of {root}",
         "Make it (private, encrypted), or mend `output`.",
     ),
-    _Row(
+    _FailureRule(
         frozenset({"PermissionError", "403"}),
         "STORE-DENIED",
         "{name} may not be read or written",
         "Give this account the rights to list, read, write and delete objects there, and see that its key is good.",
     ),
-    _Row(
+    _FailureRule(
         frozenset({
             *("EndpointConnectionError", "ConnectTimeoutError", "ReadTimeoutError", "HTTPClientError"),
             *("ClientConnectionError", "ConnectionError", "RequestException", "FSTimeoutError", "TimeoutError"),
         }),
         "STORE-UNREACHED",
         "the store did not answer when {name} was to be read or written",
-        _AGAIN,
+        _RETRY_REMEDY,
     ),
-    _Row(frozenset({"Exception"}), "STORE-FAILED", "{name} could not be read or written ({type})", _AGAIN),
+    _FailureRule(frozenset({"Exception"}), "STORE-FAILED", "{name} could not be read or written ({type})", _RETRY_REMEDY),
 )  # fmt: skip
 
 
-def _failure(root: str, name: str | None, error: Exception, *, is_new: bool = False) -> StoreError:
-    """What is said of a request that failed; ``is_new``: where a new object could not be put, there is no bucket."""
-    signs = _signs(error) | ({"NoSuchBucket"} if is_new else set())
-    row = next(row for row in _FAILURES if row.signs & signs)
-    said: Mapping[str, str] = {"root": root, "name": name or root, "type": type(error).__name__}
-    return StoreError(row.message.format_map(said), code=row.code, remedy=row.remedy)
+def _build_store_error(root: str, name: str | None, error: Exception, *, is_new_object: bool = False) -> StoreError:
+    """What is said of a request that failed; ``is_new_object``: where a new object could not be put, there is no bucket."""
+    error_names = _collect_error_names(error) | ({"NoSuchBucket"} if is_new_object else set())
+    rule = next(rule for rule in _FAILURE_RULES if rule.error_names & error_names)
+    placeholders: Mapping[str, str] = {"root": root, "name": name or root, "type": type(error).__name__}
+    return StoreError(rule.message.format_map(placeholders), code=rule.code, remedy=rule.remedy)
 
 
-def _signs(error: BaseException | None) -> set[str]:
+def _collect_error_names(error: BaseException | None) -> set[str]:
     """The names of what was raised, and the codes of what was answered, through all causes."""
-    found: set[str] = set()
+    error_names: set[str] = set()
     while error is not None:
-        found.update(kind.__name__ for kind in type(error).__mro__)
-        answer = getattr(error, "response", None)
-        if isinstance(answer, dict):
-            found.add(str(answer.get("Error", {}).get("Code")))
-        found.add(str(getattr(error, "code", None)))
+        error_names.update(error_type.__name__ for error_type in type(error).__mro__)
+        response = getattr(error, "response", None)
+        if isinstance(response, dict):
+            error_names.add(str(response.get("Error", {}).get("Code")))
+        error_names.add(str(getattr(error, "code", None)))
         if str(error).startswith("Forbidden: "):  # gcsfs has no type for it
-            found.add("403")
+            error_names.add("403")
         error = error.__cause__
-    return found
+    return error_names

@@ -11,7 +11,7 @@ from evalkit.store.database import Database
 
 
 @dataclass(frozen=True)
-class Call:
+class ModelCall:
     """One call of a language model."""
 
     question: str
@@ -34,35 +34,37 @@ class Call:
     """A decimal number; None where nobody knows the price."""
 
 
-class Calls:
+class CallJournal:
     """The journal of calls: what was asked is on disk before its answer is used."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, call: Call) -> None:
+    def add(self, call: ModelCall) -> None:
         """Append it."""
-        with self._database.statement() as connection:
-            connection.execute(sa.insert(tables.calls).values(**vars(call)))
+        with self._database.single_statement() as connection:
+            connection.execute(sa.insert(tables.model_calls).values(**vars(call)))
 
-    def of(self, question: str, *, after: int = 0) -> list[Call]:
+    def of(self, question: str, *, after: int = 0) -> list[ModelCall]:
         """The calls of that question, oldest first; only those behind number ``after``."""
-        row = tables.calls.c
-        query = sa.select(tables.calls).where(row.question == question, row.number > after).order_by(row.number)
-        with self._database.statement() as connection:
-            found = connection.execute(query).mappings().all()
-        return [Call(**{name: value for name, value in one.items() if name != "number"}) for one in found]
+        row = tables.model_calls.c
+        query = sa.select(tables.model_calls).where(row.question == question, row.number > after).order_by(row.number)
+        with self._database.single_statement() as connection:
+            call_rows = connection.execute(query).mappings().all()
+        return [
+            ModelCall(**{name: value for name, value in call_row.items() if name != "number"}) for call_row in call_rows
+        ]
 
     def begin_fresh(self) -> int:
         """The number of the newest call when the fresh run began that has not ended yet; one begins, if none has."""
         with self._database.transaction() as connection:
-            begun = connection.execute(sa.select(tables.fresh.c.after)).scalar()
-            if begun is None:
-                begun = connection.execute(sa.select(sa.func.max(tables.calls.c.number))).scalar() or 0
-                connection.execute(sa.insert(tables.fresh).values(after=begun))
-            return int(begun)
+            start_number = connection.execute(sa.select(tables.fresh_runs.c.after)).scalar()
+            if start_number is None:
+                start_number = connection.execute(sa.select(sa.func.max(tables.model_calls.c.number))).scalar() or 0
+                connection.execute(sa.insert(tables.fresh_runs).values(after=start_number))
+            return int(start_number)
 
     def end_fresh(self) -> None:
         """No fresh run is under way any more."""
-        with self._database.statement() as connection:
-            connection.execute(sa.delete(tables.fresh))
+        with self._database.single_statement() as connection:
+            connection.execute(sa.delete(tables.fresh_runs))

@@ -12,35 +12,35 @@ from pydantic import BaseModel, ValidationError
 from evalkit.errors import StoreError
 
 
-def canonical(value: Any) -> bytes:
+def encode_canonical_json(value: Any) -> bytes:
     """The one JSON text of a value: sorted keys, no spaces, UTF-8. Hashes are taken of it."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
-def digest(value: Any) -> str:
+def hash_canonical_json(value: Any) -> str:
     """SHA-256 (hex) of the canonical JSON."""
-    return hashlib.sha256(canonical(value)).hexdigest()
+    return hashlib.sha256(encode_canonical_json(value)).hexdigest()
 
 
-class RepeatedField(ValueError):
+class DuplicateKeyError(ValueError):
     """A JSON object has a field twice."""
 
 
-def once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's fields, for ``json.loads``. RepeatedField where one is there twice: nobody knows which one is meant."""
+def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's fields, for ``json.loads``. DuplicateKeyError where one is there twice: nobody knows which one is meant."""
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        raise RepeatedField("a field is there twice")
+        raise DuplicateKeyError("a field is there twice")
     return fields
 
 
-M = TypeVar("M", bound=BaseModel)
+StoredModel = TypeVar("StoredModel", bound=BaseModel)
 
 
-def shaped(model: type[M], stored: Mapping[str, Any], name: str, remedy: str) -> M:
+def validate_stored(model: type[StoredModel], stored: Mapping[str, Any], file_name: str, remedy: str) -> StoredModel:
     """What a file holds, as its model. StoreError that names the file, with this remedy, where it has another shape."""
     try:
         return model.model_validate(stored)
     except ValidationError:
         # Without the cause: pydantic's message would quote the patient's document.
-        raise StoreError(f"{name} does not have the shape of its kind", code="STORE-TORN", remedy=remedy) from None
+        raise StoreError(f"{file_name} does not have the shape of its kind", code="STORE-TORN", remedy=remedy) from None

@@ -10,37 +10,37 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 
 from evalkit.store import tables
-from evalkit.store.database import Database, folded
+from evalkit.store.database import Database, fold_for_search
 
-_FINISHED = 2  # of ``standing``
+_FINISHED_STANDING = 2  # of ``standing``
 
 WORST_FIRST = (*(tables.cases.c[name].desc() for name in ("blocker", "major", "minor")), tables.cases.c.case_id)
-Order = tuple[sa.ColumnElement[Any], ...]
-_created, _name, _pages = (tables.cases.c[name] for name in ("created_at", "folded_name", "pages"))
+OrderColumns = tuple[sa.ColumnElement[Any], ...]
+_created_at, _folded_name, _page_count = (tables.cases.c[name] for name in ("created_at", "folded_name", "pages"))
 _BEST_FIRST = (*(tables.cases.c[name] for name in ("blocker", "major", "minor")), tables.cases.c.case_id.desc())
-_ORDERS: dict[str, tuple[Order, Order]] = {
+_SORT_ORDERS: dict[str, tuple[OrderColumns, OrderColumns]] = {
     "worst": (WORST_FIRST, _BEST_FIRST),
-    "oldest": ((_created.asc().nulls_last(), *WORST_FIRST), (_created.desc().nulls_first(), *_BEST_FIRST)),
-    "newest": ((_created.desc().nulls_last(), *WORST_FIRST), (_created.asc().nulls_first(), *_BEST_FIRST)),
-    "name": ((_name, *WORST_FIRST), (_name.desc(), *_BEST_FIRST)),
-    "pages": ((_pages, *WORST_FIRST), (_pages.desc(), *_BEST_FIRST)),
+    "oldest": ((_created_at.asc().nulls_last(), *WORST_FIRST), (_created_at.desc().nulls_first(), *_BEST_FIRST)),
+    "newest": ((_created_at.desc().nulls_last(), *WORST_FIRST), (_created_at.asc().nulls_first(), *_BEST_FIRST)),
+    "name": ((_folded_name, *WORST_FIRST), (_folded_name.desc(), *_BEST_FIRST)),
+    "pages": ((_page_count, *WORST_FIRST), (_page_count.desc(), *_BEST_FIRST)),
 }
 """By name: from the front and from the end."""
-_INDEXED = {"severity", "age"}
+_INDEXED_FACETS = {"severity", "age"}
 """The filters that PostgreSQL's index of all that is asked holds too."""
-_SHOWN = (
+_LISTED_COLUMNS = (
     *(
         column
         for column in tables.cases.columns
-        if column.computed is None and column.name not in (*tables.FACETS, "folded_name", "folded_id")
+        if column.computed is None and column.name not in (*tables.FACET_COLUMNS, "folded_name", "folded_id")
     ),
-    *(tables.cases.c[column].label(name) for name, column in tables.FACETS.items()),
+    *(tables.cases.c[column].label(name) for name, column in tables.FACET_COLUMNS.items()),
     tables.cases.c.is_hidden,
 )
 """What is told of a case itself."""
 
 
-class _Place(sa.sql.functions.GenericFunction[int]):
+class _TextPosition(sa.sql.functions.GenericFunction[int]):
     """Where the second text begins in the first, from 1; 0 where it does not stand there."""
 
     type = sa.Integer()
@@ -48,13 +48,13 @@ class _Place(sa.sql.functions.GenericFunction[int]):
     inherit_cache = True
 
 
-@compiles(_Place, "postgresql")
-def _place(element: _Place, compiler: Any, **given: Any) -> str:
-    return f"strpos{compiler.process(element.clause_expr, **given)}"
+@compiles(_TextPosition, "postgresql")
+def _compile_text_position(element: _TextPosition, compiler: Any, **options: Any) -> str:
+    return f"strpos{compiler.process(element.clause_expr, **options)}"
 
 
 @dataclass(frozen=True)
-class Moments:
+class QueueMoments:
     """The present, as a queue sees it (ISO 8601, UTC)."""
 
     now: str
@@ -68,23 +68,23 @@ class CaseList:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def by_status(self) -> dict[str, int]:
+    def count_by_status(self) -> dict[str, int]:
         """How many cases there are of each review status."""
         status = tables.cases.c.review_status
-        with self._database.statement() as connection:
-            found = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
-        return {row[0]: row[1] for row in found}
+        with self._database.single_statement() as connection:
+            count_rows = connection.execute(sa.select(status, sa.func.count()).group_by(status)).all()
+        return {row[0]: row[1] for row in count_rows}
 
-    def withholds(self, reader: str) -> bool:
-        """Whether ``reader`` must not read some case yet, because a seeded case about its document may come to them.
+    def has_withheld_cases(self, reviewer: str) -> bool:
+        """Whether ``reviewer`` must not read some case yet, because a seeded case about its document may come to them.
 
         Mostly there is none; to look for each finished case whether it is one takes longer than the rest of a page.
         """
-        with self._database.statement() as connection:
-            return connection.execute(_withheld(reader).limit(1)).first() is not None
+        with self._database.single_statement() as connection:
+            return connection.execute(_select_withheld_documents(reviewer).limit(1)).first() is not None
 
-    def groups(
-        self, at: Moments, *, is_finished_shown: bool, search: str = "", reader: str | None = None
+    def count_by_facets(
+        self, moments: QueueMoments, *, is_finished_shown: bool, search: str = "", reviewer: str | None = None
     ) -> list[dict[str, Any]]:
         """How many cases (``count``) there are of each combination of ``severity`` (of the worst open issue, or none),
         ``dominant_type`` (or ``cannot tell``), ``agents`` (joined by commas), ``review_reason``, ``source``, ``kind``
@@ -92,151 +92,174 @@ class CaseList:
         where some of its cases wait and others do not.
 
         ``search`` is a part of a file name or case id, whatever its case; all of it is taken as it stands. What
-        ``reader``, if one is named, must not read yet is left out: see ``withholds``.
+        ``reviewer``, if one is named, must not read yet is left out: see ``has_withheld_cases``.
         """
-        ages = _ages(at)
+        age_conditions = _build_age_conditions(moments)
         query = (
-            sa.select(tables.cases.c.told, *(sa.func.count().filter(age) for age in ages.values()))
-            .where(*_listed(is_finished_shown, search, reader))
+            sa.select(tables.cases.c.told, *(sa.func.count().filter(age) for age in age_conditions.values()))
+            .where(*_build_list_conditions(is_finished_shown, search, reviewer))
             .group_by(tables.cases.c.standing, tables.cases.c.told)
         )
-        with self._database.reading_most() as connection:
+        with self._database.index_only_read() as connection:
             return [
-                {**dict(zip(tables.FACETS, told.split(tables.BETWEEN), strict=True)), "age": age, "count": count}
-                for told, *counts in connection.execute(query)
-                for age, count in zip(ages, counts, strict=True)
+                {
+                    **dict(zip(tables.FACET_COLUMNS, joined_facets.split(tables.FACET_SEPARATOR), strict=True)),
+                    "age": age,
+                    "count": count,
+                }
+                for joined_facets, *counts in connection.execute(query)
+                for age, count in zip(age_conditions, counts, strict=True)
                 if count
             ]
 
-    def page(
+    def list_queue_page(
         self,
-        at: Moments,
+        moments: QueueMoments,
         *,
         is_finished_shown: bool,
         search: str = "",
-        reader: str | None = None,
-        facets: Mapping[str, str],
+        reviewer: str | None = None,
+        facet_values: Mapping[str, str],
         order: str,
         limit: int,
         offset: int,
-        matching: int | None = None,
+        matching_count: int | None = None,
     ) -> list[dict[str, Any]]:
         """Some of the cases, by column name, each with the facets, ``holder``, ``session`` and ``since`` of its claim,
         and with who put it off (``deferred_by``) and why (``deferred_because``).
 
-        ``facets`` are values by the names of ``groups``; of ``agents`` it names one. ``order`` is ``worst``,
+        ``facet_values`` are values by the names of ``count_by_facets``; of ``agents`` it names one. ``order`` is ``find_worst_case``,
         ``oldest``, ``newest``, ``name`` or ``pages`` (the fewest first); deferred cases come after those that wait,
-        and completed ones last. Where it is told how many are ``matching``, pages of the second half are counted off
+        and completed ones last. Where it is told how many are ``matching_count``, pages of the second half are counted off
         from the end, which takes half as long at most.
         """
         claim = tables.claims.c
         # Whose they are is looked up for those of the page alone.
-        listed = sa.select(tables.cases.c.case_id).where(
-            *_listed(is_finished_shown, search, reader), *(_has(*facet, at) for facet in facets.items())
+        page_ids = sa.select(tables.cases.c.case_id).where(
+            *_build_list_conditions(is_finished_shown, search, reviewer),
+            *(_build_facet_condition(*facet, moments) for facet in facet_values.items()),
         )
-        forwards, backwards = _ORDERS[order]
-        ordered = (tables.cases.c.standing, *forwards)
-        if order == "worst" and not (search or facets or is_finished_shown):
-            listed = listed.where(tables.UNFINISHED)
-        if matching is not None and offset > matching // 2:
-            left = max(matching - offset, 0)
-            limit = min(limit, left)
-            listed = listed.order_by(tables.cases.c.standing.desc(), *backwards).offset(left - limit)
+        forward_order, backward_order = _SORT_ORDERS[order]
+        sort_columns = (tables.cases.c.standing, *forward_order)
+        if order == "worst" and not (search or facet_values or is_finished_shown):
+            page_ids = page_ids.where(tables.UNFINISHED_CONDITION)
+        if matching_count is not None and offset > matching_count // 2:
+            remaining = max(matching_count - offset, 0)
+            limit = min(limit, remaining)
+            page_ids = page_ids.order_by(tables.cases.c.standing.desc(), *backward_order).offset(remaining - limit)
         else:
-            listed = listed.order_by(*ordered).offset(offset)
+            page_ids = page_ids.order_by(*sort_columns).offset(offset)
         query = (
             sa.select(
-                *_SHOWN,
+                *_LISTED_COLUMNS,
                 claim.reviewer.label("holder"),
                 claim.session,
                 claim.since,
                 tables.deferrals.c.reviewer.label("deferred_by"),
                 tables.deferrals.c.reason.label("deferred_because"),
             )
-            .outerjoin(tables.claims, sa.and_(claim.case_id == tables.cases.c.case_id, claim.expires_at > at.now))
+            .outerjoin(tables.claims, sa.and_(claim.case_id == tables.cases.c.case_id, claim.expires_at > moments.now))
             .outerjoin(tables.deferrals, tables.deferrals.c.case_id == tables.cases.c.case_id)
-            .where(tables.cases.c.case_id.in_(listed.limit(limit)))  # SQLite takes longer to join them
-            .order_by(*ordered)
+            .where(tables.cases.c.case_id.in_(page_ids.limit(limit)))  # SQLite takes longer to join them
+            .order_by(*sort_columns)
         )
-        is_sorted_from_index = order != "worst" and facets.keys() <= _INDEXED
-        with self._database.reading_most() if is_sorted_from_index else self._database.statement() as connection:
+        is_sorted_from_index = order != "worst" and facet_values.keys() <= _INDEXED_FACETS
+        with (
+            self._database.index_only_read()
+            if is_sorted_from_index
+            else self._database.single_statement() as connection
+        ):
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def worst(
+    def find_worst_case(
         self,
         *,
-        barred: str,
-        reasons: Sequence[str] | None = None,
-        ending: str = "",
-        left_to: Sequence[str] = (),
+        reviewer: str,
+        review_reasons: Sequence[str] | None = None,
+        reserved_suffix: str = "",
+        reserved_for: Sequence[str] = (),
     ) -> str | None:
-        """The worst case, of these reasons if any are named, that waits and that ``barred`` may do.
+        """The worst case, of these reasons if any are named, that waits and that ``reviewer`` may do.
 
-        Cases whose id has that ``ending`` are left to the reviewers ``left_to``, if one of them may do it.
+        Cases whose id has that ``reserved_suffix`` are left to the reviewers ``reserved_for``, if one of them may do it.
         """
         row = tables.cases.c
         query = (
             sa.select(row.case_id)
-            .where(row.review_status == "pending", sa.not_(_names(row.barred, barred)))
+            .where(row.review_status == "pending", sa.not_(_contains_name(row.barred, reviewer)))
             .order_by(*WORST_FIRST)
             .limit(1)
         )
-        if reasons is not None:
-            query = query.where(row.review_reason.in_(reasons))
-        if left_to:
-            nobody_else = sa.and_(*(_names(row.barred, one) for one in left_to))
-            query = query.where(sa.or_(sa.not_(row.case_id.endswith(ending, autoescape=True)), nobody_else))
-        with self._database.statement() as connection:
+        if review_reasons is not None:
+            query = query.where(row.review_reason.in_(review_reasons))
+        if reserved_for:
+            none_eligible = sa.and_(*(_contains_name(row.barred, colleague) for colleague in reserved_for))
+            query = query.where(sa.or_(sa.not_(row.case_id.endswith(reserved_suffix, autoescape=True)), none_eligible))
+        with self._database.single_statement() as connection:
             return connection.execute(query).scalar()
 
-    def contradicting_claims(self, now: str) -> list[str]:
+    def find_status_conflicts(self, now: str) -> list[str]:
         """The cases that say ``in_review`` without a claim that lives at ``now``, or wait although there is one."""
         status = tables.cases.c.review_status
-        live = sa.select(tables.claims.c.case_id).where(tables.claims.c.expires_at > now)
-        left = sa.select(tables.cases.c.case_id).where(status == "in_review", tables.cases.c.case_id.not_in(live))
-        waits = sa.exists().where(
+        live_claims = sa.select(tables.claims.c.case_id).where(tables.claims.c.expires_at > now)
+        unclaimed_open = sa.select(tables.cases.c.case_id).where(
+            status == "in_review", tables.cases.c.case_id.not_in(live_claims)
+        )
+        is_waiting = sa.exists().where(
             tables.cases.c.case_id == tables.claims.c.case_id, status.in_(("pending", "deferred"))
         )
-        hidden = live.where(waits)  # few are claimed, and many wait
-        with self._database.statement() as connection:
-            return list(connection.execute(left.union(hidden)).scalars())
+        claimed_waiting = live_claims.where(is_waiting)  # few are claimed, and many wait
+        with self._database.single_statement() as connection:
+            return list(connection.execute(unclaimed_open.union(claimed_waiting)).scalars())
 
 
-def _listed(is_finished_shown: bool, search: str, reader: str | None) -> Iterator[sa.ColumnElement[bool]]:
-    yield tables.cases.c.standing <= (_FINISHED if is_finished_shown else _FINISHED - 1)
-    if reader is not None and is_finished_shown:
-        yield sa.or_(tables.cases.c.standing != _FINISHED, tables.cases.c.doc_id.not_in(_withheld(reader)))
+def _build_list_conditions(
+    is_finished_shown: bool, search: str, reviewer: str | None
+) -> Iterator[sa.ColumnElement[bool]]:
+    yield tables.cases.c.standing <= (_FINISHED_STANDING if is_finished_shown else _FINISHED_STANDING - 1)
+    if reviewer is not None and is_finished_shown:
+        yield sa.or_(
+            tables.cases.c.standing != _FINISHED_STANDING,
+            tables.cases.c.doc_id.not_in(_select_withheld_documents(reviewer)),
+        )
     if search:
-        wanted = folded(search)
-        yield sa.or_(*(_Place(text, wanted) > 0 for text in (tables.cases.c.folded_name, tables.cases.c.folded_id)))
+        folded_search = fold_for_search(search)
+        yield sa.or_(
+            *(
+                _TextPosition(column, folded_search) > 0
+                for column in (tables.cases.c.folded_name, tables.cases.c.folded_id)
+            )
+        )
 
 
-def _withheld(reader: str) -> sa.Select[tuple[str]]:
+def _select_withheld_documents(reviewer: str) -> sa.Select[tuple[str]]:
     """The documents about which a seeded case may come to that reviewer."""
-    seeded = tables.cases.alias("seeded").c
-    return sa.select(seeded.shows).where(
-        seeded.shows > "", seeded.review_status != "completed", sa.not_(_names(seeded.barred, reader))
+    seeded_case = tables.cases.alias("seeded").c
+    return sa.select(seeded_case.shows).where(
+        seeded_case.shows > "",
+        seeded_case.review_status != "completed",
+        sa.not_(_contains_name(seeded_case.barred, reviewer)),
     )
 
 
-def _ages(at: Moments) -> dict[str, sa.ColumnElement[bool]]:
+def _build_age_conditions(moments: QueueMoments) -> dict[str, sa.ColumnElement[bool]]:
     """What it means to be of each age. Cases are counted by these: to group by an age would sort them all."""
-    made = tables.cases.c.created_at
+    created_at = tables.cases.c.created_at
     return {
-        "": made.is_(None),
-        "day": made >= at.day_ago,
-        "week": sa.and_(made >= at.week_ago, made < at.day_ago),
-        "older": made < at.week_ago,
+        "": created_at.is_(None),
+        "day": created_at >= moments.day_ago,
+        "week": sa.and_(created_at >= moments.week_ago, created_at < moments.day_ago),
+        "older": created_at < moments.week_ago,
     }
 
 
-def _has(facet: str, value: str, at: Moments) -> sa.ColumnElement[bool]:
+def _build_facet_condition(facet: str, value: str, moments: QueueMoments) -> sa.ColumnElement[bool]:
     if facet == "age":
-        return _ages(at)[value]
-    column = tables.cases.c[tables.FACETS[facet]]
-    return _names(column, value) if facet == "agents" else column == value
+        return _build_age_conditions(moments)[value]
+    column = tables.cases.c[tables.FACET_COLUMNS[facet]]
+    return _contains_name(column, value) if facet == "agents" else column == value
 
 
-def _names(joined: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
+def _contains_name(joined_names: sa.ColumnElement[Any], name: str) -> sa.ColumnElement[bool]:
     """Whether the name is one of those that are joined by commas."""
-    return _Place("," + joined + ",", f",{name},") > 0
+    return _TextPosition("," + joined_names + ",", f",{name},") > 0

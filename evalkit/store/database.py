@@ -15,21 +15,21 @@ import sqlalchemy as sa
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.store import postgresql, sqlite, tables
-from evalkit.store.files import Files
-from evalkit.store.names import DATABASE, SQLITE
-from evalkit.store.place import located
+from evalkit.store.files import OutputFolder
+from evalkit.store.names import DATABASE_SCHEMA_FILE, SQLITE_FILE
+from evalkit.store.place import parse_output_location
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgreSQLInsert
     from sqlalchemy.dialects.sqlite import Insert as SQLiteInsert
 
 #: Where a database is set; ``Settings`` reads both.
-_FILE, _VARIABLE = "evalkit.toml", "EVALKIT_DATABASE"
+_SETTINGS_FILE, _DATABASE_VARIABLE = "evalkit.toml", "EVALKIT_DATABASE"
 
-_AT_ONCE = 1000
+_ROWS_PER_BATCH = 1000
 """Rows that are given to the database in one go."""
 
-_joined: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
+_current_connection: ContextVar[sa.Connection | None] = ContextVar("joined", default=None)
 
 
 class Database:
@@ -41,12 +41,20 @@ class Database:
         UsageError where the folder belongs to another database than the one that is set; StoreError where it cannot be
         opened.
         """
-        address = chosen(root, url)
+        resolved_url = resolve_database_url(root, url)
         try:
-            self._engine = postgresql.opened(root, address) if address else sqlite.opened(Path(root))
+            self._engine = (
+                postgresql.open_engine(root, resolved_url) if resolved_url else sqlite.open_engine(Path(root))
+            )
         except (OSError, sa.exc.SQLAlchemyError) as error:
-            raise (unreached(address, error) if address else _damaged(Path(root) / SQLITE, error)) from None
-        self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT") if address else self._engine
+            raise (
+                build_connection_error(resolved_url, error)
+                if resolved_url
+                else _build_open_error(Path(root) / SQLITE_FILE, error)
+            ) from None
+        self._autocommit_engine = (
+            self._engine.execution_options(isolation_level="AUTOCOMMIT") if resolved_url else self._engine
+        )
 
     def close(self) -> None:
         """Give the database file, or the connections, back."""
@@ -55,27 +63,27 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[sa.Connection]:
         """All of it or nothing, on disk when it ends. StoreError where the database cannot be read or written."""
-        with self._connected(self._engine) as connection:
+        with self._acquire_connection(self._engine) as connection:
             yield connection
 
     @contextmanager
-    def statement(self) -> Iterator[sa.Connection]:
+    def single_statement(self) -> Iterator[sa.Connection]:
         """As ``transaction``, for one statement: a server is asked once, not also to begin and to commit.
 
         Each document is worked on under its lock, and each question to a server is a way there and back.
         """
-        with self._connected(self._autocommit) as connection:
+        with self._acquire_connection(self._autocommit_engine) as connection:
             yield connection
 
     @contextmanager
-    def reading_most(self) -> Iterator[sa.Connection]:
-        """As ``statement``, for one that reads most rows of a table, and for which an index holds all that it asks for.
+    def index_only_read(self) -> Iterator[sa.Connection]:
+        """As ``single_statement``, for one that reads most rows of a table, and for which an index holds all that it asks for.
 
         A server expects a page of an index to take four times as long as one of the table, as on a turning disk, and
-        would read the table. Inside ``together`` that is set until the transaction ends.
+        would read the table. Inside ``shared_transaction`` that is set until the transaction ends.
         """
         if self._engine.dialect.name == "sqlite":
-            with self.statement() as connection:
+            with self.single_statement() as connection:
                 yield connection
             return
         with self.transaction() as connection:
@@ -83,10 +91,10 @@ class Database:
             yield connection
 
     @contextmanager
-    def _connected(self, engine: sa.Engine) -> Iterator[sa.Connection]:
-        joined = _joined.get()
-        if joined is not None and joined.engine is self._engine:
-            yield joined
+    def _acquire_connection(self, engine: sa.Engine) -> Iterator[sa.Connection]:
+        shared_connection = _current_connection.get()
+        if shared_connection is not None and shared_connection.engine is self._engine:
+            yield shared_connection
             return
         try:
             with engine.begin() as connection:
@@ -95,14 +103,14 @@ class Database:
             is_file = self._engine.dialect.name == "sqlite"
             # Without the cause: PostgreSQL quotes the row, which may be a patient's.
             raise StoreError(
-                f"the database of the output folder could not be read or written ({_name(error)})",
+                f"the database of the output folder could not be read or written ({_name_driver_error(error)})",
                 code="STORE-INDEX",
                 remedy="Nothing of it was saved: free some space or mend the folder's rights, then try again."
                 if is_file
                 else "Nothing of it was saved: see that the PostgreSQL server runs, then try again.",
             ) from None
 
-    def scrub(self) -> bool:
+    def vacuum(self) -> bool:
         """Write the tables anew without what was removed; False where a reader kept the write-ahead log from emptying.
 
         A server's own log and its backups are its keeper's.
@@ -110,135 +118,137 @@ class Database:
         try:
             with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 if connection.dialect.name == "postgresql":
-                    names = ", ".join(table.name for table in tables.metadata.sorted_tables)
-                    connection.exec_driver_sql(f"VACUUM (FULL) {names}")
+                    table_names = ", ".join(table.name for table in tables.metadata.sorted_tables)
+                    connection.exec_driver_sql(f"VACUUM (FULL) {table_names}")
                     return True
                 connection.exec_driver_sql("VACUUM")
                 is_busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
         except sa.exc.SQLAlchemyError as error:
             raise StoreError(
-                f"the database of the output folder could not be written anew ({_name(error)})",
+                f"the database of the output folder could not be written anew ({_name_driver_error(error)})",
                 code="STORE-INDEX",
                 remedy="Free as much space as it takes, end what else uses the folder, and try again.",
             ) from None
         return not is_busy
 
     @contextmanager
-    def together(self) -> Iterator[None]:
+    def shared_transaction(self) -> Iterator[None]:
         """What this thread does with the database inside is one transaction: one sync of the disk instead of many."""
         with self.transaction() as connection:
-            joined = _joined.set(connection)
+            context_token = _current_connection.set(connection)
             try:
                 yield
             finally:
-                _joined.reset(joined)
+                _current_connection.reset(context_token)
 
     @contextmanager
-    def exchanging(self, rows: Mapping[sa.Table, Iterable[Mapping[str, Any]]]) -> Iterator[sa.Connection]:
+    def replace_rows(self, rows_by_table: Mapping[sa.Table, Iterable[Mapping[str, Any]]]) -> Iterator[sa.Connection]:
         """A transaction in which these rows, and no others, are in their tables; of one table all have the same columns.
 
         They are taken as they come, which may take minutes, and put aside: others write meanwhile, and wait only while
         the rows take their place.
         """
-        names = ", ".join(table.name for table in rows)
+        table_names = ", ".join(table.name for table in rows_by_table)
         with self.transaction() as connection:
-            aside = {table: _put_aside(connection, table, some) for table, some in rows.items()}
+            staged_tables = {
+                table: _stage_rows(connection, table, table_rows) for table, table_rows in rows_by_table.items()
+            }
             if connection.dialect.name == "postgresql":
-                connection.exec_driver_sql(f"LOCK TABLE {names} IN SHARE ROW EXCLUSIVE MODE")
-            for table, waiting in aside.items():
+                connection.exec_driver_sql(f"LOCK TABLE {table_names} IN SHARE ROW EXCLUSIVE MODE")
+            for table, staged_table in staged_tables.items():
                 connection.execute(sa.delete(table))
-                if waiting is not None:
-                    columns = [column.name for column in waiting.columns]
-                    connection.execute(sa.insert(table).from_select(columns, sa.select(waiting)))
-                    waiting.drop(connection)
+                if staged_table is not None:
+                    column_names = [column.name for column in staged_table.columns]
+                    connection.execute(sa.insert(table).from_select(column_names, sa.select(staged_table)))
+                    staged_table.drop(connection)
             yield connection
         if self._engine.dialect.name == "postgresql":
-            with self.statement() as connection:
+            with self.single_statement() as connection:
                 # Else the first minute's queries would be planned for the rows that were there before, and look at each
                 # row that an index has found, to see whether it is there.
-                connection.exec_driver_sql(f"VACUUM (ANALYZE) {names}")
+                connection.exec_driver_sql(f"VACUUM (ANALYZE) {table_names}")
 
 
-def _put_aside(connection: sa.Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> sa.Table | None:
+def _stage_rows(connection: sa.Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> sa.Table | None:
     """The rows in a table that only this connection has; None where there are none."""
-    waiting = iter(rows)
-    first = list(islice(waiting, _AT_ONCE))
-    if not first:
+    row_iterator = iter(rows)
+    first_batch = list(islice(row_iterator, _ROWS_PER_BATCH))
+    if not first_batch:
         return None
-    columns = (sa.Column(name, table.columns[name].type) for name in first[0])
-    aside = sa.Table(f"aside_{table.name}", sa.MetaData(), *columns, prefixes=["TEMPORARY"])
-    connection.execute(sa.schema.DropTable(aside, if_exists=True))  # of one that failed: SQLite has kept it
-    aside.create(connection)
-    for some in chain([first], iter(lambda: list(islice(waiting, _AT_ONCE)), [])):
-        connection.execute(sa.insert(aside), some)
-    return aside
+    columns = (sa.Column(column_name, table.columns[column_name].type) for column_name in first_batch[0])
+    staged_table = sa.Table(f"aside_{table.name}", sa.MetaData(), *columns, prefixes=["TEMPORARY"])
+    connection.execute(sa.schema.DropTable(staged_table, if_exists=True))  # of one that failed: SQLite has kept it
+    staged_table.create(connection)
+    for batch in chain([first_batch], iter(lambda: list(islice(row_iterator, _ROWS_PER_BATCH)), [])):
+        connection.execute(sa.insert(staged_table), batch)
+    return staged_table
 
 
-def chosen(root: Path | str, url: str | None = None) -> str | None:
+def resolve_database_url(root: Path | str, url: str | None = None) -> str | None:
     """The PostgreSQL database that the folder belongs to; None for ``evalkit.sqlite``. UsageError; nothing is made.
 
     A folder stays with the database that it has: people who looked for claims in two places would do a case twice.
     """
-    address = url or _set()
-    if isinstance(located(root), str):
-        if address is None:
+    database_url = url or _read_configured_url()
+    if isinstance(parse_output_location(root), str):
+        if database_url is None:
             raise UsageError(
                 "an output folder in a bucket needs a PostgreSQL database for claims, drafts, journal and index",
                 code="DATABASE",
                 remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to postgresql://USER@HOST/NAME.",
             )
-        return address
-    if address is None and (Path(root) / DATABASE).exists():
+        return database_url
+    if database_url is None and (Path(root) / DATABASE_SCHEMA_FILE).exists():
         raise UsageError(
             "the claims, drafts and journal of this output folder are in a PostgreSQL database",
             code="DATABASE",
             remedy="Set EVALKIT_DATABASE, or `database` in evalkit.toml, to its address.",
         )
-    if address is not None and (Path(root) / SQLITE).exists():
+    if database_url is not None and (Path(root) / SQLITE_FILE).exists():
         raise UsageError(
-            f"the claims, drafts and journal of this output folder are in its {SQLITE}",
+            f"the claims, drafts and journal of this output folder are in its {SQLITE_FILE}",
             code="DATABASE",
             remedy="Run `evalkit move-database` while nobody reviews, or unset the database.",
         )
-    return address
+    return database_url
 
 
-def _set() -> str | None:
+def _read_configured_url() -> str | None:
     # An expert's kernel would hold 2 MB of settings for this one answer: where nothing can be set, nothing is loaded.
-    if not Path(_FILE).exists() and not any(name.upper() == _VARIABLE for name in os.environ):
+    if not Path(_SETTINGS_FILE).exists() and not any(variable.upper() == _DATABASE_VARIABLE for variable in os.environ):
         return None
     from evalkit.settings import Settings
 
     return Settings.load().database
 
 
-def described(root: Path | str, url: str | None = None) -> str:
+def describe_database(root: Path | str, url: str | None = None) -> str:
     """Which database the folder has, and that it can be reached; nothing is made. UsageError, StoreError."""
-    address = chosen(root, url)
-    if address is None:
-        if not (Path(root) / SQLITE).exists():
-            return f"{SQLITE} in the output folder, once there is a run"
+    database_url = resolve_database_url(root, url)
+    if database_url is None:
+        if not (Path(root) / SQLITE_FILE).exists():
+            return f"{SQLITE_FILE} in the output folder, once there is a run"
         try:
-            sqlite.look_at(Path(root))
+            sqlite.verify_database(Path(root))
         except sa.exc.SQLAlchemyError as error:
-            raise _damaged(Path(root) / SQLITE, error) from None
-        return f"{SQLITE} in the output folder"
-    schema = postgresql.schema_of(root)
+            raise _build_open_error(Path(root) / SQLITE_FILE, error) from None
+        return f"{SQLITE_FILE} in the output folder"
+    schema = postgresql.read_schema_name(root)
     try:
-        version = postgresql.reached(address, schema)
+        server_version = postgresql.check_server(database_url, schema)
     except sa.exc.SQLAlchemyError as error:
-        raise unreached(address, error) from None
-    where = f"schema {schema}" if schema else "a schema for the output folder, once there is a run"
-    return f"PostgreSQL {version}, {postgresql.shown(address)}, {where}"
+        raise build_connection_error(database_url, error) from None
+    schema_text = f"schema {schema}" if schema else "a schema for the output folder, once there is a run"
+    return f"PostgreSQL {server_version}, {postgresql.redact_url(database_url)}, {schema_text}"
 
 
-def is_there(root: Path | str) -> bool:
+def has_database(root: Path | str) -> bool:
     """Whether the folder has a database already."""
-    files = Files(root)
-    return any(files.exists(name) for name in (DATABASE, SQLITE))
+    output_folder = OutputFolder(root)
+    return any(output_folder.has_file(name) for name in (DATABASE_SCHEMA_FILE, SQLITE_FILE))
 
 
-def inserting(connection: sa.Connection, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
+def build_insert(connection: sa.Connection, table: sa.Table) -> SQLiteInsert | PostgreSQLInsert:
     """The insert of the connection's dialect: both can do something else where the key is there already."""
     if connection.dialect.name == "sqlite":
         from sqlalchemy.dialects.sqlite import insert
@@ -249,53 +259,59 @@ def inserting(connection: sa.Connection, table: sa.Table) -> SQLiteInsert | Post
     return dialect.insert(table)
 
 
-def replace(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
+def replace_row(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
     """Put a row in the place of the one with its key."""
-    putting = inserting(connection, table).values(**row)
-    keys = [column.name for column in table.primary_key.columns]
-    others = {column.name: putting.excluded[column.name] for column in table.columns if column.name not in keys}
-    connection.execute(putting.on_conflict_do_update(index_elements=keys, set_=others))
+    upsert = build_insert(connection, table).values(**row)
+    key_names = [column.name for column in table.primary_key.columns]
+    updated_columns = {
+        column.name: upsert.excluded[column.name] for column in table.columns if column.name not in key_names
+    }
+    connection.execute(upsert.on_conflict_do_update(index_elements=key_names, set_=updated_columns))
 
 
-def folded(text: str | None) -> str:
+def fold_for_search(text: str | None) -> str:
     """A text as it is compared in a search: capitals and ways to write an accent make no difference."""
     # No text of PostgreSQL holds a NUL; no file name does either.
     return unicodedata.normalize("NFC", text or "").casefold().replace("\0", "\ufffd")
 
 
-def _damaged(path: Path, error: Exception) -> StoreError:
+def _build_open_error(path: Path, error: Exception) -> StoreError:
     return StoreError(
-        f"the index {path} cannot be opened ({_name(error)})",
+        f"the index {path} cannot be opened ({_name_driver_error(error)})",
         code="STORE-INDEX",
         remedy="Mend the folder's rights; if the file is damaged, put back its backup and run `evalkit reindex`. Without "
         "one, delete it: drafts, what was put off, the paid answers of language models and who opened what go with it.",
     )
 
 
-def unreached(url: str, error: Exception) -> StoreError:
+def build_connection_error(url: str, error: Exception) -> StoreError:
     """What is said of a PostgreSQL database that cannot be used, without its password."""
-    said = getattr(error, "orig", None)
-    is_let_in = getattr(said, "sqlstate", None) is not None  # what a statement then met has a number
-    row = None if is_let_in else next((row for row in _REFUSALS if row.sign in str(said)), None)
+    driver_error = getattr(error, "orig", None)
+    is_connected = getattr(driver_error, "sqlstate", None) is not None  # what a statement then met has a number
+    refusal = (
+        None
+        if is_connected
+        else next((refusal for refusal in _KNOWN_REFUSALS if refusal.message_part in str(driver_error)), None)
+    )
     return StoreError(
-        f"the database {postgresql.shown(url)} cannot be opened ({row.why if row else _name(error)})",
+        f"the database {postgresql.redact_url(url)} cannot be opened ({refusal.reason if refusal else _name_driver_error(error)})",
         code="STORE-INDEX",
-        remedy=row.remedy
-        if row
+        remedy=refusal.remedy
+        if refusal
         else "See that the PostgreSQL server runs and lets this user in and make a schema; `evalkit doctor` tells.",
     )
 
 
 class _Refusal(NamedTuple):
-    sign: str
+    message_part: str
     """What the driver or the server says; a server that speaks another language has the general remedy."""
-    why: str
+    reason: str
     remedy: str
 
 
-_SILENT = "the server does not answer"
-_RUNS = "See that it runs, and listens where the address says."
-_REFUSALS = (
+_NO_ANSWER = "the server does not answer"
+_CHECK_SERVER_REMEDY = "See that it runs, and listens where the address says."
+_KNOWN_REFUSALS = (
     _Refusal(
         "no password supplied",
         "no password was given",
@@ -310,12 +326,12 @@ _REFUSALS = (
     _Refusal(
         "no pg_hba.conf entry", "the server lets nobody in like this", "Let this user in from here, in its pg_hba.conf."
     ),
-    _Refusal("Connection refused", _SILENT, _RUNS),
-    _Refusal("failed to resolve host", _SILENT, _RUNS),
-    _Refusal("timeout expired", _SILENT, _RUNS),
+    _Refusal("Connection refused", _NO_ANSWER, _CHECK_SERVER_REMEDY),
+    _Refusal("failed to resolve host", _NO_ANSWER, _CHECK_SERVER_REMEDY),
+    _Refusal("timeout expired", _NO_ANSWER, _CHECK_SERVER_REMEDY),
 )
 
 
-def _name(error: Exception) -> str:
+def _name_driver_error(error: Exception) -> str:
     """What went wrong, by the driver's own name for it."""
     return type(getattr(error, "orig", None) or error).__name__

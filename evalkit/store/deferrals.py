@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 
 from evalkit.store import tables
-from evalkit.store.database import Database, replace
+from evalkit.store.database import Database, replace_row
 
 
 @dataclass(frozen=True)
@@ -27,26 +27,26 @@ class Deferrals:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, deferral: Deferral) -> None:
+    def save_deferral(self, deferral: Deferral) -> None:
         """Insert or replace a case's deferral."""
-        with self._database.statement() as connection:
-            replace(connection, tables.deferrals, asdict(deferral))
+        with self._database.single_statement() as connection:
+            replace_row(connection, tables.deferrals, asdict(deferral))
 
-    def of(self, case_id: str) -> Deferral | None:
+    def find_deferral(self, case_id: str) -> Deferral | None:
         """The deferral of a case, if it was put off."""
         query = sa.select(tables.deferrals).where(tables.deferrals.c.case_id == case_id)
-        with self._database.statement() as connection:
-            found = connection.execute(query).mappings().first()
-        return None if found is None else Deferral(**found)
+        with self._database.single_statement() as connection:
+            deferral_row = connection.execute(query).mappings().first()
+        return None if deferral_row is None else Deferral(**deferral_row)
 
-    def all(self) -> dict[str, Deferral]:
+    def list_deferrals(self) -> dict[str, Deferral]:
         """All deferrals, by case_id."""
-        with self._database.statement() as connection:
+        with self._database.single_statement() as connection:
             return {
                 row["case_id"]: Deferral(**row) for row in connection.execute(sa.select(tables.deferrals)).mappings()
             }
 
-    def drop(self, case_id: str) -> None:
+    def remove_deferral(self, case_id: str) -> None:
         """End the deferral of a case, if there is one."""
-        with self._database.statement() as connection:
+        with self._database.single_statement() as connection:
             connection.execute(sa.delete(tables.deferrals).where(tables.deferrals.c.case_id == case_id))

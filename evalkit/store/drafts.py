@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 
 from evalkit.store import tables
-from evalkit.store.database import Database, replace
+from evalkit.store.database import Database, replace_row
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,18 @@ class StoredDraft:
     saved_at: str
 
 
-class Drafts:
-    """Unsubmitted work. On disk before ``put`` returns; it needs no claim and outlives one."""
+class StoredDrafts:
+    """Unsubmitted work. On disk before ``save_draft`` returns; it needs no claim and outlives one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, draft: StoredDraft) -> None:
+    def save_draft(self, draft: StoredDraft) -> None:
         """Insert or replace the draft of that case, reviewer and tab."""
-        with self._database.statement() as connection:
-            replace(connection, tables.drafts, asdict(draft))
+        with self._database.single_statement() as connection:
+            replace_row(connection, tables.drafts, asdict(draft))
 
-    def newest(self, case_id: str, reviewer: str, session: str) -> StoredDraft | None:
+    def find_newest_draft(self, case_id: str, reviewer: str, session: str) -> StoredDraft | None:
         """The reviewer's newest draft of the case from any tab; of equally new ones that of ``session``."""
         row = tables.drafts.c
         query = (
@@ -43,22 +43,22 @@ class Drafts:
             .where(row.case_id == case_id, row.reviewer == reviewer)
             .order_by(row.saved_at.desc(), sa.desc(row.session == session), row.session)
         )
-        with self._database.statement() as connection:
-            found = connection.execute(query).mappings().first()
-        return None if found is None else StoredDraft(**found)
+        with self._database.single_statement() as connection:
+            draft_row = connection.execute(query).mappings().first()
+        return None if draft_row is None else StoredDraft(**draft_row)
 
-    def drop(self, case_id: str, reviewer: str, session: str, *, until: str) -> None:
-        """Remove the tab's draft of the case, and those of the reviewer's other tabs saved up to ``until``."""
+    def remove_drafts(self, case_id: str, reviewer: str, session: str, *, saved_until: str) -> None:
+        """Remove the tab's draft of the case, and those of the reviewer's other tabs saved up to ``saved_until``."""
         row = tables.drafts.c
         query = sa.delete(tables.drafts).where(
             row.case_id == case_id,
             row.reviewer == reviewer,
-            sa.or_(row.session == session, row.saved_at <= until),
+            sa.or_(row.session == session, row.saved_at <= saved_until),
         )
-        with self._database.statement() as connection:
+        with self._database.single_statement() as connection:
             connection.execute(query)
 
-    def forget(self, case_id: str) -> None:
+    def remove_case_drafts(self, case_id: str) -> None:
         """Remove all drafts of the case, whoever's."""
-        with self._database.statement() as connection:
+        with self._database.single_statement() as connection:
             connection.execute(sa.delete(tables.drafts).where(tables.drafts.c.case_id == case_id))

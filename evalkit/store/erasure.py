@@ -10,48 +10,49 @@ from evalkit.store import tables
 from evalkit.store.database import Database
 
 #: The tables whose rows are about a case.
-_OF_CASES = (tables.cases, tables.closings, tables.claims, tables.drafts, tables.deferrals, tables.heads)
+_CASE_TABLES = (tables.cases, tables.closings, tables.claims, tables.drafts, tables.deferrals, tables.review_heads)
 
 
-class Erasure:
+class DocumentErasure:
     """Removes a document's rows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def seeded_cases(self, doc_id: str) -> list[str]:
+    def list_seeded_cases(self, doc_id: str) -> list[str]:
         """The seeded cases that show the document's pages, as far as the index knows them."""
         query = sa.select(tables.cases.c.case_id).where(tables.cases.c.shows == doc_id)
-        with self._database.statement() as connection:
+        with self._database.single_statement() as connection:
             return list(connection.execute(query).scalars())
 
-    def erase(
-        self, doc_id: str, case_ids: Iterable[str], sha256: str | None, names: Mapping[str, str]
+    def erase_document(
+        self, doc_id: str, case_ids: Iterable[str], sha256: str | None, case_pseudonyms: Mapping[str, str]
     ) -> dict[str, int]:
         """Remove the rows of a document and its cases; how many, by table.
 
-        ``names`` has for each case what stands for it in the view log from now on.
+        ``case_pseudonyms`` has for each case what stands for it in the view log from now on.
         """
-        wanted = sorted({*case_ids, *names})
+        all_case_ids = sorted({*case_ids, *case_pseudonyms})
         conditions: list[tuple[sa.Table, sa.ColumnElement[bool]]] = [
-            (table, table.c.case_id.in_(wanted)) for table in _OF_CASES
+            (table, table.c.case_id.in_(all_case_ids)) for table in _CASE_TABLES
         ]
         conditions.append((tables.documents, tables.documents.c.doc_id == doc_id))
         if sha256 is not None:
-            conditions.append((tables.calls, tables.calls.c.document == sha256))
+            conditions.append((tables.model_calls, tables.model_calls.c.document == sha256))
         with self._database.transaction() as connection:
-            removed = {
-                table.name: connection.execute(sa.delete(table).where(which)).rowcount for table, which in conditions
+            removed_counts = {
+                table.name: connection.execute(sa.delete(table).where(condition)).rowcount
+                for table, condition in conditions
             }
-            for case_id, name in names.items():
+            for case_id, name in case_pseudonyms.items():
                 connection.execute(
-                    sa.update(tables.views).where(tables.views.c.case_id == case_id).values(case_id=name)
+                    sa.update(tables.case_views).where(tables.case_views.c.case_id == case_id).values(case_id=name)
                 )
-        return {name: count for name, count in removed.items() if count}
+        return {name: count for name, count in removed_counts.items() if count}
 
-    def scrub(self) -> bool:
+    def vacuum(self) -> bool:
         """Write the database's file anew, so that no free page has what was removed; whether nothing of it is left.
 
         False where somebody else was reading all the time: what was removed may still stand in the write-ahead log then.
         """
-        return self._database.scrub()
+        return self._database.vacuum()

@@ -9,14 +9,14 @@ from itertools import islice
 import sqlalchemy as sa
 
 from evalkit.store import tables
-from evalkit.store.database import Database, inserting, replace
+from evalkit.store.database import Database, build_insert, replace_row
 
-_AT_ONCE = 1000
+_HEADS_PER_BATCH = 1000
 """Heads that are noted in one transaction."""
 
 
 @dataclass(frozen=True)
-class Head:
+class ReviewHead:
     """A case's newest review, as it was when it was saved."""
 
     case_id: str
@@ -25,43 +25,43 @@ class Head:
     """Of the bytes of its file."""
 
 
-class Heads:
+class ReviewHeads:
     """Noted beside each review, or by the next rebuild of the index where a crash came between."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def put(self, head: Head) -> None:
+    def save_head(self, head: ReviewHead) -> None:
         """Insert or replace a case's head."""
-        with self._database.statement() as connection:
-            replace(connection, tables.heads, asdict(head))
+        with self._database.single_statement() as connection:
+            replace_row(connection, tables.review_heads, asdict(head))
 
-    def catch_up(self, heads: Iterable[Head]) -> None:
+    def backfill_heads(self, heads: Iterable[ReviewHead]) -> None:
         """Note those of which nothing or an earlier review is noted. None is taken back: its review may have been removed."""
-        waiting = iter(heads)
+        head_iterator = iter(heads)
         # In portions: they may be read from files as they come, and nobody else could write all that time.
-        while some := [asdict(head) for head in islice(waiting, _AT_ONCE)]:
+        while batch := [asdict(head) for head in islice(head_iterator, _HEADS_PER_BATCH)]:
             with self._database.transaction() as connection:
-                putting = inserting(connection, tables.heads)
-                later = {"revision": putting.excluded.revision, "sha256": putting.excluded.sha256}
+                upsert = build_insert(connection, tables.review_heads)
+                updated_columns = {"revision": upsert.excluded.revision, "sha256": upsert.excluded.sha256}
                 connection.execute(
-                    putting.on_conflict_do_update(
+                    upsert.on_conflict_do_update(
                         index_elements=["case_id"],
-                        set_=later,
-                        where=tables.heads.c.revision < putting.excluded.revision,
+                        set_=updated_columns,
+                        where=tables.review_heads.c.revision < upsert.excluded.revision,
                     ),
-                    some,
+                    batch,
                 )
 
-    def of(self, case_id: str) -> Head | None:
+    def find_head(self, case_id: str) -> ReviewHead | None:
         """A case's head; None where none was noted."""
-        query = sa.select(tables.heads).where(tables.heads.c.case_id == case_id)
-        with self._database.statement() as connection:
-            found = connection.execute(query).mappings().first()
-        return None if found is None else Head(**found)
+        query = sa.select(tables.review_heads).where(tables.review_heads.c.case_id == case_id)
+        with self._database.single_statement() as connection:
+            head_row = connection.execute(query).mappings().first()
+        return None if head_row is None else ReviewHead(**head_row)
 
-    def all(self) -> list[Head]:
+    def list_heads(self) -> list[ReviewHead]:
         """Every head, by case_id."""
-        query = sa.select(tables.heads).order_by(tables.heads.c.case_id)
-        with self._database.statement() as connection:
-            return [Head(**row) for row in connection.execute(query).mappings()]
+        query = sa.select(tables.review_heads).order_by(tables.review_heads.c.case_id)
+        with self._database.single_statement() as connection:
+            return [ReviewHead(**row) for row in connection.execute(query).mappings()]

@@ -4,101 +4,121 @@ from __future__ import annotations
 
 import re
 
-BUNDLES = "document_bundles"
-RESULTS = "results"
-PACKETS = "sme_packets"
-REVIEWS = "reviews"
-GROUND_TRUTH = "ground_truth"
-EXTRACTIONS = "extractions"
-SEEDED = "seeded"
-DRAWS = "draws"
-TEMPLATES = "templates"
-TEMPLATE_REVIEWS = "template_reviews"
-PRODUCTION = "production.json"
-PURGED = "purged"
+BUNDLES_FOLDER = "document_bundles"
+RESULTS_FOLDER = "results"
+PACKETS_FOLDER = "sme_packets"
+REVIEWS_FOLDER = "reviews"
+GROUND_TRUTH_FOLDER = "ground_truth"
+EXTRACTIONS_FOLDER = "extractions"
+SEED_RECORDS_FOLDER = "seeded"
+SAMPLE_DRAWS_FOLDER = "draws"
+TEMPLATES_FOLDER = "templates"
+TEMPLATE_REVIEWS_FOLDER = "template_reviews"
+PRODUCTION_LABELS_FILE = "production.json"
+PURGE_RECORDS_FOLDER = "purged"
 #: What is being purged at this moment; it is gone when that is done.
-PURGING = "purging.json"
+PURGE_INTENT_FILE = "purging.json"
 #: The reviewers, their roles, and the digests of their codes.
-ROSTER = "reviewers.json"
+ROSTER_FILE = "reviewers.json"
 
 #: What is written before it has its name.
-SCRATCH = ".tmp"
+TEMP_FOLDER = ".tmp"
 #: Held by a run, and by who changes packets, reviews or ground truth.
-LOCK = ".lock"
-TURN = ".review.lock"
+RUN_LOCK_FILE = ".lock"
+WRITE_LOCK_FILE = ".review.lock"
 #: The database, unless another one is set; and which part of that other one is the folder's.
-SQLITE = "evalkit.sqlite"
-DATABASE = "database.json"
+SQLITE_FILE = "evalkit.sqlite"
+DATABASE_SCHEMA_FILE = "database.json"
 #: What the file is called after its rows were moved to another database; nobody reads it any more.
-MOVED = f"{SQLITE}.moved"
+MOVED_SQLITE_FILE = f"{SQLITE_FILE}.moved"
 #: In a bucket: what only the first of two may create.
-CREATED_ONCE = "created_once.json"
+EXCLUSIVE_CREATE_PROBE_FILE = "created_once.json"
 #: By any of these an output folder is known, whatever else lies in it.
-TELLING = frozenset(
-    (BUNDLES, PACKETS, GROUND_TRUTH, TEMPLATE_REVIEWS, SQLITE, MOVED, ROSTER, PURGING, CREATED_ONCE),
+OUTPUT_MARKERS = frozenset(
+    (
+        BUNDLES_FOLDER,
+        PACKETS_FOLDER,
+        GROUND_TRUTH_FOLDER,
+        TEMPLATE_REVIEWS_FOLDER,
+        SQLITE_FILE,
+        MOVED_SQLITE_FILE,
+        ROSTER_FILE,
+        PURGE_INTENT_FILE,
+        EXCLUSIVE_CREATE_PROBE_FILE,
+    ),
 )
 #: What others call theirs too, and what machines and people put into any folder: it tells nothing.
-COMMON = frozenset(
+NEUTRAL_NAMES = frozenset(
     (
-        *(RESULTS, REVIEWS, EXTRACTIONS, SEEDED, DRAWS, TEMPLATES, PRODUCTION, PURGED, DATABASE),
-        *(SCRATCH, LOCK, TURN, "evalkit.toml"),
+        *(
+            RESULTS_FOLDER,
+            REVIEWS_FOLDER,
+            EXTRACTIONS_FOLDER,
+            SEED_RECORDS_FOLDER,
+            SAMPLE_DRAWS_FOLDER,
+            TEMPLATES_FOLDER,
+            PRODUCTION_LABELS_FILE,
+            PURGE_RECORDS_FOLDER,
+            DATABASE_SCHEMA_FILE,
+        ),
+        *(TEMP_FOLDER, RUN_LOCK_FILE, WRITE_LOCK_FILE, "evalkit.toml"),
         *(".gitkeep", ".keep", ".DS_Store", "lost+found", "Thumbs.db", "desktop.ini"),
     )
 )
 #: No file system takes longer ones.
-PART = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
+NAME_PART_PATTERN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,254}")
 
 
-def bundle_name(doc_id: str) -> str:
+def bundle_file_name(doc_id: str) -> str:
     """Where a document's bundle lies."""
-    return f"{BUNDLES}/{doc_id}.json"
+    return f"{BUNDLES_FOLDER}/{doc_id}.json"
 
 
-def result_name(doc_id: str) -> str:
+def result_file_name(doc_id: str) -> str:
     """Where a document's result lies."""
-    return f"{RESULTS}/{doc_id}.json"
+    return f"{RESULTS_FOLDER}/{doc_id}.json"
 
 
-def extraction_name(doc_id: str) -> str:
+def extraction_file_name(doc_id: str) -> str:
     """Where the fields of a document's reports and forms lie."""
-    return f"{EXTRACTIONS}/{doc_id}.json"
+    return f"{EXTRACTIONS_FOLDER}/{doc_id}.json"
 
 
-def packet_name(case_id: str) -> str:
+def packet_file_name(case_id: str) -> str:
     """Where a case's packet lies."""
-    return f"{PACKETS}/sme_packet_{case_id}.json"
+    return f"{PACKETS_FOLDER}/sme_packet_{case_id}.json"
 
 
-def review_name(case_id: str, revision: int) -> str:
+def review_file_name(case_id: str, revision: int) -> str:
     """Where a case's review of that number lies."""
-    return f"{REVIEWS}/{case_id}/{revision:04d}.json"
+    return f"{REVIEWS_FOLDER}/{case_id}/{revision:04d}.json"
 
 
-def ground_truth_name(case_id: str) -> str:
+def ground_truth_file_name(case_id: str) -> str:
     """Where a case's ground truth lies."""
-    return f"{GROUND_TRUTH}/gt_{case_id}.json"
+    return f"{GROUND_TRUTH_FOLDER}/gt_{case_id}.json"
 
 
-def seeded_name(case_id: str) -> str:
+def seed_record_file_name(case_id: str) -> str:
     """Where it stands what was planted in a seeded case."""
-    return f"{SEEDED}/{case_id}.json"
+    return f"{SEED_RECORDS_FOLDER}/{case_id}.json"
 
 
-def draw_name(number: int) -> str:
+def sample_draw_file_name(number: int) -> str:
     """Where the draw of that number lies."""
-    return f"{DRAWS}/{number:04d}.json"
+    return f"{SAMPLE_DRAWS_FOLDER}/{number:04d}.json"
 
 
-def template_name(template_id: str) -> str:
+def template_file_name(template_id: str) -> str:
     """Where a statement template lies."""
-    return f"{TEMPLATES}/{template_id}.toml"
+    return f"{TEMPLATES_FOLDER}/{template_id}.toml"
 
 
-def cycle_name(template_id: str, number: int) -> str:
+def template_review_file_name(template_id: str, cycle_number: int) -> str:
     """Where the review of a template's attempt of that number lies."""
-    return f"{TEMPLATE_REVIEWS}/{template_id}/cycle_{number}.json"
+    return f"{TEMPLATE_REVIEWS_FOLDER}/{template_id}/cycle_{cycle_number}.json"
 
 
-def purged_name(number: int) -> str:
+def purge_record_file_name(number: int) -> str:
     """Where the record of the purge of that number lies."""
-    return f"{PURGED}/{number:04d}.json"
+    return f"{PURGE_RECORDS_FOLDER}/{number:04d}.json"

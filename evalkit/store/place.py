@@ -9,31 +9,31 @@ from urllib.parse import unquote, urlsplit
 from evalkit.errors import UsageError
 
 #: Also in capitals, or with a slash too few: a folder of that name here would take patients' documents in silence.
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+|((?i:s3|gs|file)):")
+_SCHEME_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+|((?i:s3|gs|file)):")
 #: No ``?``, no ``@``: an address that could hold a key would be printed with it.
-_BUCKET = re.compile(r"(?:s3|gs)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:/[A-Za-z0-9_=-][A-Za-z0-9_=.-]*)*")
+_BUCKET_URL_PATTERN = re.compile(r"(?:s3|gs)://[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](?:/[A-Za-z0-9_=-][A-Za-z0-9_=.-]*)*")
 
 
-def located(output: Path | str) -> Path | str:
+def parse_output_location(output: Path | str) -> Path | str:
     """The path of a folder on this machine; of one in a bucket its URL (``s3://bucket/prefix``, ``gs://…``), as text.
 
     UsageError for any other URL.
 
-    >>> located("output"), located("file:///srv/output")
+    >>> parse_output_location("output"), parse_output_location("file:///srv/output")
     (PosixPath('output'), PosixPath('/srv/output'))
-    >>> located("s3://bucket/hospital/"), located(Path("gs://bucket")), located("S3://bucket")
+    >>> parse_output_location("s3://bucket/hospital/"), parse_output_location(Path("gs://bucket")), parse_output_location("S3://bucket")
     ('s3://bucket/hospital', 'gs://bucket', 's3://bucket')
     """
     text = str(output)
-    found = _SCHEME.match(text)
-    if not found:
+    scheme_match = _SCHEME_PATTERN.match(text)
+    if not scheme_match:
         return Path(output)
-    scheme = (found[1] or "").lower()
+    scheme = (scheme_match[1] or "").lower()
     if scheme == "file" and urlsplit(text).netloc in ("", "localhost"):
         return Path(unquote(urlsplit(text).path))
     # pathlib makes one slash of two: without this, s3://bucket as a Path would be a folder of that name here.
-    url = f"{scheme}://{text[found.end() :].rstrip('/')}"
-    if not _BUCKET.fullmatch(url):
+    url = f"{scheme}://{text[scheme_match.end() :].rstrip('/')}"
+    if not _BUCKET_URL_PATTERN.fullmatch(url):
         raise UsageError(
             "the output is a URL that cannot be used",
             code="OUTPUT-URL",

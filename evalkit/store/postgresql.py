@@ -16,101 +16,107 @@ from typing import Any
 import sqlalchemy as sa
 
 from evalkit.errors import NotFound, StoreError, UsageError
-from evalkit.extras import installing
-from evalkit.store.files import Files
-from evalkit.store.names import DATABASE
+from evalkit.extras import format_install_hint
+from evalkit.store.files import OutputFolder
+from evalkit.store.names import DATABASE_SCHEMA_FILE
 from evalkit.store.schema import prepare_schema
 
-_SECONDS = 30
+_LOCK_TIMEOUT_SECONDS = 30
 """Another's lock, and a free connection, are waited for so long."""
-_SCHEMA = re.compile(r"evalkit_[0-9a-f]{16}")
+_SCHEMA_NAME_PATTERN = re.compile(r"evalkit_[0-9a-f]{16}")
 
 
-def schema_of(root: Path | str) -> str | None:
+def read_schema_name(root: Path | str) -> str | None:
     """The folder's schema, once it has one. StoreError where ``database.json`` cannot be read."""
     try:
-        name = Files(root).read(DATABASE).get("schema")
+        schema = OutputFolder(root).read_json(DATABASE_SCHEMA_FILE).get("schema")
     except NotFound:
         return None
-    if not isinstance(name, str) or not _SCHEMA.fullmatch(name):
+    if not isinstance(schema, str) or not _SCHEMA_NAME_PATTERN.fullmatch(schema):
         raise StoreError(
-            f"{DATABASE} names no schema", code="STORE-TORN", remedy="Restore it from a backup of the output folder."
+            f"{DATABASE_SCHEMA_FILE} names no schema",
+            code="STORE-TORN",
+            remedy="Restore it from a backup of the output folder.",
         )
-    return name
+    return schema
 
 
-def opened(root: Path | str, url: str) -> sa.Engine:
+def open_engine(root: Path | str, url: str) -> sa.Engine:
     """The folder's schema in the newest version; made where the folder has none.
 
     UsageError where the folder's schema is not in this database; StoreError, OSError, SQLAlchemyError.
     """
-    return of_schema(joined(root, url), url)
+    return open_schema_engine(ensure_schema(root, url), url)
 
 
-def joined(root: Path | str, url: str) -> str:
+def ensure_schema(root: Path | str, url: str) -> str:
     """The name of the folder's schema; drawn, and the schema made, where it has none. StoreError, SQLAlchemyError."""
-    name = schema_of(root)
-    if name is None:
-        name = drawn()
-        made = of_schema(name, url, make=True)  # before the folder says that it belongs there
+    schema = read_schema_name(root)
+    if schema is None:
+        schema = generate_schema_name()
+        new_engine = open_schema_engine(
+            schema, url, create_missing=True
+        )  # before the folder says that it belongs there
         try:
-            if not join(root, name):  # another process was a moment earlier
-                drop(made, name)
-                name = str(schema_of(root))
+            if not claim_schema(root, schema):  # another process was a moment earlier
+                drop_schema(new_engine, schema)
+                schema = str(read_schema_name(root))
         finally:
-            made.dispose()
-    return name
+            new_engine.dispose()
+    return schema
 
 
-def drop(engine: sa.Engine, name: str) -> None:
+def drop_schema(engine: sa.Engine, schema: str) -> None:
     """Remove a schema with all that is in it. SQLAlchemyError."""
     with engine.begin() as connection:
-        connection.execute(sa.schema.DropSchema(name, cascade=True))
+        connection.execute(sa.schema.DropSchema(schema, cascade=True))
 
 
-def is_in(connection: sa.Connection, name: str) -> bool:
+def has_schema(connection: sa.Connection, schema: str) -> bool:
     """Whether the database has the schema of that name."""
-    return name in sa.inspect(connection).get_schema_names()
+    return schema in sa.inspect(connection).get_schema_names()
 
 
-def of_schema(name: str, url: str, *, make: bool = False) -> sa.Engine:
+def open_schema_engine(schema: str, url: str, *, create_missing: bool = False) -> sa.Engine:
     """The schema of that name, brought to the newest version where need be, and made only if told so.
 
     UsageError where it is not there; StoreError, SQLAlchemyError.
     """
-    settings = f"-csearch_path={name} -clock_timeout={_SECONDS}s -csynchronous_commit=on"
+    session_options = f"-csearch_path={schema} -clock_timeout={_LOCK_TIMEOUT_SECONDS}s -csynchronous_commit=on"
     # To start processes of its own for a look at the queue takes longer than they save; and a plan for any values at all
     # expects a third of the rows where a search finds most of them.
-    planning = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
-    engine = _engine(url, f"{settings} {planning}")
-    prepare_schema(engine, lambda connection: _take(connection, name, make=make))
+    planner_options = "-cmax_parallel_workers_per_gather=0 -cplan_cache_mode=force_custom_plan"
+    engine = _create_engine(url, f"{session_options} {planner_options}")
+    prepare_schema(
+        engine, lambda connection: _lock_and_require_schema(connection, schema, create_missing=create_missing)
+    )
     return engine
 
 
-def drawn() -> str:
+def generate_schema_name() -> str:
     """A name that no other folder's schema has."""
     return f"evalkit_{secrets.token_hex(8)}"
 
 
-def join(root: Path | str, name: str) -> bool:
+def claim_schema(root: Path | str, schema: str) -> bool:
     """Write down that the folder's schema is that one. False, and nothing changed, where it has one."""
-    return Files(root).create(DATABASE, {"schema_version": 1, "schema": name})
+    return OutputFolder(root).create_json(DATABASE_SCHEMA_FILE, {"schema_version": 1, "schema": schema})
 
 
-def reached(url: str, name: str | None) -> str:
+def check_server(url: str, schema: str | None) -> str:
     """The server's version, where it can be reached, and has the schema of that name, or lets one be made.
 
     UsageError, StoreError, SQLAlchemyError.
     """
-    engine = _engine(url, "")
+    engine = _create_engine(url, "")
     try:
         with engine.connect() as connection:
-            if name and not is_in(connection, name):
-                raise absent(name)
-            may_make = sa.func.has_database_privilege(sa.func.current_database(), "CREATE")
-            if not name and not connection.execute(sa.select(may_make)).scalar_one():
+            if schema and not has_schema(connection, schema):
+                raise build_missing_schema_error(schema)
+            may_create_schema = sa.func.has_database_privilege(sa.func.current_database(), "CREATE")
+            if not schema and not connection.execute(sa.select(may_create_schema)).scalar_one():
                 raise StoreError(
-                    f"the database {shown(url)} lets this user make no schema",
+                    f"the database {redact_url(url)} lets this user make no schema",
                     code="STORE-INDEX",
                     remedy="As its owner: GRANT CREATE ON DATABASE NAME TO USER.",
                 )
@@ -119,77 +125,81 @@ def reached(url: str, name: str | None) -> str:
         engine.dispose()
 
 
-def turn_of(name: str, url: str, *, about: str | None) -> sa.Connection:
+def acquire_write_lock(schema: str, url: str, *, key: str | None) -> sa.Connection:
     """A connection that has the turn of whoever works with that schema, or with one thing in it, once it is free.
 
     It ends with the connection's transaction, or with its process. SQLAlchemyError.
     """
-    connection = _turns(url).connect()
+    connection = _get_lock_engine(url).connect()
     try:
-        if about is None:
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_number(name, "turn"))))
+        if key is None:
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_hash_lock_id(schema, "turn"))))
         else:
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(_number(name, "turn"))))
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_number(name, f"turn {about}"))))
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock_shared(_hash_lock_id(schema, "turn"))))
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_hash_lock_id(schema, f"turn {key}"))))
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def run_of(name: str, url: str) -> sa.Connection | None:
+def try_acquire_run_lock(schema: str, url: str) -> sa.Connection | None:
     """A connection that has the one run there may be with that schema, until it is closed; None where another has it.
 
     SQLAlchemyError.
     """
     # It says nothing for as long as the run takes: who stands between would forget it.
-    kept = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 6}
-    engine = _engine(url, "", connect_args=kept, poolclass=sa.NullPool)
+    keepalive_options = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 6}
+    engine = _create_engine(url, "", connect_args=keepalive_options, poolclass=sa.NullPool)
     connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
     try:
-        is_ours = connection.execute(sa.select(sa.func.pg_try_advisory_lock(_number(name, "run")))).scalar_one()
+        is_acquired = connection.execute(
+            sa.select(sa.func.pg_try_advisory_lock(_hash_lock_id(schema, "run")))
+        ).scalar_one()
     except BaseException:
         connection.close()
         raise
-    if is_ours:
+    if is_acquired:
         return connection
     connection.close()
     return None
 
 
 @lru_cache(maxsize=8)
-def _turns(url: str) -> sa.Engine:
+def _get_lock_engine(url: str) -> sa.Engine:
     """One for the process: to connect anew for each turn would take longer than most turns."""
-    return _engine(url, f"-clock_timeout={_SECONDS}s")
+    return _create_engine(url, f"-clock_timeout={_LOCK_TIMEOUT_SECONDS}s")
 
 
-def _number(name: str, what: str) -> int:
+def _hash_lock_id(schema: str, purpose: str) -> int:
     """PostgreSQL's advisory locks are numbers of 64 bits."""
-    return int.from_bytes(hashlib.sha256(f"{name} {what}".encode()).digest()[:8], signed=True)
+    return int.from_bytes(hashlib.sha256(f"{schema} {purpose}".encode()).digest()[:8], signed=True)
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """The address, without a password."""
-    parts = sa.make_url(url)
-    return parts.set(query={}).render_as_string(hide_password=True)
+    parsed_url = sa.make_url(url)
+    return parsed_url.set(query={}).render_as_string(hide_password=True)
 
 
-def _engine(url: str, options: str, connect_args: dict[str, Any] | None = None, **pool: Any) -> sa.Engine:
+def _create_engine(
+    url: str, session_options: str, connect_args: dict[str, Any] | None = None, **pool_options: Any
+) -> sa.Engine:
     """It asks whether a connection still lives before each use, and keeps values out of its errors."""
-    parts = sa.make_url(url)
-    given = parts.query.get("options", "")
+    parsed_url = sa.make_url(url)
+    url_options = parsed_url.query.get("options", "")
     try:
         import psycopg  # noqa: F401 - SQLAlchemy would say that in a language of its own
     except ModuleNotFoundError as error:
         raise UsageError(
             "psycopg, by which PostgreSQL is reached, is not installed",
             code="DATABASE",
-            remedy=f"Run {installing('postgresql')}.",
+            remedy=f"Run {format_install_hint('postgresql')}.",
         ) from error
     return sa.create_engine(
-        parts.set(drivername="postgresql+psycopg").difference_update_query(["options"]),
+        parsed_url.set(drivername="postgresql+psycopg").difference_update_query(["options"]),
         connect_args={
-            "options": f"{given if isinstance(given, str) else ' '.join(given)} {options}".strip(),
+            "options": f"{url_options if isinstance(url_options, str) else ' '.join(url_options)} {session_options}".strip(),
             "connect_timeout": 10,
             "fallback_application_name": "evalkit",
             **(connect_args or {}),
@@ -197,28 +207,28 @@ def _engine(url: str, options: str, connect_args: dict[str, Any] | None = None, 
         pool_pre_ping=True,
         hide_parameters=True,
         # One page of the workbench needs one; a run's threads need more for a moment.
-        **(pool or {"pool_size": 1, "max_overflow": 9, "pool_timeout": _SECONDS}),
+        **(pool_options or {"pool_size": 1, "max_overflow": 9, "pool_timeout": _LOCK_TIMEOUT_SECONDS}),
     )
 
 
-def _take(connection: sa.Connection, name: str, *, make: bool) -> None:
+def _lock_and_require_schema(connection: sa.Connection, schema: str, *, create_missing: bool) -> None:
     # Until the transaction ends; the schemas of other folders wait as well, for the moment that it takes.
-    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
-    if is_in(connection, name):
+    connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK_ID)))
+    if has_schema(connection, schema):
         return
-    if not make:  # made anew it would be a second queue: a case could be claimed in each
-        raise absent(name)
-    connection.execute(sa.schema.CreateSchema(name))
+    if not create_missing:  # made anew it would be a second queue: a case could be claimed in each
+        raise build_missing_schema_error(schema)
+    connection.execute(sa.schema.CreateSchema(schema))
 
 
-def absent(name: str) -> UsageError:
+def build_missing_schema_error(schema: str) -> UsageError:
     """A folder belongs to a schema that the database which is set does not have."""
     return UsageError(
-        f"the schema {name} of this output folder is not in the database that is set",
+        f"the schema {schema} of this output folder is not in the database that is set",
         code="DATABASE",
         remedy="Set the database that it is in, or restore its dump there. If it is lost for good, remove database.json and "
         "run `evalkit reindex`: claims, drafts, the paid answers of language models and the view log are lost with it.",
     )
 
 
-_LOCK = 0x6576616C  # "eval"
+_SCHEMA_LOCK_ID = 0x6576616C  # "eval"

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from evalkit.errors import StoreError
 from evalkit.store import tables
 
-NUMBER = 1
+SCHEMA_NUMBER = 1
 """Nothing was released with another one; a later evalkit that changes a table counts on, and brings older ones along."""
 
 
@@ -20,29 +20,29 @@ def prepare_schema(engine: sa.Engine, begin_exclusive: Callable[[sa.Connection],
     the database is another evalkit's; SQLAlchemyError.
     """
     with engine.connect() as connection:
-        if _stored_number(connection) == NUMBER:
+        if _read_schema_number(connection) == SCHEMA_NUMBER:
             return
     with engine.begin() as connection:
         begin_exclusive(connection)
         if require_known_schema(connection) is None:
             tables.metadata.create_all(connection)
             tables.schema_number.create(connection)
-            connection.execute(sa.insert(tables.schema_number).values(number=NUMBER))
+            connection.execute(sa.insert(tables.schema_number).values(number=SCHEMA_NUMBER))
 
 
 def require_known_schema(connection: sa.Connection) -> int | None:
     """The schema's number, None of an empty database. StoreError where another evalkit has made it; SQLAlchemyError."""
-    number = _stored_number(connection)
-    if number not in (NUMBER, None):
+    number = _read_schema_number(connection)
+    if number not in (SCHEMA_NUMBER, None):
         raise StoreError(
-            f"the database has schema {number}; this evalkit knows schema {NUMBER}",
+            f"the database has schema {number}; this evalkit knows schema {SCHEMA_NUMBER}",
             code="STORE-NEWER",
             remedy="Install the evalkit that made it.",
         )
     return number
 
 
-def _stored_number(connection: sa.Connection) -> int | None:
+def _read_schema_number(connection: sa.Connection) -> int | None:
     if not sa.inspect(connection).has_table(tables.schema_number.name):
         return None
     return int(connection.execute(sa.select(tables.schema_number.c.number)).scalar_one())

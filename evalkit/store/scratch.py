@@ -11,40 +11,42 @@ import zlib
 from functools import cache
 from pathlib import Path
 
-_WRITTEN_BY = re.compile(r"(?:([0-9a-f]{8})\.)?(\d+)-")
-_ABANDONED = 86_400
+_TEMP_NAME_PATTERN = re.compile(r"(?:([0-9a-f]{8})\.)?(\d+)-")
+_ORPHAN_AGE_SECONDS = 86_400
 """Seconds after which nobody writes a file any more that has no name yet."""
 
 
-def scratch_name() -> str:
+def generate_temp_name() -> str:
     """A name that nobody else takes, of this process on this machine."""
-    return f"{_machine()}.{os.getpid()}-{secrets.token_hex(8)}"
+    return f"{_identify_machine()}.{os.getpid()}-{secrets.token_hex(8)}"
 
 
-def is_left(path: Path) -> bool:
+def is_orphaned(path: Path) -> bool:
     """Whether the writer of that file ended without it. OSError where that cannot be seen.
 
     Several machines may work in one folder, and each numbers its processes for itself: of another's the age tells.
     """
-    written = _WRITTEN_BY.match(path.name)
-    if written is None:
+    name_match = _TEMP_NAME_PATTERN.match(path.name)
+    if name_match is None:
         return False
-    if written[1] == _machine():
-        return not _alive(int(written[2]))
-    return time.time() - path.lstat().st_mtime > _ABANDONED
+    if name_match[1] == _identify_machine():
+        return not _is_running(int(name_match[2]))
+    return time.time() - path.lstat().st_mtime > _ORPHAN_AGE_SECONDS
 
 
 @cache
-def _machine() -> str:
+def _identify_machine() -> str:
     """Those whose processes are numbered together: on Linux one start of a machine, and one container in it."""
     try:
-        told = Path("/proc/sys/kernel/random/boot_id").read_text("ascii") + str(Path("/proc/self/ns/pid").stat().st_ino)
+        machine_identity = Path("/proc/sys/kernel/random/boot_id").read_text("ascii") + str(
+            Path("/proc/self/ns/pid").stat().st_ino
+        )
     except OSError:
-        told = platform.node()
-    return f"{zlib.crc32(told.encode()):08x}"
+        machine_identity = platform.node()
+    return f"{zlib.crc32(machine_identity.encode()):08x}"
 
 
-def _alive(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):

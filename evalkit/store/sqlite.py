@@ -11,27 +11,27 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from evalkit.store.files import private_folder, sync_folder
-from evalkit.store.names import SCRATCH, SQLITE
+from evalkit.store.files import make_private_folder, sync_folder
+from evalkit.store.names import SQLITE_FILE, TEMP_FOLDER
 from evalkit.store.schema import prepare_schema, require_known_schema
-from evalkit.store.scratch import scratch_name
+from evalkit.store.scratch import generate_temp_name
 
 
-def opened(root: Path) -> sa.Engine:
+def open_engine(root: Path) -> sa.Engine:
     """The database of that folder with its tables; made where there is none. OSError, SQLAlchemyError."""
-    path = root / SQLITE
+    path = root / SQLITE_FILE
     if path.is_symlink():
         raise FileExistsError(errno.ELOOP, "it is a link")
     if not path.exists():
-        _make(path)
-    engine = _engine(path)
-    _prepare(engine)
+        _create_database_file(path)
+    engine = _create_engine(path)
+    _prepare_in_wal_mode(engine)
     return engine
 
 
-def look_at(root: Path) -> None:
+def verify_database(root: Path) -> None:
     """See that the database of that folder can be used as it is; nothing is changed. StoreError, SQLAlchemyError."""
-    path = (root / SQLITE).absolute()
+    path = (root / SQLITE_FILE).absolute()
     engine = sa.create_engine(f"sqlite:///{path.as_uri()}?mode=ro&uri=true", hide_parameters=True)
     try:
         with engine.connect() as connection:
@@ -42,39 +42,39 @@ def look_at(root: Path) -> None:
         engine.dispose()
 
 
-def _engine(path: Path) -> sa.Engine:
+def _create_engine(path: Path) -> sa.Engine:
     """It waits 30 s for other writers, and keeps values, which may be a patient's, out of its errors."""
     engine = sa.create_engine(f"sqlite:///{path}", connect_args={"timeout": 30}, hide_parameters=True)
-    sa.event.listen(engine, "connect", _connected)
+    sa.event.listen(engine, "connect", _enable_full_sync)
     return engine
 
 
-def _connected(connection: Any, _record: object) -> None:
+def _enable_full_sync(connection: Any, _record: object) -> None:
     # What is called saved must outlive a power cut; WAL alone syncs only now and then.
     connection.execute("PRAGMA synchronous=FULL")
 
 
-def _make(path: Path) -> None:
+def _create_database_file(path: Path) -> None:
     """Put an empty database there, private, unless somebody else just did.
 
     It is made under another name: of two that switch a new database to WAL at once, SQLite fails one; and closing the
     file that others have open already would take their locks away.
     """
-    temporary = path.parent / SCRATCH / scratch_name()
-    private_folder(temporary.parent, path.parent)
-    os.close(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    temp_path = path.parent / TEMP_FOLDER / generate_temp_name()
+    make_private_folder(temp_path.parent, path.parent)
+    os.close(os.open(temp_path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     try:
-        engine = _engine(temporary)
-        _prepare(engine)
+        engine = _create_engine(temp_path)
+        _prepare_in_wal_mode(engine)
         engine.dispose()
         with suppress(FileExistsError):
-            os.link(temporary, path)
+            os.link(temp_path, path)
         sync_folder(path.parent)
     finally:
-        temporary.unlink(missing_ok=True)
+        temp_path.unlink(missing_ok=True)
 
 
-def _prepare(engine: sa.Engine) -> None:
+def _prepare_in_wal_mode(engine: sa.Engine) -> None:
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA journal_mode=WAL")
     prepare_schema(engine, lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 metadata = sa.MetaData()
 
 
-class Text(sa.TypeDecorator[str]):
+class CodePointText(sa.TypeDecorator[str]):
     """Text that compares by code points, as SQLite does, whatever the language of a PostgreSQL server."""
 
     impl = sa.String
@@ -26,7 +26,7 @@ class Text(sa.TypeDecorator[str]):
         return value.replace("\0", "\ufffd") if value and dialect.name == "postgresql" else value
 
 
-def _stored(expression: str) -> sa.Computed:
+def _build_stored_computed(expression: str) -> sa.Computed:
     """A column that the database computes and keeps: PostgreSQL has no index over others."""
     return sa.Computed(expression, persisted=True)
 
@@ -34,18 +34,18 @@ def _stored(expression: str) -> sa.Computed:
 documents = sa.Table(
     "documents",
     metadata,
-    sa.Column("doc_id", Text, primary_key=True),
-    sa.Column("sha256", Text, index=True),
-    sa.Column("file_path", Text, index=True),
-    sa.Column("processed_at", Text),
-    sa.Column("fingerprint", Text),
-    sa.Column("decision", Text),
-    sa.Column("error_code", Text),
+    sa.Column("doc_id", CodePointText, primary_key=True),
+    sa.Column("sha256", CodePointText, index=True),
+    sa.Column("file_path", CodePointText, index=True),
+    sa.Column("processed_at", CodePointText),
+    sa.Column("fingerprint", CodePointText),
+    sa.Column("decision", CodePointText),
+    sa.Column("error_code", CodePointText),
     sa.Column("replaced", sa.Boolean, nullable=False, default=False),
 )
 
 #: By what cases are told apart, beside their age: the name for the outside and the column.
-FACETS = {
+FACET_COLUMNS = {
     "severity": "told_severity",
     "dominant_type": "told_type",
     "agents": "told_agents",
@@ -54,70 +54,70 @@ FACETS = {
     "kind": "kind",
 }
 #: Before a reviewer has answered a blind case, nothing may tell what the agent said about it.
-_IS_HIDDEN = "is_blind AND review_status != 'completed'"
-_SEVERITY = (
-    f"CASE WHEN {_IS_HIDDEN} THEN '' WHEN blocker > 0 THEN 'BLOCKER' WHEN major > 0 THEN 'MAJOR' "
+_IS_HIDDEN_SQL = "is_blind AND review_status != 'completed'"
+_SEVERITY_SQL = (
+    f"CASE WHEN {_IS_HIDDEN_SQL} THEN '' WHEN blocker > 0 THEN 'BLOCKER' WHEN major > 0 THEN 'MAJOR' "
     "WHEN minor > 0 THEN 'MINOR' ELSE 'none' END"
 )
-_TYPE = (
-    f"CASE WHEN ({_IS_HIDDEN}) OR created_at IS NULL THEN '' "
+_TYPE_SQL = (
+    f"CASE WHEN ({_IS_HIDDEN_SQL}) OR created_at IS NULL THEN '' "
     "WHEN dominant_type = '' THEN 'cannot tell' ELSE dominant_type END"
 )
-_AGENTS = f"CASE WHEN {_IS_HIDDEN} THEN '' ELSE agents END"
+_AGENTS_SQL = f"CASE WHEN {_IS_HIDDEN_SQL} THEN '' ELSE agents END"
 
 #: Stands between the facets of ``told``, and in none of them.
-BETWEEN = "\x1f"
-_TOLD = f" || '{BETWEEN}' || ".join(
-    (_SEVERITY, _TYPE, _AGENTS, *(f"coalesce({name}, '')" for name in ("review_reason", "source", "kind")))
+FACET_SEPARATOR = "\x1f"
+_ALL_FACETS_SQL = f" || '{FACET_SEPARATOR}' || ".join(
+    (_SEVERITY_SQL, _TYPE_SQL, _AGENTS_SQL, *(f"coalesce({name}, '')" for name in ("review_reason", "source", "kind")))
 )
 
 #: What SQLite keeps sorted, for a page that says so in these very words: of a page that is also filtered it would follow
 #: the sorted index too, and look up the row of each case on the way, which takes longer than to sort.
-UNFINISHED = sa.text("standing < 2")
+UNFINISHED_CONDITION = sa.text("standing < 2")
 
 cases = sa.Table(
     "cases",
     metadata,
-    sa.Column("case_id", Text, primary_key=True),
-    sa.Column("doc_id", Text, index=True),
-    sa.Column("kind", Text),
-    sa.Column("pdf_filename", Text),
+    sa.Column("case_id", CodePointText, primary_key=True),
+    sa.Column("doc_id", CodePointText, index=True),
+    sa.Column("kind", CodePointText),
+    sa.Column("pdf_filename", CodePointText),
     sa.Column("pages", sa.Integer),
     sa.Column("blocker", sa.Integer),
     sa.Column("major", sa.Integer),
     sa.Column("minor", sa.Integer),
-    sa.Column("decision_reason", Text),
-    sa.Column("review_reason", Text),
-    sa.Column("review_status", Text, index=True),
-    sa.Column("created_at", Text),
-    sa.Column("dominant_type", Text, nullable=False, server_default=""),
-    sa.Column("agents", Text, nullable=False, server_default=""),
-    sa.Column("source", Text, nullable=False, server_default=""),
+    sa.Column("decision_reason", CodePointText),
+    sa.Column("review_reason", CodePointText),
+    sa.Column("review_status", CodePointText, index=True),
+    sa.Column("created_at", CodePointText),
+    sa.Column("dominant_type", CodePointText, nullable=False, server_default=""),
+    sa.Column("agents", CodePointText, nullable=False, server_default=""),
+    sa.Column("source", CodePointText, nullable=False, server_default=""),
     sa.Column("is_blind", sa.Boolean, nullable=False, server_default=sa.false()),
-    sa.Column("barred", Text, nullable=False, server_default=""),
+    sa.Column("barred", CodePointText, nullable=False, server_default=""),
     # Of a seeded case the document whose pages it shows; else empty.
-    sa.Column("shows", Text, nullable=False, server_default="", index=True),
+    sa.Column("shows", CodePointText, nullable=False, server_default="", index=True),
     # File name and case id as a search compares them: folding is Python's, which no server does alike.
-    sa.Column("folded_name", Text, nullable=False, server_default=""),
-    sa.Column("folded_id", Text, nullable=False, server_default=""),
+    sa.Column("folded_name", CodePointText, nullable=False, server_default=""),
+    sa.Column("folded_id", CodePointText, nullable=False, server_default=""),
     # 0 waits or is open, 1 put off, 2 finished: the order of the queue.
     sa.Column(
         "standing",
         sa.Integer,
-        _stored("CASE review_status WHEN 'completed' THEN 2 WHEN 'deferred' THEN 1 ELSE 0 END"),
+        _build_stored_computed("CASE review_status WHEN 'completed' THEN 2 WHEN 'deferred' THEN 1 ELSE 0 END"),
     ),
     # What the queue tells of the agent's answer; empty where it is hidden or not known.
-    sa.Column("is_hidden", sa.Boolean, _stored(_IS_HIDDEN)),
-    sa.Column("told_severity", Text, _stored(_SEVERITY)),
-    sa.Column("told_type", Text, _stored(_TYPE)),
-    sa.Column("told_agents", Text, _stored(_AGENTS)),
+    sa.Column("is_hidden", sa.Boolean, _build_stored_computed(_IS_HIDDEN_SQL)),
+    sa.Column("told_severity", CodePointText, _build_stored_computed(_SEVERITY_SQL)),
+    sa.Column("told_type", CodePointText, _build_stored_computed(_TYPE_SQL)),
+    sa.Column("told_agents", CodePointText, _build_stored_computed(_AGENTS_SQL)),
     # All facets as one text: to count by one takes a third of the time that it takes to count by six.
-    sa.Column("told", Text, _stored(_TOLD)),
+    sa.Column("told", CodePointText, _build_stored_computed(_ALL_FACETS_SQL)),
     sa.Index("ix_cases_worst", "review_status", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
     sa.Index(
         "ix_cases_listed",
         *("standing", sa.desc("blocker"), sa.desc("major"), sa.desc("minor"), "case_id"),
-        sqlite_where=UNFINISHED,
+        sqlite_where=UNFINISHED_CONDITION,
     ),
     # All that a page of the queue is counted, searched and sorted by, in the order of the counting.
     sa.Index(
@@ -128,7 +128,7 @@ cases = sa.Table(
     # And all filters: SQLite looks up each row that an index leaves something out of, which takes longer than to sort.
     sa.Index(
         "ix_cases_asked",
-        *("standing", "told", "created_at", "folded_name", "folded_id", *FACETS.values()),
+        *("standing", "told", "created_at", "folded_name", "folded_id", *FACET_COLUMNS.values()),
         *("pages", "blocker", "major", "minor", "doc_id", "case_id"),
     ).ddl_if(dialect="sqlite"),
 )
@@ -136,87 +136,87 @@ cases = sa.Table(
 closings = sa.Table(
     "closings",
     metadata,
-    sa.Column("case_id", Text, primary_key=True),
-    sa.Column("reviewer", Text, nullable=False, index=True),
-    sa.Column("closed_at", Text, nullable=False, index=True),
+    sa.Column("case_id", CodePointText, primary_key=True),
+    sa.Column("reviewer", CodePointText, nullable=False, index=True),
+    sa.Column("closed_at", CodePointText, nullable=False, index=True),
     sa.Column("seconds_active", sa.Float),
 )
 
 claims = sa.Table(
     "claims",
     metadata,
-    sa.Column("case_id", Text, primary_key=True),
-    sa.Column("reviewer", Text, nullable=False),
-    sa.Column("session", Text, nullable=False),
-    sa.Column("since", Text, nullable=False),
-    sa.Column("expires_at", Text, nullable=False),
+    sa.Column("case_id", CodePointText, primary_key=True),
+    sa.Column("reviewer", CodePointText, nullable=False),
+    sa.Column("session", CodePointText, nullable=False),
+    sa.Column("since", CodePointText, nullable=False),
+    sa.Column("expires_at", CodePointText, nullable=False),
 )
 
 # The tab is part of the key: two tabs of one person that are both open must not write over each other's work.
 drafts = sa.Table(
     "drafts",
     metadata,
-    sa.Column("case_id", Text, primary_key=True),
-    sa.Column("reviewer", Text, primary_key=True),
-    sa.Column("session", Text, primary_key=True),
-    sa.Column("packet_sha256", Text, nullable=False),
-    sa.Column("draft", Text, nullable=False),
-    sa.Column("saved_at", Text, nullable=False),
+    sa.Column("case_id", CodePointText, primary_key=True),
+    sa.Column("reviewer", CodePointText, primary_key=True),
+    sa.Column("session", CodePointText, primary_key=True),
+    sa.Column("packet_sha256", CodePointText, nullable=False),
+    sa.Column("draft", CodePointText, nullable=False),
+    sa.Column("saved_at", CodePointText, nullable=False),
 )
 
 deferrals = sa.Table(
     "deferrals",
     metadata,
-    sa.Column("case_id", Text, primary_key=True),
-    sa.Column("reviewer", Text, nullable=False),
-    sa.Column("reason", Text, nullable=False),
-    sa.Column("deferred_at", Text, nullable=False),
+    sa.Column("case_id", CodePointText, primary_key=True),
+    sa.Column("reviewer", CodePointText, nullable=False),
+    sa.Column("reason", CodePointText, nullable=False),
+    sa.Column("deferred_at", CodePointText, nullable=False),
 )
 
-calls = sa.Table(
+model_calls = sa.Table(
     "calls",
     metadata,
     sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("question", Text, nullable=False, index=True),
-    sa.Column("document", Text, nullable=False, index=True),
-    sa.Column("role", Text, nullable=False),
-    sa.Column("model", Text, nullable=False),
-    sa.Column("asked_at", Text, nullable=False),
+    sa.Column("question", CodePointText, nullable=False, index=True),
+    sa.Column("document", CodePointText, nullable=False, index=True),
+    sa.Column("role", CodePointText, nullable=False),
+    sa.Column("model", CodePointText, nullable=False),
+    sa.Column("asked_at", CodePointText, nullable=False),
     sa.Column("seconds", sa.Float, nullable=False),
-    sa.Column("answer", Text),
-    sa.Column("failure", Text),
+    sa.Column("answer", CodePointText),
+    sa.Column("failure", CodePointText),
     sa.Column("input_tokens", sa.Integer, nullable=False),
     sa.Column("output_tokens", sa.Integer, nullable=False),
     sa.Column("cached_tokens", sa.Integer, nullable=False),
     sa.Column("thought_tokens", sa.Integer, nullable=False),
-    sa.Column("cost_usd", Text),
+    sa.Column("cost_usd", CodePointText),
     sqlite_autoincrement=True,
 )
 
 # A run that asks everything anew and was interrupted goes on with what it was answered since this call.
-fresh = sa.Table("fresh", metadata, sa.Column("after", sa.Integer, primary_key=True))
+fresh_runs = sa.Table("fresh", metadata, sa.Column("after", sa.Integer, primary_key=True))
 
 # Who opened which case: of a purged document, its digest stands in the place of the case.
-views = sa.Table(
+case_views = sa.Table(
     "views",
     metadata,
     sa.Column("number", sa.Integer, primary_key=True),
-    sa.Column("case_id", Text, nullable=False, index=True),
-    sa.Column("reviewer", Text, nullable=False),
-    sa.Column("opened_at", Text, nullable=False),
+    sa.Column("case_id", CodePointText, nullable=False, index=True),
+    sa.Column("reviewer", CodePointText, nullable=False),
+    sa.Column("opened_at", CodePointText, nullable=False),
     sqlite_autoincrement=True,
 )
 
-heads = sa.Table(
+review_heads = sa.Table(
     "heads",
     metadata,
-    sa.Column("case_id", Text, primary_key=True),
+    sa.Column("case_id", CodePointText, primary_key=True),
     sa.Column("revision", sa.Integer, nullable=False),
-    sa.Column("sha256", Text, nullable=False),
+    sa.Column("sha256", CodePointText, nullable=False),
 )
 
 # Not among the tables that are moved and emptied: it says what they are.
 schema_number = sa.Table("schema_number", sa.MetaData(), sa.Column("number", sa.Integer, nullable=False))
 
 #: The tables whose rows the database itself numbers, as they come.
-numbered = (calls, views)
+AUTONUMBERED_TABLES = (model_calls, case_views)

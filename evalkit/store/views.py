@@ -11,7 +11,7 @@ from evalkit.store.database import Database
 
 
 @dataclass(frozen=True)
-class Viewed:
+class CaseView:
     """One opening of one case."""
 
     case_id: str
@@ -21,20 +21,20 @@ class Viewed:
     """When (ISO 8601, UTC)."""
 
 
-class Views:
+class ViewLog:
     """The view log: it is only added to, and a purge takes the names out of it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def add(self, viewed: Viewed) -> None:
+    def add_view(self, case_view: CaseView) -> None:
         """Append it."""
-        with self._database.statement() as connection:
-            connection.execute(sa.insert(tables.views).values(**asdict(viewed)))
+        with self._database.single_statement() as connection:
+            connection.execute(sa.insert(tables.case_views).values(**asdict(case_view)))
 
-    def all(self) -> list[Viewed]:
+    def list_views(self) -> list[CaseView]:
         """Every opening, oldest first."""
-        row = tables.views.c
+        row = tables.case_views.c
         query = sa.select(row.case_id, row.reviewer, row.opened_at).order_by(row.number)
-        with self._database.statement() as connection:
-            return [Viewed(**one) for one in connection.execute(query).mappings()]
+        with self._database.single_statement() as connection:
+            return [CaseView(**view_row) for view_row in connection.execute(query).mappings()]

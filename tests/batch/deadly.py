@@ -9,17 +9,19 @@ from pathlib import Path
 
 import psutil
 
-from evalkit.batch.reading import Done, How, read_within
+from evalkit.batch.reading import ReaderConfig, WorkerReadResult, read_with_limits
 
 
-def deadly_read(how: How, path: Path, doc_id: str, timestamp: str, data: bytes | None = None) -> Done:
+def deadly_read(
+    how: ReaderConfig, path: Path, doc_id: str, timestamp: str, data: bytes | None = None
+) -> WorkerReadResult:
     """``crash…`` ends its process, ``hang…`` never ends, ``slow…`` takes half a second, ``first…`` kills its worker once,
     ``kill…`` kills its worker whenever there is one."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     if path.stem.startswith("crash"):
         os.kill(os.getpid(), signal.SIGSEGV)
     if path.stem.startswith("hang"):
-        signal.alarm(how.longest)
+        signal.alarm(how.timeout_seconds)
         time.sleep(60)
     if path.stem.startswith("slow"):
         time.sleep(0.5)
@@ -30,7 +32,7 @@ def deadly_read(how: How, path: Path, doc_id: str, timestamp: str, data: bytes |
             _end_worker()
     if path.stem.startswith("kill"):
         _end_worker()
-    return read_within(how, path, doc_id, timestamp, data)
+    return read_with_limits(how, path, doc_id, timestamp, data)
 
 
 def _end_worker() -> None:

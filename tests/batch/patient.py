@@ -9,10 +9,10 @@ from pathlib import Path
 import evalkit
 from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.seeding import sample_seeded
-from evalkit.review import Desk, SMEReviewHelper
-from evalkit.store import Call, Deferral, Files, Index, draw_name, result_name
-from evalkit.store.names import SCRATCH
-from evalkit.store.scratch import scratch_name
+from evalkit.review import ReviewSession, SMEReviewHelper
+from evalkit.store import Deferral, ModelCall, OutputFolder, OutputIndex, result_file_name, sample_draw_file_name
+from evalkit.store.names import TEMP_FOLDER
+from evalkit.store.scratch import generate_temp_name
 
 #: The patient's file, and what evalkit makes of its name.
 FILE, DOC = "Quagmire, Zebulon 1950.pdf", "Quagmire_Zebulon_1950"
@@ -53,18 +53,18 @@ def _review(output: Path) -> None:
         first.save_review(case_id, agrees=False, correction_notes=words if case_id == DOC else "a note", **said)
     first.reopen(DOC, "I was wrong about Quagmire")
     first.close()
-    desk = Desk(output, "dr_first", "tab")
-    case = desk.open(DOC)
-    draft = case.draft.with_notes(words)
-    desk.ask_second(DOC, seen(case, draft), "what is Zebulon's?")
+    desk = ReviewSession(output, "dr_first", "tab")
+    case = desk.open_case(DOC)
+    draft = case.draft.set_notes(words)
+    desk.request_second_opinion(DOC, seen(case, draft), "what is Zebulon's?")
     desk.close()
-    second = Desk(output, "dr_second", "tab")
-    case = second.open(f"{DOC}.second")
-    second.submit(f"{DOC}.second", seen(case, case.draft.with_notes(words)), undeterminable=words)
+    second = ReviewSession(output, "dr_second", "tab")
+    case = second.open_case(f"{DOC}.second")
+    second.submit(f"{DOC}.second", seen(case, case.draft.set_notes(words)), undeterminable=words)
     second.close()
-    third = Desk(output, "dr_third", "tab")
-    case = third.open(f"{DOC}.adjudication")
-    answer = case.opinions[0].draft.with_notes(words)
+    third = ReviewSession(output, "dr_third", "tab")
+    case = third.open_case(f"{DOC}.adjudication")
+    answer = case.opinions[0].draft.set_notes(words)
     third.save_draft(f"{DOC}.adjudication", answer)
     third.close()
     decided = SMEReviewHelper(output, "dr_third")
@@ -73,23 +73,25 @@ def _review(output: Path) -> None:
 
 
 def seen(case, draft):
-    for page in case.must_see.pages:
-        draft = draft.seen_page(page)
-    for issue_id in case.must_see.issues:
-        draft = draft.seen_evidence(issue_id)
+    for page in case.viewing_requirements.page_numbers:
+        draft = draft.mark_page_seen(page)
+    for issue_id in case.viewing_requirements.issue_ids:
+        draft = draft.mark_evidence_seen(issue_id)
     return draft
 
 
 def _leave_traces(output: Path) -> None:
-    files = Files(output)
-    sha256 = files.read(result_name(DOC))["sha256"]
-    index = Index(output)
+    files = OutputFolder(output)
+    sha256 = files.read_json(result_file_name(DOC))["sha256"]
+    index = OutputIndex(output)
     for document, answer in ((sha256, "Zebulon Quagmire"), ("ff" * 32, "somebody else")):
-        index.calls.add(Call("q" + document, document, "v4", "m", NOW, 1.0, answer, None, 1, 1, 0, 0, "0.01"))
-    index.deferrals.put(Deferral(f"{DOC}.extraction", "dr_third", "Quagmire is to call back", NOW))
+        index.call_journal.add(
+            ModelCall("q" + document, document, "v4", "m", NOW, 1.0, answer, None, 1, 1, 0, 0, "0.01")
+        )
+    index.deferrals.save_deferral(Deferral(f"{DOC}.extraction", "dr_third", "Quagmire is to call back", NOW))
     index.close()
     drawn = {"value": "Other", "probability": {DOC: 0.5, "quest_cbc": 0.75}, "drawn": [DOC]}
-    files.create(draw_name(2), {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [drawn]})
-    (output / SCRATCH).mkdir(exist_ok=True)
-    killed = scratch_name().replace(f".{os.getpid()}-", ".999999999-")
-    (output / SCRATCH / killed).write_text("half a page of Zebulon Quagmire")
+    files.create_json(sample_draw_file_name(2), {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [drawn]})
+    (output / TEMP_FOLDER).mkdir(exist_ok=True)
+    killed = generate_temp_name().replace(f".{os.getpid()}-", ".999999999-")
+    (output / TEMP_FOLDER / killed).write_text("half a page of Zebulon Quagmire")

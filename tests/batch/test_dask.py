@@ -28,12 +28,12 @@ from patience import eventually
 
 import evalkit
 from evalkit.batch import dask as on_dask
-from evalkit.batch.dask import Sealed, address_of
+from evalkit.batch.dask import OpaquePayload, parse_scheduler_address
 from evalkit.batch.extract import extract
-from evalkit.batch.reading import How, Readers
+from evalkit.batch.reading import ReaderConfig, ReaderPool
 from evalkit.batch.runner import DocumentSummary
-from evalkit.doctor import _executor
-from evalkit.documents.ingest import reader_with
+from evalkit.doctor import _check_executor
+from evalkit.documents.ingest import resolve_reader_version
 from evalkit.errors import DocumentError, ExecutorError, UsageError
 from evalkit.settings import Settings
 
@@ -78,34 +78,34 @@ def test_fields_are_extracted_on_the_cluster_too(
     records: Path, two: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = []
-    done = on_dask.Cluster._done
+    done = on_dask.DaskCluster._run_on_worker
 
     def noting(cluster, step, *arguments):
         asked.append(step)
         return done(cluster, step, *arguments)
 
-    monkeypatch.setattr(on_dask.Cluster, "_done", noting)
+    monkeypatch.setattr(on_dask.DaskCluster, "_run_on_worker", noting)
     here = extract([records / "quest_cbc.pdf"], output=tmp_path / "here")
     there = extract([records / "quest_cbc.pdf"], output=tmp_path / "there", executor=two.executor)
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
-    assert there.rows() == here.rows()
+    assert there.list_field_rows() == here.list_field_rows()
     assert asked == ["read", "extract"]
 
 
 def test_a_file_too_large_to_be_sent_is_read_here(
     records: Path, two: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "read_within", deadly_read)
+    monkeypatch.setattr(on_dask, "read_with_limits", deadly_read)
     shutil.copy(records / "quest_cbc.pdf", records / "crash.pdf")  # for any worker that gets it
     assert "ended the process" in (_only(records / "crash.pdf", tmp_path / "sent", two).error or "")
-    monkeypatch.setattr(on_dask, "_LARGEST", 100)
+    monkeypatch.setattr(on_dask, "_MAX_SENT_BYTES", 100)
     assert _only(records / "crash.pdf", tmp_path / "kept", two).decision == "AUTO_ACCEPT"
 
 
 def test_what_ends_its_reader_fails_alone_and_what_lost_its_worker_does_not(
     samples: Path, two: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "read_within", deadly_read)
+    monkeypatch.setattr(on_dask, "read_with_limits", deadly_read)
     folder = tmp_path / "records"
     folder.mkdir()
     names = ("crash", "hang", "first", "kill", "well")
@@ -133,11 +133,11 @@ def test_nothing_of_a_document_is_in_logs_keys_or_on_a_workers_disk(
     for text in (ours, two.logs()):
         assert PATIENT not in text
         assert "Hemoglobin" not in text
-    assert "_told" in two.logs()  # it is their log
+    assert "_describe_worker" in two.logs()  # it is their log
     for path in two.folder.rglob("*"):
         if path.is_file() and "scratch" in str(path):
             assert PATIENT.encode() not in path.read_bytes()
-    assert PATIENT not in repr(Sealed(PATIENT)) + str(Sealed(PATIENT))
+    assert PATIENT not in repr(OpaquePayload(PATIENT)) + str(OpaquePayload(PATIENT))
 
 
 def test_a_process_that_has_decided_tells_what_is_wrong_with_a_file_and_nobody_else(
@@ -146,19 +146,21 @@ def test_a_process_that_has_decided_tells_what_is_wrong_with_a_file_and_nobody_e
     """Dask sends an error with all that it was raised over; of MuPDF's, that fails, and would end the process."""
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.4 and nothing else")
 
-    async def read(readers: Readers) -> str:
+    async def read(readers: ReaderPool) -> str:
         with pytest.raises(DocumentError) as refused:
             await readers.read(tmp_path / "broken.pdf", doc_id="broken", timestamp="2026")
         return refused.value.code
 
-    async def read_decided_read(readers: Readers) -> None:
+    async def read_decided_read(readers: ReaderPool) -> None:
         assert await read(readers) == "READER-DAMAGED"
-        await readers.apply(on_dask._described, "none")  # as before it decides: from a module that loads Dask
-        process = await readers.apply(os.getpid)
+        await readers.run_in_worker(
+            on_dask._describe_environment, "none"
+        )  # as before it decides: from a module that loads Dask
+        process = await readers.run_in_worker(os.getpid)
         assert await read(readers) == "READER-DAMAGED"
-        assert await readers.apply(os.getpid) == process
+        assert await readers.run_in_worker(os.getpid) == process
 
-    with Readers(1, How(longest=20)) as readers:
+    with ReaderPool(1, ReaderConfig(timeout_seconds=20)) as readers:
         asyncio.run(read_decided_read(readers))
     assert "broken.pdf" not in capfd.readouterr().err
 
@@ -207,8 +209,8 @@ def test_a_cluster_that_spills_writes_for_its_user_only(samples: Path, tmp_path:
 def test_a_lost_scheduler_ends_the_run_which_can_go_on(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals, why: str
 ) -> None:
-    monkeypatch.setattr(on_dask, "read_within", deadly_read)
-    monkeypatch.setattr(on_dask, "_ALONE", 3)
+    monkeypatch.setattr(on_dask, "read_with_limits", deadly_read)
+    monkeypatch.setattr(on_dask, "_NO_WORKER_TIMEOUT", 3)
     folder = tmp_path / "records"
     folder.mkdir()
     for number in range(8):
@@ -220,7 +222,7 @@ def test_a_lost_scheduler_ends_the_run_which_can_go_on(
         def told(summary, number: int, of: int) -> None:
             done.append(summary.doc_id)
             if number == 2:
-                monkeypatch.setattr(on_dask, "_CONNECT", 1)
+                monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 1)
                 started.scheduler.send_signal(how)
 
         with pytest.raises(ExecutorError) as lost:
@@ -235,7 +237,7 @@ def test_a_lost_scheduler_ends_the_run_which_can_go_on(
 def test_a_cluster_that_is_not_there_is_wrong_usage(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "_CONNECT", 1)
+    monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 1)
     for executor, code in ((NOBODY, "EXECUTOR-UNREACHABLE"), ("dusk://127.0.0.1:1", "SETTINGS")):
         with pytest.raises(UsageError) as refused:
             evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=executor)
@@ -247,11 +249,13 @@ def test_doctor_looks_for_the_cluster_and_complains_of_none_that_is_there(
 ) -> None:
     with Client(two.executor.replace("dask", "tcp"), set_as_default=False) as client:
         client.wait_for_workers(2)  # another test may have killed one
-    found = _executor(Settings(executor=two.executor))
+    found = _check_executor(Settings(executor=two.executor))
     assert (found.is_fine, found.found) == (True, f"{two.executor}: 2 workers")
     caplog.clear()  # of how long it took to load evalkit there
-    monkeypatch.setattr(on_dask, "_SILENT", 4)
-    cluster = on_dask.Cluster(two.executor, How(longest=0), workers=1, decides=False)
+    monkeypatch.setattr(on_dask, "_NOTICE_AFTER_SECONDS", 4)
+    cluster = on_dask.DaskCluster(
+        two.executor, ReaderConfig(timeout_seconds=0), local_workers=1, decides_on_workers=False
+    )
 
     async def stay() -> None:
         async with cluster:
@@ -283,10 +287,10 @@ def answering(what: bytes) -> Iterator[str]:
 def test_what_is_no_scheduler_is_told_and_not_waited_for_for_ever(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: bytes
 ) -> None:
-    monkeypatch.setattr(on_dask, "_CONNECT", 1)
-    monkeypatch.setattr(on_dask, "_SILENT", 0.1)
+    monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 1)
+    monkeypatch.setattr(on_dask, "_NOTICE_AFTER_SECONDS", 0.1)
     with answering(what) as executor:
-        found = _executor(Settings(executor=executor))
+        found = _check_executor(Settings(executor=executor))
     assert not found.is_fine
     assert found.found.startswith(f"the Dask scheduler at {executor} does not answer (")
     assert found.remedy
@@ -302,21 +306,21 @@ def test_a_worker_that_hangs_or_lacks_something_is_named(
             client.wait_for_workers(2)
             workers = client.run(_process)
         with monkeypatch.context() as patch:
-            patch.setattr(on_dask, "_told", _lacking)
-            found = _executor(Settings(executor=started.executor))
+            patch.setattr(on_dask, "_describe_worker", _lacking)
+            found = _check_executor(Settings(executor=started.executor))
         assert not found.is_fine
         assert found.found.endswith("cannot do the work (PermissionError)")
-        monkeypatch.setattr(on_dask, "_CONNECT", 5)
+        monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 5)
         (hanging, process), (_, other) = workers.items()
         os.kill(process, signal.SIGSTOP)
-        found = _executor(Settings(executor=started.executor))
+        found = _check_executor(Settings(executor=started.executor))
         assert (found.is_fine, found.found) == (
             True,
             f"{started.executor}: 1 workers; without an answer: {hanging}",
         )
         assert any(hanging in one and "does not answer" in one for one in complaints(caplog))
         os.kill(other, signal.SIGSTOP)
-        found = _executor(Settings(executor=started.executor))
+        found = _check_executor(Settings(executor=started.executor))
         assert not found.is_fine
         assert "no worker that is ready" in found.found
 
@@ -329,8 +333,8 @@ def test_an_error_of_a_workers_own_is_no_lost_worker(monkeypatch: pytest.MonkeyP
     def refused(ocr: str) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(on_dask, "_described", refused)
-    assert on_dask._told("none") == "PermissionError"
+    monkeypatch.setattr(on_dask, "_describe_environment", refused)
+    assert on_dask._describe_worker("none") == "PermissionError"
 
 
 def _lacking(ocr: str) -> str:
@@ -362,7 +366,7 @@ def test_broken_settings_of_dask_itself_are_a_line(
 def test_a_cluster_without_workers_is_wrong_usage(
     samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "_CONNECT", 3)
+    monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 3)
     with cluster(tmp_path / "cluster", ()) as started, pytest.raises(UsageError) as refused:
         evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=started.executor)
     assert refused.value.code == "EXECUTOR-NO-WORKERS"
@@ -371,7 +375,7 @@ def test_a_cluster_without_workers_is_wrong_usage(
 def test_a_worker_with_another_reader_is_refused_by_name(
     samples: Path, two: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(on_dask, "reader_with", lambda ocr: f"{reader_with(ocr)} of tomorrow")
+    monkeypatch.setattr(on_dask, "resolve_reader_version", lambda ocr: f"{resolve_reader_version(ocr)} of tomorrow")
     with pytest.raises(UsageError) as refused:
         evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=two.executor)
     assert refused.value.code == "EXECUTOR-DIFFERS"
@@ -400,7 +404,7 @@ def test_tls_of_dask_is_honoured(samples: Path, tmp_path: Path, monkeypatch: pyt
         with dask.config.set(files):
             run = evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "out", executor=executor)
         assert run.documents[0].decision == "AUTO_ACCEPT"
-        monkeypatch.setattr(on_dask, "_CONNECT", 2)
+        monkeypatch.setattr(on_dask, "_CONNECT_TIMEOUT", 2)
         with pytest.raises(UsageError):  # in clear it is not answered
             evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "clear", executor=executor)
 
@@ -419,8 +423,8 @@ def test_tls_of_dask_is_honoured(samples: Path, tmp_path: Path, monkeypatch: pyt
 def test_documents_go_in_clear_to_near_machines_only(executor: str, address: str | None) -> None:
     if address is None:
         with pytest.raises(UsageError, match="in clear"):
-            address_of(executor)
+            parse_scheduler_address(executor)
         with dask.config.set({"distributed.comm.tls.ca-file": "ca.pem"}):
-            assert address_of(executor) == executor.replace("dask", "tls")
+            assert parse_scheduler_address(executor) == executor.replace("dask", "tls")
     else:
-        assert address_of(executor) == address
+        assert parse_scheduler_address(executor) == address

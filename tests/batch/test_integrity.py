@@ -19,13 +19,13 @@ from commands import evalkit_command
 
 import evalkit
 from evalkit.batch import RunSummary
-from evalkit.batch.decisions import COLUMNS, decisions
-from evalkit.batch.integrity import verify
-from evalkit.batch.purge import expired, purge
+from evalkit.batch.decisions import EVENT_COLUMNS, list_audit_events
+from evalkit.batch.integrity import verify_integrity
+from evalkit.batch.purge import find_expired_documents, purge
 from evalkit.batch.reindex import reindex
 from evalkit.errors import StoreError, UsageError
 from evalkit.review import SMEReviewHelper
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 REVIEWED = f"reviews/{DOC}"
 SECOND, ADJUDICATION = f"{REVIEWED}.second", f"{REVIEWED}.adjudication"
@@ -37,8 +37,8 @@ Tamper = Callable[[Path], Any]
 
 def changed(name: str, **values: Any) -> Tamper:
     def tamper(output: Path) -> None:
-        stored = Files(output).read(name, schema_version=9)
-        Files(output).write(name, stored | values)
+        stored = OutputFolder(output).read_json(name, schema_version=9)
+        OutputFolder(output).write_json(name, stored | values)
 
     return tamper
 
@@ -131,13 +131,13 @@ TAMPERS: dict[str, tuple[Tamper, str]] = {
 
 
 def named(output: Path, **given: Any) -> dict[str, str]:
-    return {one.file: f"{one.what}. {one.remedy}" for one in verify(output, **given).faults}
+    return {one.file: f"{one.what}. {one.remedy}" for one in verify_integrity(output, **given).faults}
 
 
 def test_what_nobody_touched_has_no_fault(output: Path, finished: RunSummary) -> None:
     assert named(output) == {}
     assert named(Path(finished.output)) == {}
-    counts = verify(output).counts
+    counts = verify_integrity(output).count_by_kind
     assert (counts["reviews"], counts["chains"], counts["seeded"], counts["draws"]) == (6, 4, 1, 2)
 
 
@@ -188,36 +188,36 @@ def test_what_others_leave_is_named_and_stops_nothing(output: Path, name: str) -
         (output / name).write_text("{}")
     assert named(output).keys() == {name}
     assert reindex(output)[0] == 4
-    assert expired(output, before=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
+    assert find_expired_documents(output, expired_before=datetime(2020, 1, 1, tzinfo=UTC)).finished == ()
     purge(output, [DOC], purged_at=NOW)
 
 
 def test_purges_and_openings_are_looked_for_in_an_export(output: Path, tmp_path: Path) -> None:
     export = tmp_path / "decisions.json"
     purge(output, [DOC], purged_at=NOW)
-    export.write_text(json.dumps({"events": decisions(output)[0]}))
-    assert named(output, against=export) == {}
+    export.write_text(json.dumps({"events": list_audit_events(output)[0]}))
+    assert named(output, export_path=export) == {}
     purge(output, [OTHER], purged_at=NOW)
-    assert named(output, against=export) == {}
+    assert named(output, export_path=export) == {}
     database(output, "DELETE FROM views WHERE reviewer = 'dr_first'")
-    assert named(output, against=export).keys() == {"the view log"}
+    assert named(output, export_path=export).keys() == {"the view log"}
     for path in (output / "purged").iterdir():
         path.unlink()
-    assert {"the view log", "purged"} <= named(output, against=export).keys()
+    assert {"the view log", "purged"} <= named(output, export_path=export).keys()
 
 
 def test_chains_that_nothing_vouches_for_are_counted(output: Path) -> None:
-    assert verify(output).counts["chains_without_head"] == 0
+    assert verify_integrity(output).count_by_kind["chains_without_head"] == 0
     database(output, f"DELETE FROM heads WHERE case_id = '{OTHER}'")
-    assert verify(output).counts["chains_without_head"] == 1
+    assert verify_integrity(output).count_by_kind["chains_without_head"] == 1
 
 
 def test_what_was_purged_is_no_fault_and_stays_verified(output: Path) -> None:
     purge(output, [DOC, OTHER], purged_at=NOW)
     assert named(output) == {}
-    record = Files(output).read("purged/0001.json", schema_version=9)
+    record = OutputFolder(output).read_json("purged/0001.json", schema_version=9)
     record["chains"][0]["reviews"][1]["sha256"] = "0" * 64
-    Files(output).write("purged/0001.json", record)
+    OutputFolder(output).write_json("purged/0001.json", record)
     faults = named(output)
     assert set(faults) == {"purged/0001.json", "purged/0002.json"}
     assert "did not verify" in faults["purged/0001.json"]
@@ -242,23 +242,23 @@ def test_a_chain_whose_end_is_cut_off_with_all_traces_is_noticed_against_an_expo
     helper = SMEReviewHelper(output, "dr_nine")
     helper.save_review("requisition", undeterminable="illegible")
     helper.close()
-    events, problems = decisions(output)
+    events, problems = list_audit_events(output)
     assert problems == []
     export = tmp_path / "decisions.json"
     export.write_text(json.dumps({"events": events}))
-    assert named(output, against=export) == {}
+    assert named(output, export_path=export) == {}
     (output / "reviews/requisition/0001.json").unlink()
     reindex(output)
-    result = Files(output).read("results/requisition.json")
-    silver = Files(output).read("ground_truth/gt_quest_cbc.json") | {
+    result = OutputFolder(output).read_json("results/requisition.json")
+    silver = OutputFolder(output).read_json("ground_truth/gt_quest_cbc.json") | {
         "doc_id": "requisition", "ground_truth_classification": result["classification"],
     }  # fmt: skip
-    Files(output).write("ground_truth/gt_requisition.json", silver)
+    OutputFolder(output).write_json("ground_truth/gt_requisition.json", silver)
     database(output, "DELETE FROM heads WHERE case_id = 'requisition'")
     assert named(output) == {}  # whoever may write in the folder can do that …
-    assert "reviews/requisition" in named(output, against=export)  # … but not to what lies elsewhere
+    assert "reviews/requisition" in named(output, export_path=export)  # … but not to what lies elsewhere
     purge(output, [DOC], purged_at=NOW)
-    assert set(named(output, against=export)) == {"reviews/requisition"}
+    assert set(named(output, export_path=export)) == {"reviews/requisition"}
 
 
 def test_what_is_no_export_is_told(output: Path, tmp_path: Path) -> None:
@@ -266,16 +266,16 @@ def test_what_is_no_export_is_told(output: Path, tmp_path: Path) -> None:
     for text in ("", "[]", '{"events": 3}', '{"events": [{"event": "reviewed"}]}', f'{{"events": [{row}]}}'):
         (tmp_path / "x.json").write_text(text)
         with pytest.raises(UsageError, match=r"x\.json"):
-            verify(output, against=tmp_path / "x.json")
+            verify_integrity(output, export_path=tmp_path / "x.json")
 
 
 # ------------------------------------------------------------------------------------------------- decisions
 
 
 def test_the_export_says_who_decided_what_when_and_with_which_versions(output: Path) -> None:
-    events, problems = decisions(output)
+    events, problems = list_audit_events(output)
     assert problems == []
-    assert all(tuple(one) == COLUMNS for one in events)
+    assert all(tuple(one) == EVENT_COLUMNS for one in events)
     by = [one for one in events if one["case_id"] == DOC and one["event"] == "reviewed"]
     assert [(one["who"], one["outcome"], one["revision"]) for one in by] == [
         ("dr_first", "corrected", 1),
@@ -291,9 +291,9 @@ def test_the_export_says_who_decided_what_when_and_with_which_versions(output: P
 
 
 def test_a_purge_leaves_who_decided_when_and_no_name(output: Path) -> None:
-    before, _ = decisions(output)
+    before, _ = list_audit_events(output)
     purge(output, [DOC], purged_at=NOW)
-    after, problems = decisions(output)
+    after, problems = list_audit_events(output)
     assert problems == []
     for word in (DOC, FILE, "Quagmire"):
         assert word not in json.dumps(after)

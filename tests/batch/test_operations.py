@@ -12,10 +12,10 @@ import typer
 from batch.operations import SETUP, TWO_COMMANDS
 from distributed.cli import dask_scheduler, dask_worker
 
-from evalkit.batch.dask import address_of
+from evalkit.batch.dask import parse_scheduler_address
 from evalkit.cli import app
 from evalkit.settings import Settings
-from evalkit.store import chosen
+from evalkit.store import resolve_database_url
 
 
 def test_the_two_commands_are_understood(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,8 +29,8 @@ def test_the_two_commands_are_understood(monkeypatch: pytest.MonkeyPatch) -> Non
     given = Settings.load(executor=options["executor"])
     assert (program, name) == (".venv/bin/evalkit", "run")
     assert set(said.values()) == {given.output, given.database}
-    assert chosen(given.output) == given.database
-    assert address_of(given.executor).startswith("tcp://")
+    assert resolve_database_url(given.output) == given.database
+    assert parse_scheduler_address(given.executor).startswith("tcp://")
 
 
 def test_what_they_need_can_be_installed_and_started_and_listens_where_it_is_told() -> None:
@@ -43,5 +43,5 @@ def test_what_they_need_can_be_installed_and_started_and_listens_where_it_is_tol
         given = program.main.make_context(words[1], words[2:]).params
         assert given["host"].startswith("10.")
         assert given["dashboard_address"].startswith("127.0.0.1:")
-    assert given["scheduler"] == address_of(f"dask://{scheduler[scheduler.index('--host') + 1]}:8786")
+    assert given["scheduler"] == parse_scheduler_address(f"dask://{scheduler[scheduler.index('--host') + 1]}:8786")
     assert given["memory_limit"] == "0"

@@ -1,4 +1,4 @@
-"""Documents are begun as there is room for them, not before; one that ends the run ends all."""
+"""Documents are begun as there is max_in_flight for them, not before; one that ends the run ends all."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 from patience import SECONDS
 
-from evalkit.batch.identity import Source
-from evalkit.batch.round import beside, each, processes_for
+from evalkit.batch.identity import SourceDocument
+from evalkit.batch.round import choose_worker_count, process_documents, run_storage_io
 from evalkit.errors import ExecutorError
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 
 class Roomy:
     """An executor that only says how much room it has."""
 
-    def __init__(self, room: int) -> None:
-        self.room = room
+    def __init__(self, max_in_flight: int) -> None:
+        self.max_in_flight = max_in_flight
 
 
 @asynccontextmanager
@@ -30,15 +30,15 @@ async def held(executor: Any) -> AsyncIterator[Any]:
     yield executor
 
 
-def sources(number: int) -> list[Source]:
-    return [Source(f"d{one}", Path(f"/d{one}.pdf"), str(one)) for one in range(number)]
+def sources(number: int) -> list[SourceDocument]:
+    return [SourceDocument(f"d{one}", Path(f"/d{one}.pdf"), str(one)) for one in range(number)]
 
 
-def most_at_once(room: int, waiting: int = 0, *, later: int | None = None) -> int:
-    """How many of 40 documents were under way at once; ``later``: the room after the tenth."""
-    executor, under_way, most, done = Roomy(room), 0, 0, 0
+def most_at_once(max_in_flight: int, waiting: int = 0, *, later: int | None = None) -> int:
+    """How many of 40 documents were under way at once; ``later``: the max_in_flight after the tenth."""
+    executor, under_way, most, done = Roomy(max_in_flight), 0, 0, 0
 
-    async def treat(source: Source, _: Any) -> str:
+    async def treat(source: SourceDocument, _: Any) -> str:
         nonlocal under_way, most, done
         under_way += 1
         most = max(most, under_way)
@@ -46,10 +46,10 @@ def most_at_once(room: int, waiting: int = 0, *, later: int | None = None) -> in
         under_way -= 1
         done += 1
         if done == 10 and later:
-            executor.room = later
+            executor.max_in_flight = later
         return source.doc_id
 
-    made = asyncio.run(each(sources(40), held(executor), treat, waiting=waiting, on_progress=None))
+    made = asyncio.run(process_documents(sources(40), held(executor), treat, extra_in_flight=waiting, on_progress=None))
     assert made == [f"d{one}" for one in range(40)]
     return most
 
@@ -66,7 +66,7 @@ def test_more_when_there_is_more_room() -> None:
 def test_a_document_that_ends_the_run_ends_all() -> None:
     ended: list[str] = []
 
-    async def treat(source: Source, _: Any) -> str:
+    async def treat(source: SourceDocument, _: Any) -> str:
         if source.doc_id == "d1":
             raise ExecutorError("gone", code="EXECUTOR-LOST", remedy="Start again.")
         try:
@@ -77,26 +77,26 @@ def test_a_document_that_ends_the_run_ends_all() -> None:
         return source.doc_id
 
     with pytest.raises(ExecutorError):
-        asyncio.run(each(sources(9), held(Roomy(3)), treat, on_progress=None))
+        asyncio.run(process_documents(sources(9), held(Roomy(3)), treat, on_progress=None))
     assert sorted(ended) == ["d0", "d2"]
 
 
 def test_processes_are_started_where_they_are_worth_it(tmp_path: Path) -> None:
     """Few small files are read one after the other; large ones by as many as there are, never more than files."""
 
-    def found(*sizes: int) -> list[Source]:
+    def found(*sizes: int) -> list[SourceDocument]:
         made = []
         for number, size in enumerate(sizes):
             path = tmp_path / f"{number}.pdf"
             path.write_bytes(b"x" * size)
-            made.append(Source(path.stem, path, "0" * 64))
+            made.append(SourceDocument(path.stem, path, "0" * 64))
         return made
 
-    assert processes_for(found(*[3_000] * 12), 8) == 1
-    assert processes_for(found(*[3_000] * 40), 8) == 8
-    assert processes_for(found(40_000, 40_000), 8) == 2
-    assert processes_for(found(), 8) == 1
-    assert processes_for(sources(3), 8) == 1  # gone meanwhile: whoever reads them says so
+    assert choose_worker_count(found(*[3_000] * 12), 8) == 1
+    assert choose_worker_count(found(*[3_000] * 40), 8) == 8
+    assert choose_worker_count(found(40_000, 40_000), 8) == 2
+    assert choose_worker_count(found(), 8) == 1
+    assert choose_worker_count(sources(3), 8) == 1  # gone meanwhile: whoever reads them says so
 
 
 @pytest.mark.parametrize("is_cancelled", [False, True])
@@ -104,7 +104,7 @@ def test_while_a_bucket_is_asked_others_go_on_and_what_was_begun_is_done(
     is_cancelled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALKIT_DATABASE", "postgresql://db/evalkit")
-    bucket, asked, answered, done = Files("s3://bucket/a"), threading.Event(), threading.Event(), []
+    bucket, asked, answered, done = OutputFolder("s3://bucket/a"), threading.Event(), threading.Event(), []
 
     def asking(what: str) -> str:
         asked.set()
@@ -113,7 +113,7 @@ def test_while_a_bucket_is_asked_others_go_on_and_what_was_begun_is_done(
         return what
 
     async def both() -> str:
-        first = asyncio.create_task(beside(bucket, asking, "first"))
+        first = asyncio.create_task(run_storage_io(bucket, asking, "first"))
         assert await asyncio.to_thread(asked.wait, SECONDS)
         if is_cancelled:
             first.cancel()
@@ -130,4 +130,4 @@ def test_while_a_bucket_is_asked_others_go_on_and_what_was_begun_is_done(
 
 
 def test_a_folder_is_written_to_at_once(tmp_path: Path) -> None:
-    assert asyncio.run(beside(Files(tmp_path), threading.get_ident)) == threading.get_ident()
+    assert asyncio.run(run_storage_io(OutputFolder(tmp_path), threading.get_ident)) == threading.get_ident()

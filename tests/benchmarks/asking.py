@@ -28,8 +28,8 @@ from demo.live import KEY, MODEL, notes
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch.asking import Asking
-from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+from evalkit.batch.asking import ModelSession
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify
 from evalkit.documents import DocumentBundle
 from evalkit.llm.gate import Gate
@@ -143,10 +143,10 @@ async def decided(
     bundles: Sequence[DocumentBundle], model: Model, at_once: int, profile: Literal["full", "lean"] = "full"
 ) -> None:
     """So many at once, as a run has them under way."""
-    orchestrator = RetryOrchestrator(model, profile=profile, window=Settings().window_characters)
+    orchestrator = RetryOrchestrator(model, profile=profile, window_characters=Settings().window_characters)
     gate = asyncio.Semaphore(at_once)
 
-    async def one(bundle: DocumentBundle) -> Outcome:
+    async def one(bundle: DocumentBundle) -> ClassificationOutcome:
         async with gate:
             return await orchestrator.evaluate(bundle)
 
@@ -185,7 +185,7 @@ def throughput_row(in_flight: int) -> Row:
         settings = Settings(
             models={"default": f"gemini:{MODEL}"}, gemini_base_url=address, calls_in_flight=in_flight, workers=2
         )
-        async with Asking(settings) as asking:
+        async with ModelSession(settings) as asking:
             began = time.perf_counter()
             await decided(bundles, asking.model, in_flight + 3 * settings.workers)
             return time.perf_counter() - began

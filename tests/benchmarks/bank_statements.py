@@ -29,16 +29,16 @@ from statements.faults import AT, FAULTS, planted
 from statements.measuring import BANK, Rows, bank_rows, bundle_of, labels, rows_of
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read
-from evalkit.documents.ocr import engine
-from evalkit.documents.scanned import Recogniser
+from evalkit.documents.ingest import read_document
+from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.scanned import PageRecogniser
 from evalkit.llm.embedded import EmbeddedModel
-from evalkit.statements.apply import apply
-from evalkit.statements.builder import build
-from evalkit.statements.reading import Reading
-from evalkit.statements.reconcile import Reconciliation, reconcile
-from evalkit.statements.review_loop import Reviewed, ReviewLoop
-from evalkit.statements.reviewers import Reviewer, review
+from evalkit.statements.apply import parse_statement
+from evalkit.statements.builder import build_draft_template
+from evalkit.statements.reading import AppliedTemplate
+from evalkit.statements.reconcile import ReconciliationReport, reconcile_statement
+from evalkit.statements.review_loop import TemplateReviewLoop, TemplateReviewResult
+from evalkit.statements.reviewers import TemplateReviewer, review_by_rules
 from evalkit.statements.template import StatementTemplate
 
 COLUMNS = (
@@ -57,13 +57,13 @@ def main() -> None:
     given = parser.parse_args()
     wanted = given.statements
     table = Table(*COLUMNS)
-    found = engine()
+    found = find_ocr_engine()
     whole = [(Rows(0, 0, 0), 0, 0), (Rows(0, 0, 0), 0, 0)]
     for name, shape in SHAPES.items():
         if shape.is_scanned and not found:
             table.add_row(name, "no OCR engine is installed")
             continue
-        recogniser = Recogniser(found, 60) if shape.is_scanned and found else None
+        recogniser = PageRecogniser(found, 60) if shape.is_scanned and found else None
         count = 1 if shape.is_scanned else wanted
         cells, seconds, reviews = measured(name, range(100, 100 + count), recogniser)
         table.add_row(
@@ -78,7 +78,7 @@ def main() -> None:
     table.add_row("all", "", *(one for cell in whole for one in shown(*cell)), "")
     if BANK.is_dir():
         began = time.perf_counter()
-        made = build(read(BANK / labels()["file"], doc_id="bank", timestamp=""))
+        made = build_draft_template(read_document(BANK / labels()["file"], doc_id="bank", timestamp=""))
         took = time.perf_counter() - began
         table.add_row(
             "../shared/data/bank",
@@ -104,7 +104,7 @@ def five_pages() -> None:
     with tempfile.TemporaryDirectory() as folder:
         bundle = bundle_of(draw("five pages", 1), Path(folder))
         assert bundle.total_pages == PAGES
-        template = build(bundle).template
+        template = build_draft_template(bundle).template
         times = sorted((reviewed(template, bundle) for _ in range(5)), key=lambda one: one[0])
         dates = template.dates.model_copy(update={"formats": ("%d.%m.%y",)})
         took, done = reviewed(template.model_copy(update={"dates": dates}), bundle)
@@ -116,11 +116,11 @@ def five_pages() -> None:
     assert seconds <= LONGEST, f"the review took longer than {LONGEST} s"
 
 
-def reviewed(template: StatementTemplate, bundle: DocumentBundle) -> tuple[float, Reviewed]:
+def reviewed(template: StatementTemplate, bundle: DocumentBundle) -> tuple[float, TemplateReviewResult]:
     """Seconds, and what became of it."""
-    loop = ReviewLoop(lambda role: EmbeddedModel(), clock=lambda: datetime.now(UTC).isoformat())
+    loop = TemplateReviewLoop(lambda role: EmbeddedModel(), clock=lambda: datetime.now(UTC).isoformat())
     began = time.perf_counter()
-    done = asyncio.run(loop.review(template, bundle))
+    done = asyncio.run(loop.review_template(template, bundle))
     return time.perf_counter() - began, done
 
 
@@ -141,10 +141,11 @@ def alarms(wanted: int) -> str:
         for name in (name for name, shape in SHAPES.items() if not shape.is_scanned):
             for seed in range(400, 400 + wanted):
                 bundle = bundle_of(draw(name, seed), Path(folder))
-                template = build(bundle).template
+                template = build_draft_template(bundle).template
                 began = time.perf_counter()
                 reports = [
-                    review(Reading.of(template, bundle), role, reviewer_id="r", at=AT) for role in get_args(Reviewer)
+                    review_by_rules(AppliedTemplate.create(template, bundle), role, reviewer_id="r", reviewed_at=AT)
+                    for role in get_args(TemplateReviewer)
                 ]
                 seconds.append(time.perf_counter() - began)
                 count += 1
@@ -160,8 +161,8 @@ Cell = tuple[Rows, int, int]
 
 
 def measured(
-    name: str, seeds: range, recogniser: Recogniser | None
-) -> tuple[list[Cell], list[float], list[tuple[float, Reviewed]]]:
+    name: str, seeds: range, recogniser: PageRecogniser | None
+) -> tuple[list[Cell], list[float], list[tuple[float, TemplateReviewResult]]]:
     cells: list[Cell] = [(Rows(0, 0, 0), 0, 0), (Rows(0, 0, 0), 0, 0)]
     seconds, reviews = [], []
     with tempfile.TemporaryDirectory() as folder:
@@ -169,21 +170,25 @@ def measured(
             this, following = (draw(name, seed, month) for month in (0, 1))
             bundle = bundle_of(this, Path(folder), recogniser)
             began = time.perf_counter()
-            made = build(bundle)
+            made = build_draft_template(bundle)
             seconds.append(time.perf_counter() - began)
             reviews.append(reviewed(made.template, bundle))
-            later = apply(made.template, bundle_of(following, Path(folder), recogniser))
+            later = parse_statement(made.template, bundle_of(following, Path(folder), recogniser))
             is_scanned = recogniser is not None
             cells = [
                 added(cells[0], (rows_of(this, made.statement, is_scanned=is_scanned), *sums(made.reconciliation))),
                 added(
-                    cells[1], (rows_of(following, later, is_scanned=is_scanned), *sums(reconcile(made.template, later)))
+                    cells[1],
+                    (
+                        rows_of(following, later, is_scanned=is_scanned),
+                        *sums(reconcile_statement(made.template, later)),
+                    ),
                 ),
             ]
     return cells, seconds, reviews
 
 
-def sums(report: Reconciliation) -> tuple[int, int]:
+def sums(report: ReconciliationReport) -> tuple[int, int]:
     return sum(check.is_met for check in report.checks), len(report.checks)
 
 

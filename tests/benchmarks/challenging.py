@@ -25,12 +25,12 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.classification.orchestrator import RetryOrchestrator
-from evalkit.classification.primary_classifier import classify, dominant_overall, mixture_of
+from evalkit.classification.primary_classifier import choose_overall_type, classify, compute_mixture
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Segment
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
 from evalkit.documents.bundle import Block, LayoutMetadata, Page, PageStatus
-from evalkit.documents.identifiers import identifiers
+from evalkit.documents.identifiers import find_identifiers
 from evalkit.evaluation import planted_pages
 from evalkit.evaluation.challenge import Challenge, challenged, chosen, lines
 from evalkit.evaluation.faults import Clean
@@ -137,7 +137,7 @@ def page(number: int, rows: Sequence[tuple[str, bool]]) -> Page:
             Block(type="paragraph", text=row, box=(0.1, at * height, 0.9, (at + 1) * height), furniture=is_furniture)
             for at, (row, is_furniture) in enumerate(rows)
         ),
-        identifiers=identifiers(text, ()),
+        identifiers=find_identifiers(text, ()),
     )
 
 
@@ -195,7 +195,7 @@ def right_answer(bundle: DocumentBundle, spans: Sequence[Span]) -> Clean | None:
     """
     segments: list[Segment] = []
     for index, (start, end, kind) in enumerate(spans, 1):
-        parts = classify(bundle, bundle.between(start, end)).segments
+        parts = classify(bundle, bundle.iter_pages(start, end)).segments
         said = [part for part in parts if part.dominant_type is DocumentType(kind)]
         evidence = tuple(
             quote
@@ -221,8 +221,8 @@ def right_answer(bundle: DocumentBundle, spans: Sequence[Span]) -> Clean | None:
                 segment_composition=tuple(rows),
             )
         )
-    mixture = mixture_of(segments)
-    overall = dominant_overall(segments, mixture)
+    mixture = compute_mixture(segments)
+    overall = choose_overall_type(segments, mixture)
     return Clean(
         bundle,
         ClassificationOutput(
@@ -310,7 +310,7 @@ def main() -> None:
     for case in made.cases:
         if not case.caught and named[case.kind] < asked.misses:
             named[case.kind] += 1
-            console.print(f"missed: {case.kind} {case.doc_id} place {case.place} {case.outcome}")
+            console.print(f"missed: {case.kind} {case.doc_id} place {case.locate_target} {case.outcome}")
 
 
 if __name__ == "__main__":

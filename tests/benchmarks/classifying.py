@@ -31,18 +31,18 @@ from classification.keyword_vote import keyword_vote
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch.labels import Span
+from evalkit.batch.labels import PageSpan
 from evalkit.classification import learning, sequence
-from evalkit.classification.judging import Heard, hear
-from evalkit.classification.learned import FILE, Learned, parse_learned
-from evalkit.classification.learning import Calibration, Chain, Example, Fit, Material
-from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+from evalkit.classification.judging import ScoredPage, score_page
+from evalkit.classification.learned import WEIGHTS_FILE, ModelWeights, parse_model_weights
+from evalkit.classification.learning import FittedWeights, LabelledText, PageChain, ProbabilityCalibration, TrainingSet
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.primary_classifier import classify
 from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.classification.v5_arbiter import Decision
 from evalkit.documents import DocumentBundle
-from evalkit.documents.ocr import engine
-from evalkit.documents.scanned import Recogniser
+from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.scanned import PageRecogniser
 from evalkit.evaluation import metrics, plots
 from evalkit.evaluation.calibration import expected_calibration_error, reliability
 from evalkit.evaluation.intervals import bootstrap, upper_bound
@@ -51,11 +51,11 @@ from evalkit.issue import IssueSeverity
 TEXTS = ROOT.parent / "shared" / "data" / "clinical_text.jsonl"
 INVENTED = ROOT / "tests" / "classification" / "invented.toml"
 UNSEEN = ROOT / "tests" / "classification" / "unseen.toml"
-WEIGHTS = ROOT / "evalkit" / "classification" / FILE
+WEIGHTS = ROOT / "evalkit" / "classification" / WEIGHTS_FILE
 PACKETS, BINS, LEVEL = 40, 5, 0.95
 """Packets a fold; bins of equal mass; of the bounds."""
 
-KINDS = learning.KINDS
+KINDS = learning.DOCUMENT_TYPES
 NOT_LEARNED = "blank forms"
 """Their licence is not stated: they are judged only."""
 _SOURCES = {
@@ -70,23 +70,23 @@ _SOURCES = {
 Flags = npt.NDArray[np.bool_]
 
 
-def examples() -> list[Example]:
+def examples() -> list[LabelledText]:
     """All labelled texts, by source; excerpts of one report are one group."""
-    real = learning.read_examples([TEXTS]) if TEXTS.exists() else []
+    real = learning.read_labelled_texts([TEXTS]) if TEXTS.exists() else []
     sourced = [replace(one, source=_SOURCES[one.source.split(":")[1].split("/")[0]]) for one in real]
     told = {one.id: one.source for one in real}
     grouped = [
         replace(one, group="hl7 pdf" if ".pdf" in told[one.id] else "hl7 svg") if one.source == "hl7" else one
         for one in sourced
     ]
-    return [*grouped, *(replace(one, source="invented") for one in learning.read_examples([INVENTED]))]
+    return [*grouped, *(replace(one, source="invented") for one in learning.read_labelled_texts([INVENTED]))]
 
 
 class Chances(NamedTuple):
     """What is believed of every variant, by temperatures and thresholds from other folds or sources."""
 
-    of_types: learning.Numbers
-    least: learning.Numbers
+    of_types: learning.FloatArray
+    least: learning.FloatArray
     temperatures: tuple[float, float]
     """The lowest and the highest."""
 
@@ -103,13 +103,13 @@ class Chances(NamedTuple):
 class Judged:
     """Every variant, by models that had not seen its group, and its source."""
 
-    some: Material
-    by_group: learning.Numbers
-    by_source: learning.Numbers
-    of_fold: Sequence[learning.Parts]
-    of_source: Sequence[learning.Parts]
+    some: TrainingSet
+    by_group: learning.FloatArray
+    by_source: learning.FloatArray
+    of_fold: Sequence[learning.SourceParts]
+    of_source: Sequence[learning.SourceParts]
     """The folds, and the sources, of each variant's words."""
-    fits: Mapping[int, Fit]
+    fits: Mapping[int, FittedWeights]
     folds: Mapping[str, int]
 
     @cached_property
@@ -118,16 +118,20 @@ class Judged:
 
     @property
     def sources(self) -> list[str]:
-        return [one.example.source for one in self.some.variants]
+        return [one.original.source for one in self.some.variants]
 
     @cached_property
-    def believed(self) -> Calibration:
+    def believed(self) -> ProbabilityCalibration:
         """Temperature and threshold of the shipped model, from texts of sources that had not been seen."""
-        return learning.calibration(self.by_source, self.some)
+        return learning.calibrate_probabilities(self.by_source, self.some)
 
-    def believed_without(self, parts: Sequence[learning.Parts], held_out: learning.Parts) -> Calibration:
+    def believed_without(
+        self, parts: Sequence[learning.SourceParts], held_out: learning.SourceParts
+    ) -> ProbabilityCalibration:
         """The same, from nothing of the parts that are held out: what is reported of them was not fitted to them."""
-        return learning.calibration(self.by_source, self.some, learning.free_of(parts, held_out))
+        return learning.calibrate_probabilities(
+            self.by_source, self.some, learning.find_independent_rows(parts, held_out)
+        )
 
     @cached_property
     def chances_by_group(self) -> Chances:
@@ -137,30 +141,30 @@ class Judged:
     def chances_by_source(self) -> Chances:
         return self._chances(self.by_source, self.of_source)
 
-    def _chances(self, sums: learning.Numbers, parts: Sequence[learning.Parts]) -> Chances:
+    def _chances(self, sums: learning.FloatArray, parts: Sequence[learning.SourceParts]) -> Chances:
         found, least = np.zeros_like(sums), np.zeros(len(sums))
         temperatures = []
         for held_out in dict.fromkeys(parts):
             believed = self.believed_without(parts, held_out)
             those = np.array([place for place, one in enumerate(parts) if one == held_out])
-            found[those] = learning.probabilities(sums[those], believed.temperature)
-            least[those] = believed.least
+            found[those] = learning.compute_probabilities(sums[those], believed.temperature)
+            least[those] = believed.min_probability
             temperatures.append(believed.temperature)
         return Chances(found, least, (min(temperatures), max(temperatures)))
 
-    def known(self, fold: int, joins: Mapping[str, float]) -> Learned:
+    def known(self, fold: int, joins: Mapping[str, float]) -> ModelWeights:
         believed = self.believed_without(self.of_fold, frozenset({fold}))
-        return parse_learned(learning.written(self.fits[fold], believed, joins))
+        return parse_model_weights(learning.build_weights_json(self.fits[fold], believed, joins))
 
 
-def judged(some: Sequence[Example]) -> Judged:
-    folds = learning.fold_of(some)
-    found = learning.material(learning.variants(some, folds))
-    allowed = np.array([one.example.source for one in found.variants]) != NOT_LEARNED
-    of_fold = learning.parts_of(found, lambda one: folds[one.group])
-    of_source = learning.parts_of(found, lambda one: one.source)
-    by_group, fits = learning.out_of_fold(found, of_fold, allowed)
-    by_source, _ = learning.out_of_fold(found, of_source, allowed)
+def judged(some: Sequence[LabelledText]) -> Judged:
+    folds = learning.assign_folds(some)
+    found = learning.build_training_set(learning.create_variants(some, folds))
+    allowed = np.array([one.original.source for one in found.variants]) != NOT_LEARNED
+    of_fold = learning.find_source_parts(found, lambda one: folds[one.group])
+    of_source = learning.find_source_parts(found, lambda one: one.source)
+    by_group, fits = learning.predict_out_of_fold(found, of_fold, allowed)
+    by_source, _ = learning.predict_out_of_fold(found, of_source, allowed)
     by_fold = {fold: fits[frozenset({fold})] for fold in sorted(set(folds.values()))}
     return Judged(found, by_group, by_source, of_fold, of_source, by_fold, folds)
 
@@ -168,15 +172,17 @@ def judged(some: Sequence[Example]) -> Judged:
 # ---------------------------------------------------------------------------------------------------------------- texts
 
 
-def lexicon_alone(some: Material) -> list[str | None]:
+def lexicon_alone(some: TrainingSet) -> list[str | None]:
     """What the lexicon's scores alone would say, as the first version did: enough of one type, ahead of the next."""
-    ranked = [sorted(zip(np.expm1(row[:, 0]).tolist(), KINDS, strict=True), reverse=True)[:2] for row in some.lexicon]
+    ranked = [
+        sorted(zip(np.expm1(row[:, 0]).tolist(), KINDS, strict=True), reverse=True)[:2] for row in some.lexicon_features
+    ]
     return [first[1].value if first[0] >= max(3.0, 1.15 * next_[0]) else None for first, next_ in ranked]
 
 
 def text_table(judged_: Judged) -> Table:
     some = judged_.some
-    truth = [KINDS[one].value for one in some.truth]
+    truth = [KINDS[one].value for one in some.true_types]
     answers: dict[str, Sequence[str | None]] = {
         "five expressions": [keyword_vote(one.text).value for one in some.variants],
         "lexicon alone": lexicon_alone(some),
@@ -199,7 +205,7 @@ def text_table(judged_: Judged) -> Table:
         row(source, judged_.whole & (sources == source))
     table.add_section()
     for kind in KINDS:
-        row(kind.value, judged_.whole & (some.truth == KINDS.index(kind)))
+        row(kind.value, judged_.whole & (some.true_types == KINDS.index(kind)))
     table.add_section()
     row("all", judged_.whole)
     each = [np.flatnonzero(judged_.whole & (sources == source)) for source in dict.fromkeys(judged_.sources)]
@@ -224,12 +230,12 @@ def text_table(judged_: Judged) -> Table:
 
 def unseen_line() -> str:
     """Of the documents that were written when everything was fixed: what the shipped model makes of them."""
-    some = learning.read_examples([UNSEEN])
+    some = learning.read_labelled_texts([UNSEEN])
     said_ = [spans(classify(as_bundle(one.text, one.id))) for one in some]
     types = [answer[0][2] for answer in said_]
-    right = sum(kind == one.kind for kind, one in zip(types, some, strict=True))
-    wrong = sum(kind not in {None, one.kind.value} for kind, one in zip(types, some, strict=True))
-    votes = sum(keyword_vote(one.text) is one.kind for one in some)
+    right = sum(kind == one.document_type for kind, one in zip(types, some, strict=True))
+    wrong = sum(kind not in {None, one.document_type.value} for kind, one in zip(types, some, strict=True))
+    votes = sum(keyword_vote(one.text) is one.document_type for one in some)
     return (
         f"unseen.toml: {right} of {len(some)} right, {wrong} wrong, the others cannot be told; five expressions {votes}"
     )
@@ -239,7 +245,7 @@ def confusion_table(judged_: Judged) -> Table:
     places = np.flatnonzero(judged_.whole)
     answers = judged_.chances_by_source.said
     counts = metrics.confusion(
-        [KINDS[judged_.some.truth[at]].value for at in places],
+        [KINDS[judged_.some.true_types[at]].value for at in places],
         [answers[at] for at in places],
         [kind.value for kind in KINDS],
     )
@@ -255,16 +261,16 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
         "confidence", "n", f"ECE, {BINS} bins of equal mass", "95 %", "temperature", title="honest confidence"
     )
     some = judged_.some
-    groups = np.array([one.example.group for one in some.variants])
+    groups = np.array([one.original.group for one in some.variants])
     for name, believed, chosen in (
         ("whole texts, group not seen", judged_.chances_by_group, judged_.whole),
         ("whole texts, source not seen", judged_.chances_by_source, judged_.whole),
         ("all variants, source not seen", judged_.chances_by_source, np.ones(len(groups), dtype=bool)),
     ):
         chances = believed.of_types[chosen]
-        sure, right = chances.max(axis=1), chances.argmax(axis=1) == some.truth[chosen]
+        sure, right = chances.max(axis=1), chances.argmax(axis=1) == some.true_types[chosen]
 
-        def error(rows: npt.NDArray[np.intp], sure: learning.Numbers = sure, right: Flags = right) -> float:
+        def error(rows: npt.NDArray[np.intp], sure: learning.FloatArray = sure, right: Flags = right) -> float:
             return expected_calibration_error(sure[rows].tolist(), right[rows].tolist(), bins=BINS, equal_mass=True)
 
         found = bootstrap(error, len(sure), seed=20, repeats=400, groups=groups[chosen].tolist(), bounds=(0.0, 1.0))
@@ -284,19 +290,21 @@ def confidence_table(judged_: Judged, plot: Path | None) -> Table:
 # -------------------------------------------------------------------------------------------------------------- packets
 
 
-def chain(packet: Packet, pages: Sequence[Heard]) -> Chain:
-    telling = [index for index, page in enumerate(pages) if not sequence.is_thin(page.reading)]
-    signs = sequence.join_signs([pages[index].reading for index in telling], len(pages))
+def chain(packet: Packet, pages: Sequence[ScoredPage]) -> PageChain:
+    telling = [index for index, page in enumerate(pages) if not sequence.is_uninformative(page.lexicon_reading)]
+    signs = sequence.collect_join_signs([pages[index].lexicon_reading for index in telling], len(pages))
     own = [next(span for span in packet.truth if span[0] <= index + 1 <= span[1]) for index in telling]
-    return Chain(
-        np.array([sequence.opinion(pages[index]) for index in telling]),
-        np.array([[one.get(name, 0.0) for name in sequence.SIGNS] for one in signs]).reshape(-1, len(sequence.SIGNS)),
+    return PageChain(
+        np.array([sequence.compute_type_opinion(pages[index]) for index in telling]),
+        np.array([[one.get(name, 0.0) for name in sequence.JOIN_SIGNS] for one in signs]).reshape(
+            -1, len(sequence.JOIN_SIGNS)
+        ),
         np.array([after != before for before, after in itertools.pairwise(own)], dtype=bool),
         np.array([KINDS.index(DocumentType(kind)) for _, _, kind in own]),
     )
 
 
-def spans(answer: ClassificationOutput) -> list[Span]:
+def spans(answer: ClassificationOutput) -> list[PageSpan]:
     return [
         (one.start_page, one.end_page, one.dominant_type.value if one.dominant_type else None)
         for one in answer.segments
@@ -306,8 +314,8 @@ def spans(answer: ClassificationOutput) -> list[Span]:
 class Cut(NamedTuple):
     """One document's segments, true and said."""
 
-    truth: Sequence[Span]
-    said: Sequence[Span]
+    truth: Sequence[PageSpan]
+    said: Sequence[PageSpan]
     pages: int
 
 
@@ -333,11 +341,11 @@ class Drawn(NamedTuple):
     """The packets of each fold, heard by the fold's model."""
 
     packets: Mapping[int, Sequence[Packet]]
-    chains: Mapping[int, Sequence[Chain]]
+    chains: Mapping[int, Sequence[PageChain]]
 
     def joins(self, without: int | None = None, without_records: AbstractSet[str] = frozenset()) -> dict[str, float]:
         """Learned from all packets, or from those of other folds, or those that have none of these records."""
-        return learning.fit_joins(
+        return learning.fit_join_weights(
             [
                 chain_
                 for fold, some in self.packets.items()
@@ -347,7 +355,7 @@ class Drawn(NamedTuple):
         )
 
 
-def drawn(judged_: Judged, some: Sequence[Example]) -> Drawn:
+def drawn(judged_: Judged, some: Sequence[LabelledText]) -> Drawn:
     made = {
         fold: packets([one for one in some if judged_.folds[one.group] == fold], PACKETS, 100 + fold)
         for fold in judged_.fits
@@ -355,7 +363,9 @@ def drawn(judged_: Judged, some: Sequence[Example]) -> Drawn:
     chains = {}
     for fold, those in made.items():
         known = judged_.known(fold, {"types": 0.0})
-        chains[fold] = [chain(one, [hear(page, known=known) for page in one.bundle.pages]) for one in those]
+        chains[fold] = [
+            chain(one, [score_page(page, model_weights=known) for page in one.bundle.pages]) for one in those
+        ]
     return Drawn(made, chains)
 
 
@@ -363,13 +373,13 @@ def cut_of(packet: Packet, answer: ClassificationOutput) -> Cut:
     return Cut(packet.truth, spans(answer), packet.bundle.total_pages)
 
 
-def packet_rows(drawn_: Drawn, known: Mapping[int, Learned]) -> dict[str, list[Cut]]:
+def packet_rows(drawn_: Drawn, known: Mapping[int, ModelWeights]) -> dict[str, list[Cut]]:
     """All packets; and those in which the drawing inserted no title, which says of itself what follows."""
     cuts: dict[str, list[Cut]] = {"drawn, texts and packets not seen": [], "  of these without an inserted title": []}
     everything, untitled = cuts.values()
     for fold, those in drawn_.packets.items():
         for one in those:
-            cut = cut_of(one, classify(one.bundle, known=known[fold]))
+            cut = cut_of(one, classify(one.bundle, model_weights=known[fold]))
             everything.append(cut)
             if not one.titled:
                 untitled.append(cut)
@@ -392,30 +402,34 @@ class Real(NamedTuple):
 def real(judged_: Judged, drawn_: Drawn) -> list[Real]:
     """By models, thresholds and joins in which nothing of the PDF's own records is, not even as a quotation."""
     labels = [json.loads(line) for line in (DATA / "labels.jsonl").read_text("utf-8").splitlines()]
-    group_of = {one.example.id: one.example.group for one in judged_.some.variants}
-    of_group = learning.parts_of(judged_.some, lambda one: one.group)
+    group_of = {one.original.id: one.original.group for one in judged_.some.variants}
+    of_group = learning.find_source_parts(judged_.some, lambda one: one.group)
     records_of = {group: {name for name, its in group_of.items() if its == group} for group in group_of.values()}
     allowed = np.array(judged_.sources) != NOT_LEARNED
-    found = engine()
-    recogniser = Recogniser(found, seconds=60) if found else None
+    found = find_ocr_engine()
+    recogniser = PageRecogniser(found, seconds_per_page=60) if found else None
     done = []
     for label in labels:
         if label["scan"] and recogniser is None:
             continue
         given = label.get("records") or [label["record"]]
         held_out = frozenset(group_of[record] for record in given if record in group_of)
-        what = learning.fit(judged_.some, np.flatnonzero(learning.free_of(of_group, held_out) & allowed))
+        what = learning.fit_weights(
+            judged_.some, np.flatnonzero(learning.find_independent_rows(of_group, held_out) & allowed)
+        )
         joins = drawn_.joins(without_records={name for group in held_out for name in records_of[group]})
-        known = parse_learned(learning.written(what, judged_.believed_without(of_group, held_out), joins))
+        known = parse_model_weights(
+            learning.build_weights_json(what, judged_.believed_without(of_group, held_out), joins)
+        )
         (bundle,) = bundles_of([DATA / label["file"]], recogniser)
-        done.append(Real(label, bundle, classify(bundle, known=known)))
+        done.append(Real(label, bundle, classify(bundle, model_weights=known)))
     return done
 
 
 # ------------------------------------------------------------------------------------------------------------ decisions
 
 
-def decided(bundle: DocumentBundle, answer: ClassificationOutput) -> Outcome:
+def decided(bundle: DocumentBundle, answer: ClassificationOutput) -> ClassificationOutcome:
     return asyncio.run(RetryOrchestrator().evaluate(bundle, supplied=answer.to_json()))
 
 
@@ -425,17 +439,17 @@ class Decided(NamedTuple):
     name: str
     truth: str
     said: str | None
-    outcome: Outcome
+    outcome: ClassificationOutcome
 
     @classmethod
-    def by_type(cls, name: str, truth: str, outcome: Outcome) -> Self:
+    def by_type(cls, name: str, truth: str, outcome: ClassificationOutcome) -> Self:
         """Right is the type of the whole document."""
         answer = outcome.classification
         said = answer.dominant_type_overall.value if answer and answer.dominant_type_overall else None
         return cls(name, truth, said, outcome)
 
     @classmethod
-    def by_cut(cls, name: str, cut: Cut, outcome: Outcome) -> Self:
+    def by_cut(cls, name: str, cut: Cut, outcome: ClassificationOutcome) -> Self:
         """Right is every beginning, and every document's type."""
         truth, said = (", ".join(f"{start}-{end} {kind}" for start, end, kind in one) for one in (cut.truth, cut.said))
         return cls(name, truth, said, outcome)
@@ -450,22 +464,24 @@ class Decided(NamedTuple):
 
 
 def as_bundle(text: str, name: str) -> DocumentBundle:
-    pages = learning.pages_of(text)
+    pages = learning.split_into_pages(text)
     return DocumentBundle(
         doc_id=name, file_path=f"{name}.txt", sha256=name, reader="text", total_pages=len(pages),
         processing_timestamp="2026-01-01T00:00:00Z", pages=pages,
     )  # fmt: skip
 
 
-def decisions(judged_: Judged, known: Mapping[int, Learned]) -> dict[str, list[Decided]]:
+def decisions(judged_: Judged, known: Mapping[int, ModelWeights]) -> dict[str, list[Decided]]:
     """Whole, misread and quoting texts, classified by models that had not seen their group, verified and decided."""
     made: dict[str, list[Decided]] = {}
     for variant in judged_.some.variants:
         if variant.name in {"whole", "misread"} or variant.name.startswith("quotes"):
-            bundle = as_bundle(variant.text, variant.example.id)
-            outcome = decided(bundle, classify(bundle, known=known[judged_.folds[variant.example.group]]))
+            bundle = as_bundle(variant.text, variant.original.id)
+            outcome = decided(bundle, classify(bundle, model_weights=known[judged_.folds[variant.original.group]]))
             name = "notes that quote a report" if variant.name.startswith("quotes") else f"{variant.name} texts"
-            made.setdefault(name, []).append(Decided.by_type(variant.example.id, variant.example.kind.value, outcome))
+            made.setdefault(name, []).append(
+                Decided.by_type(variant.original.id, variant.original.document_type.value, outcome)
+            )
     return made
 
 
@@ -504,13 +520,13 @@ def main() -> None:
     drawn_ = drawn(judged_, some)
     if chosen.learn:
         rows = np.flatnonzero(np.array(judged_.sources) != NOT_LEARNED)
-        data = learning.written(
-            learning.fit(judged_.some, rows),
+        data = learning.build_weights_json(
+            learning.fit_weights(judged_.some, rows),
             judged_.believed,
             drawn_.joins(),
             [one for one in some if one.source != NOT_LEARNED],
         )
-        WEIGHTS.write_text(learning.as_json(data), "utf-8")
+        WEIGHTS.write_text(learning.format_weights_json(data), "utf-8")
     table = Table(
         "packets", "n", "pages", "page type", "boundary F1", "exact", "exact, typed", title="where documents begin"
     )
@@ -522,7 +538,7 @@ def main() -> None:
         Decided.by_cut(f"packet {number} of fold {fold}", cut_of(one, answer), decided(one.bundle, answer))
         for fold, those in drawn_.packets.items()
         for number, one in enumerate(those)
-        for answer in [classify(one.bundle, known=known[fold])]
+        for answer in [classify(one.bundle, model_weights=known[fold])]
     ]
     if DATA.is_dir():
         files = real(judged_, drawn_)
@@ -552,7 +568,7 @@ REAL: Mapping[str, Callable[[Mapping[str, object]], bool]] = {
 }
 
 
-def _most(truth: Iterable[Span]) -> str:
+def _most(truth: Iterable[PageSpan]) -> str:
     """The type of most pages."""
     pages: Counter[str] = Counter()
     for first, last, kind in truth:

@@ -24,10 +24,10 @@ from documents.scanning import NOTE, printed, scan
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch.dask import Cluster
-from evalkit.batch.reading import Executor, How, Readers
+from evalkit.batch.dask import DaskCluster
+from evalkit.batch.reading import Executor, ReaderConfig, ReaderPool
 
-_HOW = How(600, "tesseract")
+_HOW = ReaderConfig(600, "tesseract")
 _SCANS = 24
 _FEW = 17
 
@@ -43,7 +43,7 @@ def draw_scans(folder: Path, number: int) -> list[Path]:
 
 async def _all(executor: Executor, paths: Sequence[Path]) -> float:
     """Wall time to read them, as many at once as there is room for."""
-    gate = asyncio.Semaphore(executor.room)
+    gate = asyncio.Semaphore(executor.max_in_flight)
 
     async def one(path: Path) -> None:
         async with gate:
@@ -55,8 +55,8 @@ async def _all(executor: Executor, paths: Sequence[Path]) -> float:
 
 
 async def _on(started: Started, paths: Sequence[Path], workers: int) -> float:
-    async with Cluster(started.executor, _HOW, workers=1, decides=False) as there:
-        while there.room < 3 * workers:  # noqa: ASYNC110 - it looks every second
+    async with DaskCluster(started.executor, _HOW, local_workers=1, decides_on_workers=False) as there:
+        while there.max_in_flight < 3 * workers:  # noqa: ASYNC110 - it looks every second
             await asyncio.sleep(0.1)
         await _all(there, paths[: 2 * workers])  # the processes start and load
         return await _all(there, paths)
@@ -97,7 +97,7 @@ def few_rows(folder: Path, rounds: int) -> list[Row]:
 def _cpu(workers: int, paths: Sequence[Path]) -> float:
     """Processor time of so many reading processes over these files, their start included."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with Readers(workers, How(600)) as readers:
+    with ReaderPool(workers, ReaderConfig(600)) as readers:
         asyncio.run(_all(readers, paths))
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

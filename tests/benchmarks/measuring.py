@@ -19,9 +19,9 @@ from typing import NamedTuple
 import pymupdf
 
 from evalkit.documents import DocumentBundle
-from evalkit.documents.ingest import find_pdfs, read
-from evalkit.documents.scanned import Recogniser
-from evalkit.samples import draw
+from evalkit.documents.ingest import find_pdfs, read_document
+from evalkit.documents.scanned import PageRecogniser
+from evalkit.samples import draw_demo_folder
 
 ROUNDS = 5
 TIMESTAMP = "2026-01-01T00:00:00Z"
@@ -58,8 +58,8 @@ class NotMeasured(Exception):
         return cls(f"not measured: {lines[-1][-100:]}")
 
 
-def bundles_of(paths: Iterable[Path], recogniser: Recogniser | None = None) -> list[DocumentBundle]:
-    return [read(path, doc_id=path.stem, timestamp=TIMESTAMP, recogniser=recogniser) for path in paths]
+def bundles_of(paths: Iterable[Path], recogniser: PageRecogniser | None = None) -> list[DocumentBundle]:
+    return [read_document(path, doc_id=path.stem, timestamp=TIMESTAMP, recogniser=recogniser) for path in paths]
 
 
 @cache
@@ -67,7 +67,7 @@ def documents() -> dict[str, list[DocumentBundle]]:
     """The demo's samples and, where they are, the real documents; read once for all benchmarks of a run."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)  # the files are read again where reading is what is measured
-    found = {"demo": bundles_of(draw(Path(folder.name)))}
+    found = {"demo": bundles_of(draw_demo_folder(Path(folder.name)))}
     if DATA.is_dir():
         found["clinical_pdf"] = bundles_of(find_pdfs([DATA]))
     return found

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import pymupdf
 
-from evalkit.batch.labels import Span
-from evalkit.classification.learning import Example
+from evalkit.batch.labels import PageSpan
+from evalkit.classification.learning import LabelledText
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.documents.pdf import read_pdf
@@ -102,7 +102,7 @@ class Packet:
     """A drawn packet, read."""
 
     bundle: DocumentBundle
-    truth: tuple[Span, ...]
+    truth: tuple[PageSpan, ...]
     records: tuple[str, ...]
     titled: bool
     """Whether a title was inserted that the text of some document may lack."""
@@ -135,14 +135,14 @@ class _Paper:
     """Its later pages are set smaller."""
 
 
-def packets(examples: Sequence[Example], count: int, seed: int) -> list[Packet]:
+def packets(examples: Sequence[LabelledText], count: int, seed: int) -> list[Packet]:
     """So many packets of these texts."""
     chance = random.Random(seed)
-    by_kind = {kind: [one for one in examples if one.kind is kind] for kind in DocumentType}
+    by_kind = {kind: [one for one in examples if one.document_type is kind] for kind in DocumentType}
     return [_packet(by_kind, chance, f"packet-{seed}-{number}") for number in range(count)]
 
 
-def _packet(by_kind: Mapping[DocumentType, Sequence[Example]], chance: random.Random, name: str) -> Packet:
+def _packet(by_kind: Mapping[DocumentType, Sequence[LabelledText]], chance: random.Random, name: str) -> Packet:
     stamp = chance.choice(("none", "none", "count", "fax", "number"))
     one_person = chance.random() < 0.75
     sender = chance.choice(_HOUSES).format(chance.choice(_PLACES))
@@ -157,7 +157,7 @@ def _packet(by_kind: Mapping[DocumentType, Sequence[Example]], chance: random.Ra
         records.append(example.id)
         papers.append(_paper(example, person if one_person else _person(chance), sender, chance))
     pdf = pymupdf.open()
-    truth: list[Span] = []
+    truth: list[PageSpan] = []
     if chance.random() < 0.15:
         _cover(pdf, sender, chance)
         truth.append((1, 1, OTHER.value))
@@ -176,8 +176,8 @@ def _person(chance: random.Random) -> tuple[str, str, str]:
     return f"{chance.choice(_FAMILIES)}, {chance.choice(_GIVEN)}", born, str(chance.randint(1_000_000, 99_999_999))
 
 
-def _paper(example: Example, person: tuple[str, str, str], sender: str, chance: random.Random) -> _Paper:
-    is_report = example.kind in {PATHOLOGY, GENOMIC, RADIOLOGY}
+def _paper(example: LabelledText, person: tuple[str, str, str], sender: str, chance: random.Random) -> _Paper:
+    is_report = example.document_type in {PATHOLOGY, GENOMIC, RADIOLOGY}
     house = chance.choice(_LABS).format(chance.choice(_PLACES)) if is_report and chance.random() < 0.5 else sender
     street = f"{chance.randint(10, 9999)} {chance.choice(_STREETS)}"
     phone = f"Tel (555) {chance.randint(100, 999)}-{chance.randint(1000, 9999)}"
@@ -188,14 +188,16 @@ def _paper(example: Example, person: tuple[str, str, str], sender: str, chance: 
     accession = f"{chance.choice('SGMR')}{chance.randint(15, 24)}-{chance.randint(1000, 99999)}" if is_report else ""
     names_somebody = bool(_IDENTITY.search(example.text))  # it would be somebody else
     return _Paper(
-        kind=example.kind,
+        kind=example.document_type,
         text=_cut(example.text, chance),
         person=name,
         born=born,
         number=number,
         dated=dated,
         letterhead=letterhead,
-        title=chance.choice(_TITLES[example.kind]) if chance.random() < TITLED and example.kind is not OTHER else "",
+        title=chance.choice(_TITLES[example.document_type])
+        if chance.random() < TITLED and example.document_type is not OTHER
+        else "",
         block="none" if names_somebody else chance.choice(("lines", "lines", "one", "short", "none")),
         accession=accession if chance.random() < 0.6 else "",
         sign=chance.choice(

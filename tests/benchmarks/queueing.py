@@ -24,10 +24,10 @@ from evalkit.batch import evaluate
 from evalkit.batch.reindex import reindex
 from evalkit.classification.result import DocumentResult
 from evalkit.classification.schema import DocumentType
-from evalkit.documents.ingest import read
-from evalkit.review import Desk, QueueView, SMEPacketGenerator
-from evalkit.samples import draw
-from evalkit.store import Files, bundle_name, canonical, packet_name
+from evalkit.documents.ingest import read_document
+from evalkit.review import QueueQuery, ReviewSession, SMEPacketGenerator
+from evalkit.samples import draw_demo_folder
+from evalkit.store import OutputFolder, bundle_file_name, encode_canonical_json, packet_file_name
 
 CASES, SIZE = 10_000, 60_000
 """Packets, and bytes of each."""
@@ -50,23 +50,23 @@ class OurTimes(NamedTuple):
 def packets(output: Path, count: int, size: int) -> None:
     """Cases as a run leaves them: one sample's packet and bundle under many names, of many types and weights."""
     with tempfile.TemporaryDirectory() as folder:
-        path = next(one for one in draw(Path(folder)) if one.stem == "fabricated_quote")
-        bundle = read(path, doc_id="sample", timestamp=TIMESTAMP)
+        path = next(one for one in draw_demo_folder(Path(folder)) if one.stem == "fabricated_quote")
+        bundle = read_document(path, doc_id="sample", timestamp=TIMESTAMP)
         supplied = json.loads((Path(folder) / "classifications" / "fabricated_quote.json").read_text())
         result = evaluate(path, classification=supplied)
     sample = _packet(result, bundle)
-    files, text = Files(output), bundle.model_dump(mode="json")
+    files, text = OutputFolder(output), bundle.model_dump(mode="json")
     padded = _padded(sample, size)
     now = datetime.now(UTC)
     for folder in ("sme_packets", "document_bundles"):
         (output / folder).mkdir(parents=True, mode=0o700, exist_ok=True)
-    body = canonical(text | {"doc_id": "DOC-ID"})
+    body = encode_canonical_json(text | {"doc_id": "DOC-ID"})
     for number in range(count):
         name = f"case_{number:05d}"
         row = _varied(padded, name, number, now)
         # Not through Files.write: ten thousand synced files would take minutes, and how they came there is not timed.
-        files.path(packet_name(name)).write_bytes(canonical(row))
-        files.path(bundle_name(name)).write_bytes(body.replace(b"DOC-ID", name.encode()))
+        files.local_path(packet_file_name(name)).write_bytes(encode_canonical_json(row))
+        files.local_path(bundle_file_name(name)).write_bytes(body.replace(b"DOC-ID", name.encode()))
     reindex(output)
 
 
@@ -81,8 +81,8 @@ def _padded(packet: dict, size: int) -> dict:
     """With as many more remarks of the agents as make it so long."""
     issue = packet["issues"][0]
     summary = packet["issues_summary"][0]
-    extra = size - len(canonical(packet))
-    each = len(canonical(issue)) + len(canonical(summary)) + 2
+    extra = size - len(encode_canonical_json(packet))
+    each = len(encode_canonical_json(issue)) + len(encode_canonical_json(summary)) + 2
     more = range(len(packet["issues"]), len(packet["issues"]) + max(extra, 0) // each)
     weight = {"severity": "MINOR", "agent": "V4"}
     issues = [*packet["issues"], *(issue | weight | {"issue_id": f"V4-{9000 + number}"} for number in more)]
@@ -103,7 +103,7 @@ def _varied(packet: dict, name: str, number: int, now: datetime) -> dict:
         "case_id": name,
         "doc_id": name,
         "pdf_filename": f"fax_{number * 7919 % CASES:05d}.pdf",
-        "document_bundle_path": bundle_name(name),
+        "document_bundle_path": bundle_file_name(name),
         "issues": issues,
         "classification": answer,
         "review_reason": "audit" if number % 20 == 0 else "escalated",
@@ -123,31 +123,31 @@ def milliseconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 def ours(output: Path) -> OurTimes:
     def opened() -> None:
-        desk = Desk(output, "dr_lee", "tab")
-        desk.queue()
+        desk = ReviewSession(output, "dr_lee", "tab")
+        desk.load_queue_page()
         desk.close()
 
-    desk = Desk(output, "dr_lee", "tab")
-    filters = QueueView(dominant_type="Genomic Report", agent="V3")
-    found = desk.queue(filters).matching
+    desk = ReviewSession(output, "dr_lee", "tab")
+    filters = QueueQuery(dominant_type="Genomic Report", agent="V3")
+    found = desk.load_queue_page(filters).matching
     assert 0 < found < CASES / 2, found
     times = [
         milliseconds(work)
         for work in (
             opened,
-            desk.queue,
-            lambda: desk.queue(filters),
-            lambda: desk.queue(QueueView(search="fax_012", sort="name")),
-            desk.next_case,
+            desk.load_queue_page,
+            lambda: desk.load_queue_page(filters),
+            lambda: desk.load_queue_page(QueueQuery(search="fax_012", sort="name")),
+            desk.choose_next_case,
         )
     ]
     took = []
     for _ in range(SAVED):
-        case_id = desk.next_case()
+        case_id = desk.choose_next_case()
         assert case_id
-        draft = desk.open(case_id).draft.with_type(0, DocumentType.OTHER).with_notes("looked at")
+        draft = desk.open_case(case_id).draft.set_segment_type(0, DocumentType.OTHER).set_notes("looked at")
         for one in draft.segments:
-            draft = draft.seen_page(one.start_page)
+            draft = draft.mark_page_seen(one.start_page)
         began = time.perf_counter()
         desk.submit(case_id, draft)
         took.append(1000 * (time.perf_counter() - began))
@@ -169,7 +169,7 @@ def rows(output: Path) -> list[Row]:
         (f"{name}: first page, database just opened", f"{mine.opened:.0f} ms", ""),
         (f"{name}: two filters", f"{mine.filtered:.0f} ms", "goal 300"),
         (f"{name}: search, by file name", f"{mine.searched:.0f} ms", ""),
-        (f"{name}: which case is next", f"{mine.next_case:.1f} ms", ""),
+        (f"{name}: which case is next", f"{mine.choose_next_case:.1f} ms", ""),
         (f"{name}: a review saved durably", f"{mine.saved:.0f} ms (median of {SAVED})", saved),
     ]
 

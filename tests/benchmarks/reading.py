@@ -21,10 +21,10 @@ from benchmarks.measuring import DATA, ROUNDS, TIMESTAMP, NotMeasured, Row, bund
 from rich.console import Console
 from rich.table import Table
 
-from evalkit.batch.reading import How, Readers
+from evalkit.batch.reading import ReaderConfig, ReaderPool
 from evalkit.documents.bundle import DocumentBundle, PageStatus
-from evalkit.documents.ocr import engine
-from evalkit.documents.scanned import Recogniser
+from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.scanned import PageRecogniser
 
 #: Pages of a drawn file; a peer takes a second for each.
 DRAWN = 6
@@ -165,7 +165,7 @@ def pool_row(paths: Sequence[Path]) -> Row:
     """Wall time of one reading process and of two, on the same files."""
 
     def wall(workers: int) -> float:
-        with Readers(workers, How(longest=600)) as readers:
+        with ReaderPool(workers, ReaderConfig(timeout_seconds=600)) as readers:
 
             async def each(chosen: Sequence[Path]) -> None:
                 await asyncio.gather(*(readers.read(path, doc_id=path.stem, timestamp=TIMESTAMP) for path in chosen))
@@ -188,7 +188,7 @@ def pool_row(paths: Sequence[Path]) -> Row:
 
 def scan_row() -> Row:
     """Wall time to recognise a page of the real scans, and what evalkit says about how well it could."""
-    found = engine()
+    found = find_ocr_engine()
     if found is None or not found.name_and_version.startswith("tesseract"):
         return "scans: tesseract", "not measured", "tesseract is not installed"
     scans = [Path(one.file_path) for one in documents()["clinical_pdf"] if one.unreadable_pages]
@@ -196,7 +196,7 @@ def scan_row() -> Row:
     took, pages = [], []
     for _ in range(ROUNDS):
         began = time.perf_counter()
-        bundles = bundles_of(chosen, Recogniser(found, seconds=60))
+        bundles = bundles_of(chosen, PageRecogniser(found, seconds_per_page=60))
         took.append(time.perf_counter() - began)
         pages = [page for bundle in bundles for page in bundle.pages if page.quality is not None]
     qualities = [page.quality for page in pages]

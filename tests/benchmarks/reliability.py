@@ -24,13 +24,13 @@ from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.evaluation.intervals import bootstrap, exact
-from evalkit.extraction.clinical_rules import Fields, base
+from evalkit.extraction.clinical_rules import FieldValues, get_base_field_name
 from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.extractor import ClaimedFields, ClinicalExtractor, ClinicalQuestion
-from evalkit.extraction.loop_metrics import loop_metrics
-from evalkit.extraction.optimizer import configured
+from evalkit.extraction.loop_metrics import compute_loop_metrics
+from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult
-from evalkit.extraction.template import Need, template
+from evalkit.extraction.template import FieldNeed, get_field_template
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import A, Answer, Question, Usage
 
@@ -64,13 +64,13 @@ class Right(NamedTuple):
         return not self.wrong and not self.missed
 
 
-def right(drawn: Drawn, fields: Fields) -> Right:
+def right(drawn: Drawn, fields: FieldValues) -> Right:
     """Values compared as they are kept; sizes and variants by what they are, as their numbers mean nothing."""
     wanted = sorted(_named(name, known.value) for name, known in drawn.truth.items())
     got = [
         _named(name, value.value or "")
         for name, value in fields.items()
-        if value.is_found and base(name) not in _ASKED_FOR
+        if value.is_found and get_base_field_name(name) not in _ASKED_FOR
     ]
     left = list(got)
     hits = 0
@@ -78,13 +78,13 @@ def right(drawn: Drawn, fields: Fields) -> Right:
         if one in left:
             left.remove(one)
             hits += 1
-    optional = {field.name for field in template(drawn.kind).of(Need.OPTIONAL)}
+    optional = {field.name for field in get_field_template(drawn.kind).get_fields_by_need(FieldNeed.OPTIONAL)}
     missed = [one for one in wanted if one not in got and one.partition("=")[0] not in optional]
     return Right(hits / len(wanted), len(left), len(missed))
 
 
 def _named(name: str, value: str) -> str:
-    key = base(name) if base(name) in ("measurements", "mutations") else name
+    key = get_base_field_name(name) if get_base_field_name(name) in ("measurements", "mutations") else name
     return f"{key}={' '.join(value.split())}"
 
 
@@ -118,7 +118,7 @@ class Imperfect:
             if name not in self._says and not feedback:
                 self._says[name] = self._erring(known.words)
             elif feedback and self._says[name] != known.words:
-                if base(name) in named and self._dice.random() < MENDS:
+                if get_base_field_name(name) in named and self._dice.random() < MENDS:
                     self._says[name] = known.words
             elif feedback and self._dice.random() < SLIPS:
                 self._says[name] = self._erring(known.words, certainly=True)
@@ -156,7 +156,7 @@ class Case(NamedTuple):
 
 
 def looped(drawn: Drawn, loop: ReliabilityLoop) -> Case:
-    result = asyncio.run(loop.execute(drawn.bundle, [1], template(drawn.kind)))
+    result = asyncio.run(loop.execute(drawn.bundle, [1], get_field_template(drawn.kind)))
     return Case(drawn, result, right(drawn, result.history[0].attempt.fields), right(drawn, result.final_data))
 
 
@@ -187,27 +187,27 @@ def rows(cases: Sequence[Case]) -> list[tuple[str, str, str, str]]:
     return [
         (
             "values right, mean share",
-            interval([case.first.share for case in cases]),
+            interval([case.choose_first_target.share for case in cases]),
             interval([case.final.share for case in cases]),
-            interval([case.final.share - case.first.share for case in cases], (-1.0, 1.0)),
+            interval([case.final.share - case.choose_first_target.share for case in cases], (-1.0, 1.0)),
         ),
         (
             "reports without any error",
-            share(sum(case.first.whole for case in cases), n),
+            share(sum(case.choose_first_target.whole for case in cases), n),
             share(sum(case.final.whole for case in cases), n),
-            interval([float(case.final.whole) - case.first.whole for case in cases], (-1.0, 1.0)),
+            interval([float(case.final.whole) - case.choose_first_target.whole for case in cases], (-1.0, 1.0)),
         ),
         (
             "wrong values, in all",
-            str(sum(case.first.wrong for case in cases)),
+            str(sum(case.choose_first_target.wrong for case in cases)),
             str(sum(case.final.wrong for case in cases)),
             "",
         ),
         (
             "required and important, none missed or wrong",
-            share(sum(case.first.harmless for case in cases), n),
+            share(sum(case.choose_first_target.harmless for case in cases), n),
             share(sum(case.final.harmless for case in cases), n),
-            interval([float(case.final.harmless) - case.first.harmless for case in cases], (-1.0, 1.0)),
+            interval([float(case.final.harmless) - case.choose_first_target.harmless for case in cases], (-1.0, 1.0)),
         ),
         (
             "score, mean",
@@ -215,7 +215,12 @@ def rows(cases: Sequence[Case]) -> list[tuple[str, str, str, str]]:
             f"{statistics.fmean(case.result.final_score or 0 for case in cases):.3f}",
             "",
         ),
-        ("final is worse than first", "", share(sum(case.final.share < case.first.share for case in cases), n), ""),
+        (
+            "final is worse than first",
+            "",
+            share(sum(case.final.share < case.choose_first_target.share for case in cases), n),
+            "",
+        ),
         ("accepted", "", share(len(accepted), n), ""),
         (
             "accepted with an error in these",
@@ -237,9 +242,12 @@ def ablation(title: str, cases: Sequence[Case]) -> Table:
     table = Table("", "first attempt", "best of three", "gain", title=f"{title}, n = {len(cases)}, 95 % intervals")
     for row in rows(cases):
         table.add_row(*row)
-    for metric in loop_metrics([case.result for case in cases]):
+    for metric in compute_loop_metrics([case.result for case in cases]):
         table.add_row(
-            metric.name, "", f"{metric.value:.3f}", f"{metric.alerts} of {metric.n} beyond" if metric.alerts else ""
+            metric.name,
+            "",
+            f"{metric.value:.3f}",
+            f"{metric.alert_count} of {metric.observation_count} beyond" if metric.alert_count else "",
         )
     return table
 
@@ -266,12 +274,12 @@ class Instant:
 async def overhead(bundle: DocumentBundle, kind: str) -> float:
     """Milliseconds of CPU of a loop of three attempts over all pages with a model that takes no time."""
     pages = range(1, bundle.total_pages + 1)
-    said = ClinicalQuestion(bundle, pages, template(kind)).offline()
-    config = configured(quality_threshold=1.0, min_improvement=-1.0, max_iterations=3)
+    said = ClinicalQuestion(bundle, pages, get_field_template(kind)).offline()
+    config = build_loop_config(quality_threshold=1.0, min_improvement=-1.0, max_iterations=3)
     short = said.model_copy(update={"fields": said.fields[:-1]})
     loop = ReliabilityLoop(config, Instant(short))
     began = time.process_time()
-    result = await loop.execute(bundle, pages, template(kind))
+    result = await loop.execute(bundle, pages, get_field_template(kind))
     took = 1000 * (time.process_time() - began)
     return took if result.iterations == 3 else math.nan
 

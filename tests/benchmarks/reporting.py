@@ -13,9 +13,9 @@ from rich.table import Table
 
 import evalkit
 from evalkit.evaluation.sampling import sample
-from evalkit.samples import draw
-from evalkit.samples.experts import review
-from evalkit.store import GROUND_TRUTH, PACKETS, RESULTS, REVIEWS, Files
+from evalkit.samples import draw_demo_folder
+from evalkit.samples.experts import simulate_reviews
+from evalkit.store import GROUND_TRUTH_FOLDER, PACKETS_FOLDER, RESULTS_FOLDER, REVIEWS_FOLDER, OutputFolder
 
 RECORDS = 10_000
 _REPORT = """
@@ -48,7 +48,7 @@ def reporting() -> Table:
 
 def _reviewed(folder: Path) -> Path:
     """The demo with everything escalated, audited or sampled reviewed by simulated experts."""
-    draw(folder / "demo")
+    draw_demo_folder(folder / "demo")
     output = folder / "output"
     evalkit.run(
         [folder / "demo"],
@@ -57,28 +57,28 @@ def _reviewed(folder: Path) -> Path:
         production=folder / "demo" / "production.csv",
     )
     sample(output, 2, "type", seed="bench", drawn_at="2026-01-01T00:00:00Z")
-    review(output, folder / "demo" / "truth.csv")
+    simulate_reviews(output, folder / "demo" / "truth.csv")
     return output
 
 
 def _multiply(output: Path, to: Path) -> None:
-    files = Files(output)
-    names = [Path(name).stem for name in files.names(RESULTS)]
+    files = OutputFolder(output)
+    names = [Path(name).stem for name in files.list_json_files(RESULTS_FOLDER)]
     for copy in range(RECORDS // len(names) + 1):
         for doc_id in names:
             if copy * len(names) + names.index(doc_id) >= RECORDS:
                 return
             for name in _files_of(files, doc_id):
-                _write(to / name.replace(doc_id, f"{doc_id}_{copy}"), files.read(name), doc_id, copy)
+                _write(to / name.replace(doc_id, f"{doc_id}_{copy}"), files.read_json(name), doc_id, copy)
 
 
-def _files_of(files: Files, doc_id: str) -> Iterator[str]:
-    yield f"{RESULTS}/{doc_id}.json"
-    for name in (f"{PACKETS}/sme_packet_{doc_id}.json", f"{GROUND_TRUTH}/gt_{doc_id}.json"):
-        if files.exists(name):
+def _files_of(files: OutputFolder, doc_id: str) -> Iterator[str]:
+    yield f"{RESULTS_FOLDER}/{doc_id}.json"
+    for name in (f"{PACKETS_FOLDER}/sme_packet_{doc_id}.json", f"{GROUND_TRUTH_FOLDER}/gt_{doc_id}.json"):
+        if files.has_file(name):
             yield name
     for ending in ("", ".second", ".adjudication"):
-        yield from files.names(f"{REVIEWS}/{doc_id}{ending}")
+        yield from files.list_json_files(f"{REVIEWS_FOLDER}/{doc_id}{ending}")
 
 
 def _write(path: Path, record: dict, doc_id: str, copy: int) -> None:

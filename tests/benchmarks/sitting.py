@@ -16,7 +16,7 @@ import psutil
 from demo.outputs import run_samples
 
 import evalkit.serving
-from evalkit.samples import draw
+from evalkit.samples import draw_demo_folder
 
 CASES = 200
 SETTLED = 20
@@ -46,7 +46,7 @@ def sitting() -> Sitting:
 def many_cases(folder: Path) -> Path:
     """An output folder with CASES cases."""
     drawn, many = folder / "drawn", folder / "many"
-    draw(drawn)
+    draw_demo_folder(drawn)
     (many / "classifications").mkdir(parents=True)
     shutil.copy(drawn / "production.csv", many)
     for kind, times in KINDS.items():
@@ -68,8 +68,8 @@ def decide(output: str) -> Sitting:
     from widgets.workbench import Workbench
 
     workbench, used, alive = Workbench(output, "dr_lee"), {}, 0
-    workbench._heard({"action": "hello", "tab": "tab-1"})
-    workbench._heard({"action": "next"})
+    workbench._dispatch({"action": "hello", "tab": "tab-1"})
+    workbench._dispatch({"action": "next"})
     for number in range(1, CASES + 1):
         packet = workbench.case.packet
         pages = range(1, packet.total_pages + 1)

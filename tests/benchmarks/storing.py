@@ -18,8 +18,8 @@ from servers.buckets import S3Server
 from servers.postgresql import PostgreSQLServer
 
 import evalkit
-from evalkit.review import Desk, SMEReviewHelper
-from evalkit.store import Index
+from evalkit.review import ReviewSession, SMEReviewHelper
+from evalkit.store import OutputIndex
 
 DOCUMENTS = 20
 PAGE = "SURGICAL PATHOLOGY REPORT\nAccession 25-{}\nFinal diagnosis: invasive ductal carcinoma, grade 2."
@@ -51,13 +51,13 @@ def measured(pdfs: Path, output: Path | str, server: S3Server | None) -> dict[st
 
     for name in ("run of 20 documents", "the same run again"):
         put(name, lambda: evalkit.run([pdfs], output=output, workers=1))
-    index = Index(output)
-    cases = [row["case_id"] for row in index.cases("pending")]
+    index = OutputIndex(output)
+    cases = [row["case_id"] for row in index.list_cases("pending")]
     index.close()
     assert len(cases) == DOCUMENTS, cases
     helper = SMEReviewHelper(output, "dr_lee")
-    desk = Desk(output, "dr_lee", "tab")
-    put("first page of the queue", *[desk.queue] * 5)
+    desk = ReviewSession(output, "dr_lee", "tab")
+    put("first page of the queue", *[desk.load_queue_page] * 5)
     put("packet opened", *[lambda case=case: helper.load_packet(case) for case in cases])
     put("review saved", *[lambda case=case: helper.save_review(case, agrees=True) for case in cases])
     desk.close()

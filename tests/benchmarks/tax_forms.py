@@ -35,14 +35,14 @@ from rich.console import Console
 from rich.table import Table
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read
-from evalkit.documents.ocr import engine
-from evalkit.documents.scanned import Recogniser
+from evalkit.documents.ingest import read_document
+from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.scanned import PageRecogniser
 from evalkit.evaluation.intervals import exact
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, PlacedFormField
-from evalkit.extraction.form_filling import FormFilling
+from evalkit.extraction.form_filling import FormFiller
 from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue
-from evalkit.extraction.template import template
+from evalkit.extraction.template import get_field_template
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import A, Answer, Model, Question, Usage
 
@@ -140,7 +140,7 @@ NOTICE = (
 
 def form_1099(rng: random.Random, kind: str) -> Drawing:
     payer, payee = person(rng, firm=True), person(rng, firm=False)
-    known = template(kind)
+    known = get_field_template(kind)
     truth = {
         "payer_name": ", ".join((payer.name, payer.street, payer.city)),
         "payer_tin": payer.tin,
@@ -152,7 +152,7 @@ def form_1099(rng: random.Random, kind: str) -> Drawing:
         "tax_year": str(rng.randint(2018, 2024)),
     }
     left = [
-        Box(known.field("payer_name").labels[0], lines=(payer.name, payer.street, payer.city)),  # type: ignore[union-attr]
+        Box(known.get_field("payer_name").labels[0], lines=(payer.name, payer.street, payer.city)),  # type: ignore[union-attr]
         Box("PAYER'S TIN", payer.tin),
         Box("RECIPIENT'S TIN", payee.tin),
         Box("RECIPIENT'S name", payee.name),
@@ -214,7 +214,7 @@ def form_w2(rng: random.Random) -> Drawing:
         Box("Employee's first name and initial", lines=(employee.name, employee.street, employee.city), number="e"),
     ]
     right = []
-    for one in template("W-2").fields:
+    for one in get_field_template("W-2").fields:
         if not one.box[:1].isdigit() or one.format != "currency" or int(one.box) > 14:
             continue
         value = truth.get(one.name, "")
@@ -253,7 +253,7 @@ def form_k1(rng: random.Random) -> Drawing:
         ),
     ]
     right = []
-    for one in template("K-1").fields:
+    for one in get_field_template("K-1").fields:
         if not one.box[:1].isdigit() or one.format != "currency" or one.name == "box_4":
             continue
         value = amount(rng) if one.name == "ordinary_income" or rng.random() < 0.4 else ""
@@ -441,8 +441,8 @@ class Score:
 
 
 def normal(form_name: str, name: str, value: str) -> str:
-    known = template(form_name).field(name)
-    made = known.normal(value) if known else None
+    known = get_field_template(form_name).get_field(name)
+    made = known.normalise(value) if known else None
     plain = made or value
     return " ".join(plain.replace(",", " ").split()).casefold() if known and known.format == "text" else plain
 
@@ -476,16 +476,16 @@ def count(score: Score, truth: dict[str, str], made: Extraction, kind: str, *, s
 
 
 def extractions(bundle: DocumentBundle) -> list[Extraction]:
-    return [one.extraction for one in asyncio.run(FormFilling(EmbeddedModel()).fill(bundle))]
+    return [one.extraction for one in asyncio.run(FormFiller(EmbeddedModel()).fill(bundle))]
 
 
 def bundle_of(data: bytes, name: str) -> DocumentBundle:
-    found = engine("auto")
-    recogniser = Recogniser(found, 60) if found else None
+    found = find_ocr_engine("auto")
+    recogniser = PageRecogniser(found, 60) if found else None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"{name}.pdf")
         path.write_bytes(data)
-        return read(path, doc_id=name, timestamp="2026-01-01T00:00:00Z", recogniser=recogniser)
+        return read_document(path, doc_id=name, timestamp="2026-01-01T00:00:00Z", recogniser=recogniser)
 
 
 #: The labels of ../shared/data/tax in our names; where a form's box has a name of its own, that.
@@ -497,7 +497,7 @@ NAMES = {
 def ours(kind: str, name: str) -> str:
     """Our name for a label: ``box1`` is whichever field of the template has that number."""
     if name.startswith("box"):
-        by_box = {one.box: one.name for one in reversed(template(kind).fields)}
+        by_box = {one.box: one.name for one in reversed(get_field_template(kind).fields)}
         return by_box.get(name.removeprefix("box"), name)
     return NAMES.get(name, name)
 
@@ -533,7 +533,7 @@ def golden(*, show: bool) -> Iterator[str]:
                 score.forms += 1
                 continue
             truth = golden_truth(kind, by_page[str(start)])
-            empty = {one.name: "" for one in template(kind).fields if one.format == "currency"}
+            empty = {one.name: "" for one in get_field_template(kind).fields if one.format == "currency"}
             count(score, empty | truth, mine[0], kind, show=f"{row['file']}:{start}" if show else "")
     yield score.told("labelled by hand")
     for file, values, reasons in blanks:
@@ -591,7 +591,7 @@ class Tried(NamedTuple):
 
 
 def tried(one: Drawing, bundle: DocumentBundle, model: Model) -> Tried:
-    made = asyncio.run(FormFilling(model).fill(bundle))[0].extraction
+    made = asyncio.run(FormFiller(model).fill(bundle))[0].extraction
     return Tried(made, Right.of(one, made.history[0].fields), Right.of(one, made.fields))
 
 
@@ -618,9 +618,9 @@ class Imperfect:
 
     def _answer(self, prompt: str) -> FormAnswer:
         feedback = prompt.partition("Previous attempt feedback:")[2]
-        known = template(self._one.form)
+        known = get_field_template(self._one.form)
         for name, true in self._truth.items():
-            field = known.field(name)
+            field = known.get_field(name)
             if not feedback:
                 self._says[name] = self._erring(name)
             elif self._says[name] != true:
@@ -663,17 +663,17 @@ def ablation(title: str, cases: Sequence[Tried]) -> Table:
         if some:
             table.add_row(
                 name,
-                interval([case.first.share for case in some]),
+                interval([case.choose_first_target.share for case in some]),
                 interval([case.final.share for case in some]),
-                interval([case.final.share - case.first.share for case in some], (-1.0, 1.0)),
+                interval([case.final.share - case.choose_first_target.share for case in some], (-1.0, 1.0)),
             )
     table.add_row(
         "forms without any error",
-        share(sum(case.first == (1, 0) for case in cases), n),
+        share(sum(case.choose_first_target == (1, 0) for case in cases), n),
         share(sum(case.final == (1, 0) for case in cases), n),
-        interval([float(case.final == (1, 0)) - (case.first == (1, 0)) for case in cases], (-1.0, 1.0)),
+        interval([float(case.final == (1, 0)) - (case.choose_first_target == (1, 0)) for case in cases], (-1.0, 1.0)),
     )
-    wrongs = sum(case.first.wrong for case in cases), sum(case.final.wrong for case in cases)
+    wrongs = sum(case.choose_first_target.wrong for case in cases), sum(case.final.wrong for case in cases)
     table.add_row("wrong values, in all", *map(str, wrongs), f"{wrongs[1] - wrongs[0]:+d}")
     passed = sum(case.made.history[0].score is not None and case.made.iterations == 1 for case in cases)
     table.add_row("ended after one attempt", share(passed, n), "", "")

@@ -24,9 +24,9 @@ from statements.drawn import SHAPES
 from statements.spoilt import put, spoilt
 
 import evalkit
-from evalkit.samples import draw
+from evalkit.samples import draw_demo_folder
 from evalkit.settings import Settings
-from evalkit.store import Files, Index
+from evalkit.store import OutputFolder, OutputIndex
 from widgets.workbench import Workbench
 
 TURNS = 40
@@ -89,7 +89,7 @@ def workbench(table: Table) -> None:
         return
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         samples, output = Path(folder) / "samples", Path(folder) / "output"
-        draw(samples)
+        draw_demo_folder(samples)
         run_samples(samples, output)
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         began = time.perf_counter()
@@ -209,15 +209,20 @@ def moved_edges(table: Table) -> None:
     with tempfile.TemporaryDirectory() as folder:
         one = spoilt(Path(folder), "long", "five pages")
         output = Path(folder) / "output"
-        with Index(output) as index:
-            put(Files(output), index, one)
+        with OutputIndex(output) as index:
+            put(OutputFolder(output), index, one)
         screen = Workbench(output, "dr_lee")
-        screen._heard({"action": "hello", "tab": "tab-1", "case": one.case_id})
+        screen._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
         took = []
         for step in range(TURNS):
             began = time.perf_counter()
-            screen._heard(
-                {"action": "edge", "token": screen._page.version, "edge": "region.1.bottom", "to": 0.5 + step / 100}
+            screen._dispatch(
+                {
+                    "action": "edge",
+                    "token": screen._page_pane.version,
+                    "edge": "region.1.bottom",
+                    "to": 0.5 + step / 100,
+                }
             )
             took.append(1000 * (time.perf_counter() - began))
     name = f"workbench: edge moved to {one.bundle.total_pages} pages read again, p95"

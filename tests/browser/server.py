@@ -16,7 +16,7 @@ from pathlib import Path
 from patience import SECONDS, eventually
 
 from evalkit.review.roster import Roster
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Served:
 @contextmanager
 def serving(output: Path, names: Sequence[str], **environ: str) -> Iterator[Served]:
     """`evalkit review` over an output folder, for these experts."""
-    roster = Roster(Files(output))
-    codes = {name: roster.add(name) for name in names}
+    roster = Roster(OutputFolder(output))
+    codes = {name: roster.add_reviewer(name) for name in names}
     words = [sys.executable, "-m", "evalkit", "review", "--port", "0", "--output", str(output)]
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=os.environ | environ

@@ -13,9 +13,9 @@ from documents.drawing import lines, pdf
 from patience import SECONDS
 
 import evalkit
-from evalkit.review import SMEReviewHelper, publish
+from evalkit.review import SMEReviewHelper, publish_packet
 from evalkit.review.packet import read_packet
-from evalkit.store import Files, Index, bundle_name
+from evalkit.store import OutputFolder, OutputIndex, bundle_file_name
 
 PAGES = (
     ["PROGRESS NOTE", "", "Chief complaint: breast lump noticed two weeks ago.", "Tamoxifen 20 mg daily by mouth."],
@@ -63,7 +63,7 @@ class Waiting:
     """What waits for an expert in an output folder: nothing but what the test puts there."""
 
     def __init__(self, output: Path) -> None:
-        self._files, self._index = Files(output), Index(output)
+        self._files, self._index = OutputFolder(output), OutputIndex(output)
         self._sweeper = SMEReviewHelper(output, "dr_broom")
 
     def close(self) -> None:
@@ -72,18 +72,18 @@ class Waiting:
 
     def put(self, source: Path, doc_id: str, name: str) -> str:
         """Another run's case, waiting here under that name."""
-        others = Files(source)
+        others = OutputFolder(source)
         packet = read_packet(others, doc_id).model_copy(
             update={"case_id": name, "doc_id": name, "pdf_filename": f"{name}.pdf"}
         )
-        packet = packet.model_copy(update={"document_bundle_path": bundle_name(name)})
-        self._files.write(bundle_name(name), others.read(bundle_name(doc_id)) | {"doc_id": name})
-        publish(self._files, self._index, packet)
+        packet = packet.model_copy(update={"document_bundle_path": bundle_file_name(name)})
+        self._files.write_json(bundle_file_name(name), others.read_json(bundle_file_name(doc_id)) | {"doc_id": name})
+        publish_packet(self._files, self._index, packet)
         return name
 
     def clear(self) -> None:
         """Close what a test left."""
-        for row in self._index.cases("pending", "in_review"):
+        for row in self._index.list_cases("pending", "in_review"):
             self._sweeper.save_review(row["case_id"], undeterminable="left over", base_revision=None)
 
     def outcomes(self, case_id: str) -> list[str]:
@@ -96,7 +96,7 @@ class Waiting:
 
     def draft(self, case_id: str, reviewer: str = "dr_lee") -> dict[str, Any] | None:
         """What that expert has not submitted yet, as it is on disk."""
-        stored = self._index.drafts.newest(case_id, reviewer, "")
+        stored = self._index.drafts.find_newest_draft(case_id, reviewer, "")
         return stored and json.loads(stored.draft)
 
     def until_noted(self, screen: Screen, case_id: str, words: str) -> None:

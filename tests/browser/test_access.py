@@ -9,7 +9,7 @@ from browser.server import Served
 from playwright.sync_api import Browser, Page
 
 from evalkit.review.roster import Roster
-from evalkit.store import Files, Index
+from evalkit.store import OutputFolder, OutputIndex
 
 Login = Callable[..., Screen]
 
@@ -76,7 +76,7 @@ def test_a_case(served: Served, login: Login) -> None:
 
 
 def test_an_analyst_looks_and_decides_nothing(served: Served, login: Login, shots: Path | None) -> None:
-    served.codes["dr_ana"] = Roster(Files(served.output)).add("dr_ana", role="analyst")
+    served.codes["dr_ana"] = Roster(OutputFolder(served.output)).add_reviewer("dr_ana", role="analyst")
     screen = login("dr_ana", width=1280, height=720)
     assert "you can look at cases" in screen.page.locator(".ek-queue").inner_text()
     assert screen.page.locator(".ek-case").get_by_role("button", name="Open").count() == 0
@@ -92,8 +92,8 @@ def test_an_analyst_looks_and_decides_nothing(served: Served, login: Login, shot
     assert grave(screen.page) == []
     screen.shot(shots, "analyst-1280")
     assert not (served.output / "reviews" / "fabricated_quote").exists()
-    index = Index(served.output)
-    assert index.claims.live("2000") == {}
+    index = OutputIndex(served.output)
+    assert index.claims.list_live_claims("2000") == {}
     index.close()
 
 

@@ -10,7 +10,7 @@ from browser.server import Served, serving
 from playwright.sync_api import Browser
 
 import evalkit
-from evalkit.batch.identity import stem_of
+from evalkit.batch.identity import sanitise_file_stem
 
 PAYLOAD = "<img src=x onerror=\"window.__xss='img'\"><script>window.__xss='script'</script>${7*7}$$\\alert(1)$$"
 MARK = "onerror"
@@ -63,7 +63,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         "self_evaluation": PAYLOAD,
     }
     (folder / "answers").mkdir()
-    (folder / "answers" / f"{stem_of(name + '.pdf')}.json").write_text(json.dumps(answer))
+    (folder / "answers" / f"{sanitise_file_stem(name + '.pdf')}.json").write_text(json.dumps(answer))
     output = folder / "output"
     evalkit.run([folder / f"{name}.pdf"], output=output, classifications=folder / "answers")
     with serving(output, ["dr_lee"]) as server:

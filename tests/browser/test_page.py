@@ -15,7 +15,7 @@ from builders import GENOMIC, NOTE, answer, evidence, only, segment
 from playwright.sync_api import Browser
 
 import evalkit
-from evalkit.store import Index
+from evalkit.store import OutputIndex
 
 PAGES = 20
 BROKEN = 9
@@ -134,8 +134,8 @@ def do(screen: Screen, *deeds: str) -> None:
 
 def drafted(packet: Served) -> dict[str, Any]:
     """The reader's draft of the document, as it is on disk."""
-    with Index(packet.output) as index:
-        return json.loads(index.drafts.newest("packet", "dr_lee", "").draft)
+    with OutputIndex(packet.output) as index:
+        return json.loads(index.drafts.find_newest_draft("packet", "dr_lee", "").draft)
 
 
 def at(screen: Screen, number: int) -> None:

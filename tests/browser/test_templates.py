@@ -20,10 +20,10 @@ from typer.testing import CliRunner
 
 from evalkit.batch.templates import review_template
 from evalkit.cli import app
-from evalkit.settings import Settings, VllmRetry, VllmReview
-from evalkit.statements.apply import apply
-from evalkit.statements.template import Identity, StatementTemplate, Status, read_template
-from evalkit.store import Files, Index
+from evalkit.settings import Settings, VllmRetrySettings, VllmReviewSettings
+from evalkit.statements.apply import parse_statement
+from evalkit.statements.template import Identity, StatementTemplate, Status, parse_template_toml
+from evalkit.store import OutputFolder, OutputIndex
 
 Login = Callable[..., Screen]
 
@@ -49,7 +49,7 @@ def made(folder: Path) -> dict[str, Spoilt]:
 
 def escalate(one: Spoilt, pdf: Path, output: Path) -> None:
     """Both reviewers look at the template as it is; the builder, who could mend it, has no attempt left."""
-    no_retry = VllmReview(retry=VllmRetry(max_attempts=0))
+    no_retry = VllmReviewSettings(retry=VllmRetrySettings(max_attempts=0))
     given = Settings(output=str(output), vllm_review=no_retry)
     done = review_template(one.case.template, "bank.toml", pdf, output=output, settings=given)
     assert done.case_id == one.case_id
@@ -69,7 +69,7 @@ def cases(pdfs: Path) -> dict[str, Spoilt]:
 @pytest.fixture(scope="module")
 def served(cases: dict[str, Spoilt], pdfs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     output = tmp_path_factory.mktemp("templates") / "output"
-    files, index = Files(output), Index(output)
+    files, index = OutputFolder(output), OutputIndex(output)
     for name, one in cases.items():
         if name != ESCALATED:
             put(files, index, one)
@@ -127,7 +127,7 @@ class Sheet:
 
     def written(self, output: Path) -> StatementTemplate:
         name = f"{self.one.case.template_id}.toml"
-        return read_template((output / "templates" / name).read_text(), name)
+        return parse_template_toml((output / "templates" / name).read_text(), name)
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def sheet(login: Login, waiting: Waiting, cases: dict[str, Spoilt]) -> Callable[
 
 
 def assert_reads_all(one: Spoilt, template: StatementTemplate) -> None:
-    rows = rows_of(one.drawn, apply(template, one.bundle))
+    rows = rows_of(one.drawn, parse_statement(template, one.bundle))
     assert rows.there == rows.read == rows.right
 
 
@@ -227,7 +227,7 @@ def test_rows_are_lit_one_by_one_and_every_page_must_be_seen(
     one.page.wait_for_selector(".ek-mark-near")
     one.screen.shot(shots, "template-left-1440")
     one.look()
-    at = one.one.sound.regions_on(3, 3)[0]
+    at = one.one.sound.find_region_positions(3, 3)[0]
     one.screen.turn_to(3)
     one.page.wait_for_selector(f'[data-edge="region.{at}.bottom"]')
     one.drag(f"region.{at}.bottom", one.one.sound.regions[at].box[3])
@@ -280,7 +280,7 @@ def test_sums_that_are_not_met_need_a_reason_in_words(
 
 def test_edges_follow_the_hand_on_a_page_that_is_turned(sheet: Callable[[str], Sheet]) -> None:
     one = sheet("h_turned")
-    before, whole = read_template(one.one.case.template, "").regions[0].box[3], one.one.sound.regions[0].box[3]
+    before, whole = parse_template_toml(one.one.case.template, "").regions[0].box[3], one.one.sound.regions[0].box[3]
 
     def bottom() -> float:
         return one.draft()["template"]["region"][0]["box"][3] if one.draft()["template"] else before

@@ -25,7 +25,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from evalkit.classification.autofix import AutoFixEngine, is_repairable
-from evalkit.classification.schema import ClassificationOutput, normalised
+from evalkit.classification.schema import ClassificationOutput, normalise_shares
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.issue import Issue
@@ -81,7 +81,7 @@ def with_shares(value: Json, place: int | None, shares: list[float]) -> Json:
 @given(SHARES)
 def test_normalised_shares_sum_to_exactly_one_and_keep_their_order(shares: list[float]) -> None:
     assume(sum(shares) > 0)
-    made = normalised(shares)
+    made = normalise_shares(shares)
     assert total(made) == 1
     assert all(share >= 0 for share in made)
     assert all(Decimal(str(share)) == Decimal(str(share)).quantize(Decimal("0.0001")) for share in made)
@@ -95,7 +95,7 @@ def test_normalised_shares_sum_to_exactly_one_and_keep_their_order(shares: list[
 @given(st.lists(st.floats(0, 1e6, allow_nan=False), min_size=1, max_size=9))
 def test_normalising_holds_for_any_number_of_shares_of_any_size(shares: list[float]) -> None:
     assume(sum(shares) > 0)
-    made = normalised(shares)
+    made = normalise_shares(shares)
     assert total(made) == 1
     assert all(share == 0 for old, share in zip(shares, made, strict=True) if old == 0)
 
@@ -103,14 +103,14 @@ def test_normalising_holds_for_any_number_of_shares_of_any_size(shares: list[flo
 @given(SHARES)
 def test_what_is_right_already_stays_as_it_is(shares: list[float]) -> None:
     assume(sum(shares) > 0)
-    once = normalised(shares)
-    assert normalised(once) == once
+    once = normalise_shares(shares)
+    assert normalise_shares(once) == once
 
 
 @pytest.mark.parametrize("shares", [[], [0.0, 0.0], [1.2, -0.2], [-1.0]])
 def test_there_must_be_something_to_divide_by(shares: list[float]) -> None:
     with pytest.raises(ValueError, match="share"):
-        normalised(shares)
+        normalise_shares(shares)
 
 
 # --------------------------------------------------------------------------------------------------- repairs

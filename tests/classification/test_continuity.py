@@ -9,10 +9,15 @@ from builders import GENOMIC, NOTE, OTHER, RADIOLOGY, answer, document, only, pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.continuity import BEGINS, GOES_ON, begins, strange_beginnings
+from evalkit.classification.continuity import (
+    BEGINNING_THRESHOLD,
+    CONTINUATION_THRESHOLD,
+    collect_boundary_signs,
+    find_doubtful_boundaries,
+)
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Page
-from evalkit.documents.identifiers import identifiers
+from evalkit.documents.identifiers import find_identifiers
 
 STORY = (
     "The patient reports pain and denies fever. Blood pressure 128/76. We discussed the plan with her. "
@@ -26,13 +31,13 @@ RESULTS = "WBC 8.2 4.0 - 11.0\nHemoglobin 13.4 12.0 - 16.0\nPlatelets 240 150 - 
 
 
 def sheet(number: int, text: str, furniture: tuple[str, ...] = ()) -> Page:
-    return page(number, text, furniture=furniture).model_copy(update={"identifiers": identifiers(text, ())})
+    return page(number, text, furniture=furniture).model_copy(update={"identifiers": find_identifiers(text, ())})
 
 
 def score(*texts: str, contained: frozenset[DocumentType] = frozenset(), total: int = 9) -> float:
     """How much speaks for a beginning on the last of these pages."""
     pages = [sheet(number, text) for number, text in enumerate(texts, 1)]
-    return sum(sign.weight for sign in begins(pages[:-1], pages[-1], total, contained))
+    return sum(sign.weight for sign in collect_boundary_signs(pages[:-1], pages[-1], total, contained))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,7 @@ def score(*texts: str, contained: frozenset[DocumentType] = frozenset(), total: 
     ],
 )
 def test_a_document_begins(before: str, after: str) -> None:
-    assert score(before, after) >= BEGINS
+    assert score(before, after) >= BEGINNING_THRESHOLD
 
 
 @pytest.mark.parametrize(
@@ -70,12 +75,12 @@ def test_a_document_begins(before: str, after: str) -> None:
     ],
 )
 def test_a_document_goes_on(before: str, after: str) -> None:
-    assert score(before, after) < BEGINS
+    assert score(before, after) < BEGINNING_THRESHOLD
 
 
 def test_the_packets_own_count_tells_nothing() -> None:
     assert score(f"{STORY}\nPage 1 of 9", f"{STORY}\nPage 2 of 9", total=9) == 0
-    assert score(f"{STORY}\nPage 1 of 3", f"{STORY}\nPage 2 of 3", total=9) <= GOES_ON
+    assert score(f"{STORY}\nPage 1 of 3", f"{STORY}\nPage 2 of 3", total=9) <= CONTINUATION_THRESHOLD
 
 
 def test_pages_of_a_type_that_the_document_contains_are_no_turn() -> None:
@@ -87,7 +92,7 @@ def findings(start_of_second: int, *texts: str, kinds: tuple[str, str] = (NOTE, 
     cut = [segment(1, 1, start_of_second - 1, kinds[0], only(kinds[0]))]
     cut.append(segment(2, start_of_second, len(texts), kinds[1], only(kinds[1])))
     value = answer(*cut, overall=kinds[0], shares={kinds[0]: 0.5, kinds[1]: 0.5})
-    return list(strange_beginnings(read(value), bundle))
+    return list(find_doubtful_boundaries(read(value), bundle))
 
 
 def test_a_boundary_at_its_place_is_no_finding_and_elsewhere_is_one_that_says_where() -> None:

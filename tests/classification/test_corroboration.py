@@ -25,14 +25,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.classification.corroboration import (
-    CAP,
-    FEW_WORDS,
-    SIGNS,
-    contradictions,
-    forms_of,
-    is_generic,
-    states,
-    weak_evidence,
+    MAX_SIGN_COUNT,
+    MIN_WORDS_TO_JUDGE,
+    TYPE_SIGNS,
+    find_contradicted_types,
+    find_weak_evidence,
+    is_generic_reference,
+    is_statement,
+    measure_page_forms,
 )
 from evalkit.classification.schema import DocumentType, Evidence
 from evalkit.evaluation import planted_pages
@@ -48,18 +48,18 @@ TEXTS = {
 
 @pytest.mark.parametrize("kind", TEXTS)
 def test_the_form_of_a_text_speaks_for_its_type(kind: str) -> None:
-    assert forms_of([page(1, TEXTS[kind])]).strongest == kind
+    assert measure_page_forms([page(1, TEXTS[kind])]).strongest_type == kind
 
 
 def test_a_text_that_says_nothing_speaks_for_no_type() -> None:
-    assert forms_of([page(1, "Lorem ipsum dolor sit amet.")]).strongest is None
-    assert forms_of([page(1, "")]).strongest is None
+    assert measure_page_forms([page(1, "Lorem ipsum dolor sit amet.")]).strongest_type is None
+    assert measure_page_forms([page(1, "")]).strongest_type is None
 
 
 def test_a_form_repeated_ten_times_weighs_no_more_than_four_times() -> None:
     def strength(times: int, pages: int = 1) -> float:
         said = [page(number, "see rs12345 here. " * times) for number in range(1, pages + 1)]
-        return forms_of(said)[DocumentType.GENOMIC_REPORT]
+        return measure_page_forms(said)[DocumentType.GENOMIC_REPORT]
 
     assert 0 < strength(1) < strength(4) == strength(10) == strength(2, pages=5)
 
@@ -67,7 +67,7 @@ def test_a_form_repeated_ten_times_weighs_no_more_than_four_times() -> None:
 @pytest.mark.parametrize("label", TEXTS)
 @pytest.mark.parametrize("kind", TEXTS)
 def test_a_label_is_contradicted_by_text_of_another_type_and_only_by_that(kind: str, label: str) -> None:
-    found = list(contradictions(read(one_segment(label, 1)), document(TEXTS[kind])))
+    found = list(find_contradicted_types(read(one_segment(label, 1)), document(TEXTS[kind])))
     assert bool(found) is (kind != label)
     for one in found:
         assert one.severity == "MAJOR"
@@ -79,16 +79,16 @@ def test_a_label_is_contradicted_by_text_of_another_type_and_only_by_that(kind: 
 
 def test_only_what_is_called_primary_can_be_contradicted() -> None:
     value = read(one_segment(GENOMIC, 1, level=MENTION_ONLY))
-    assert list(contradictions(value, document(TEXTS[OTHER]))) == []
+    assert list(find_contradicted_types(value, document(TEXTS[OTHER]))) == []
 
 
 def test_the_slides_own_document_is_not_contradicted() -> None:
-    assert list(contradictions(read(doc2_6_answer()), doc2_6())) == []
-    assert list(weak_evidence(read(doc2_6_answer()), doc2_6())) == []
+    assert list(find_contradicted_types(read(doc2_6_answer()), doc2_6())) == []
+    assert list(find_weak_evidence(read(doc2_6_answer()), doc2_6())) == []
 
 
 def test_little_text_contradicts_nothing() -> None:
-    assert list(contradictions(read(one_segment(GENOMIC, 1)), document("Hemoglobin 13.4"))) == []
+    assert list(find_contradicted_types(read(one_segment(GENOMIC, 1)), document("Hemoglobin 13.4"))) == []
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_little_text_contradicts_nothing() -> None:
     ],
 )
 def test_a_quote_that_only_points_elsewhere_is_generic(snippet: str, generic: bool) -> None:
-    assert is_generic(Evidence(snippet=snippet, page=1)) is generic
+    assert is_generic_reference(Evidence(snippet=snippet, page=1)) is generic
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_a_quote_that_only_points_elsewhere_is_generic(snippet: str, generic: bo
 )
 def test_a_type_that_rests_on_generic_quotes_alone_is_weak(snippets: list[str], severity: str | None) -> None:
     value = read(one_segment(GENOMIC, 1, *(evidence(snippet, 1) for snippet in snippets)))
-    assert [one.severity for one in weak_evidence(value, document("any text"))] == ([severity] if severity else [])
+    assert [one.severity for one in find_weak_evidence(value, document("any text"))] == ([severity] if severity else [])
 
 
 def test_a_mention_may_rest_on_a_generic_quote() -> None:
     value = read(one_segment(GENOMIC, 1, evidence("See attached results", 1), level=MENTION_ONLY))
-    assert list(weak_evidence(value, document("See attached results"))) == []
+    assert list(find_weak_evidence(value, document("See attached results"))) == []
 
 
 METHOD = (
@@ -138,12 +138,12 @@ METHOD = (
     ("kind", "fires"), [(GENOMIC, True), (PATHOLOGY, True), (RADIOLOGY, True), (NOTE, False), (OTHER, False)]
 )
 def test_a_report_of_which_a_long_text_has_no_form_is_not_there(kind: str, fires: bool) -> None:
-    found = list(contradictions(read(one_segment(kind, 1)), document(METHOD)))
+    found = list(find_contradicted_types(read(one_segment(kind, 1)), document(METHOD)))
     assert bool(found) is fires
     for one in found:
         assert (one.severity, one.page, one.document_type) == ("MAJOR", 1, kind)
         assert one.quote in METHOD
-    assert not list(contradictions(read(one_segment(kind, 1)), document(" ".join(METHOD.split()[:20]))))
+    assert not list(find_contradicted_types(read(one_segment(kind, 1)), document(" ".join(METHOD.split()[:20]))))
 
 
 WITHOUT_THE_USUAL_FORMS = {
@@ -206,20 +206,20 @@ WITHOUT_THE_USUAL_FORMS = {
 @pytest.mark.parametrize("name", WITHOUT_THE_USUAL_FORMS)
 def test_reports_of_everyday_kinds_have_forms_of_their_own(name: str) -> None:
     kind, text = WITHOUT_THE_USUAL_FORMS[name]
-    assert len(text.split()) >= FEW_WORDS
-    assert list(contradictions(read(one_segment(kind, 1)), document(text))) == []
+    assert len(text.split()) >= MIN_WORDS_TO_JUDGE
+    assert list(find_contradicted_types(read(one_segment(kind, 1)), document(text))) == []
 
 
 def test_reference_ranges_in_brackets_are_the_form_of_a_panel() -> None:
     rows = "Leukocytes 7.1 (4.0-10.0)\nErythrocytes 4.61 (4.10-5.40)\nHb 13.2 g/dL (12.0-16.0)\nThrombocytes 251 (<400)"
-    (found,) = contradictions(read(one_segment(GENOMIC, 1)), document(rows))
+    (found,) = find_contradicted_types(read(one_segment(GENOMIC, 1)), document(rows))
     assert found.severity == "MAJOR"
-    assert list(contradictions(read(one_segment(OTHER, 1)), document(rows))) == []
+    assert list(find_contradicted_types(read(one_segment(OTHER, 1)), document(rows))) == []
 
 
 def test_a_culture_is_evidence_of_other() -> None:
     said = "Culture: >100,000 CFU/mL Escherichia coli"
-    assert list(weak_evidence(read(one_segment(OTHER, 1, evidence(said, 1))), document(said))) == []
+    assert list(find_weak_evidence(read(one_segment(OTHER, 1, evidence(said, 1))), document(said))) == []
 
 
 @pytest.mark.parametrize(
@@ -236,17 +236,17 @@ def test_a_culture_is_evidence_of_other() -> None:
 )
 @pytest.mark.parametrize("kind", [GENOMIC, PATHOLOGY, NOTE])
 def test_a_type_cannot_rest_on_a_line_that_any_document_could_have(kind: str, snippet: str, weak: bool) -> None:
-    found = list(weak_evidence(read(one_segment(kind, 1, evidence(snippet, 1))), document(snippet)))
+    found = list(find_weak_evidence(read(one_segment(kind, 1, evidence(snippet, 1))), document(snippet)))
     assert [one.severity for one in found] == (["MAJOR"] if weak else [])
     beside = one_segment(kind, 1, evidence(snippet, 1), evidence(TEXTS[kind][:60], 1))
-    assert list(weak_evidence(read(beside), document(snippet, TEXTS[kind]))) == []
+    assert list(find_weak_evidence(read(beside), document(snippet, TEXTS[kind]))) == []
 
 
 @pytest.mark.parametrize(
     "title", ["FAX COVER SHEET", "Patient Registration", "Certificate of immunization", "Referral"]
 )
 def test_what_an_administrative_page_calls_itself_is_evidence_of_other(title: str) -> None:
-    assert list(weak_evidence(read(one_segment(OTHER, 1, evidence(title, 1))), document(title))) == []
+    assert list(find_weak_evidence(read(one_segment(OTHER, 1, evidence(title, 1))), document(title))) == []
 
 
 @pytest.mark.parametrize("in_the_body", [False, True])
@@ -254,7 +254,7 @@ def test_a_type_cannot_rest_on_the_header_of_the_page(in_the_body: bool) -> None
     header = "Pine Hill Hospital is the place of all pathology"
     text = f"{header}\nMargins are negative." + (f"\nReviewed by {header}" if in_the_body else "")
     value = read(one_segment(PATHOLOGY, 1, evidence(header, 1)))
-    found = list(weak_evidence(value, document(page(1, text, furniture=[header]))))
+    found = list(find_weak_evidence(value, document(page(1, text, furniture=[header]))))
     assert [one.severity for one in found] == ([] if in_the_body else ["MAJOR"])
 
 
@@ -293,17 +293,19 @@ NOT_STATED = (
 
 @pytest.mark.parametrize(("quote", "says"), [*((one, True) for one in STATED), *((one, False) for one in NOT_STATED)])
 def test_a_title_or_a_list_of_words_states_nothing(quote: str, says: bool) -> None:
-    assert states(quote) is says
+    assert is_statement(quote) is says
     (kind,) = [PATHOLOGY]
-    found = list(weak_evidence(read(one_segment(kind, 1, evidence(quote, 1))), document(quote)))
+    found = list(find_weak_evidence(read(one_segment(kind, 1, evidence(quote, 1))), document(quote)))
     assert bool(found) or says
     # A form is known by its title, and beside a finding a title does no harm.
     assert not any(
         "list of words" in one.message
-        for one in weak_evidence(read(one_segment(OTHER, 1, evidence(quote, 1))), document(quote))
+        for one in find_weak_evidence(read(one_segment(OTHER, 1, evidence(quote, 1))), document(quote))
     )
     beside = one_segment(kind, 1, evidence(quote, 1), evidence(TEXTS[kind][:60], 1))
-    assert not any("list of words" in one.message for one in weak_evidence(read(beside), document(quote, TEXTS[kind])))
+    assert not any(
+        "list of words" in one.message for one in find_weak_evidence(read(beside), document(quote, TEXTS[kind]))
+    )
 
 
 MEDICINES = (
@@ -313,10 +315,10 @@ MEDICINES = (
 
 
 def test_a_list_of_medicines_is_no_note_and_a_note_with_medicines_is_one() -> None:
-    assert list(contradictions(read(one_segment(OTHER, 1)), document(MEDICINES))) == []
+    assert list(find_contradicted_types(read(one_segment(OTHER, 1)), document(MEDICINES))) == []
     note = f"PROGRESS NOTE\n{TEXTS[NOTE]}\n{MEDICINES}\nAssessment: stable. Follow up in 3 months."
-    assert list(contradictions(read(one_segment(NOTE, 1)), document(note))) == []
-    assert list(contradictions(read(one_segment(OTHER, 1)), document(note))) != []
+    assert list(find_contradicted_types(read(one_segment(NOTE, 1)), document(note))) == []
+    assert list(find_contradicted_types(read(one_segment(OTHER, 1)), document(note))) != []
 
 
 def test_what_a_sign_needs_is_in_all_that_it_finds() -> None:
@@ -324,18 +326,18 @@ def test_what_a_sign_needs_is_in_all_that_it_finds() -> None:
     texts = [one.text for bundle in planted_pages(0, 12) for one in bundle.pages] + list(TEXTS.values())
     texts += [text for _, text in WITHOUT_THE_USUAL_FORMS.values()] + [MEDICINES]
     found = 0
-    for sign in SIGNS:
+    for sign in TYPE_SIGNS:
         for text in texts:
-            places = len(list(islice(sign.pattern.finditer(text), CAP)))
+            places = len(list(islice(sign.pattern.finditer(text), MAX_SIGN_COUNT)))
             found += places
-            assert sign.count(text, text.encode().lower().decode()) == places, (sign.name, text[:40])
+            assert sign.count_matches(text, text.encode().lower().decode()) == places, (sign.name, text[:40])
     assert found > 200
 
 
 @given(st.text(max_size=400))
 def test_any_text_can_be_weighed(text: str) -> None:
-    assert all(forms_of([page(1, text)])[kind] >= 0 for kind in DocumentType)
-    assert is_generic(Evidence(snippet=text, page=1)) in (True, False)
+    assert all(measure_page_forms([page(1, text)])[kind] >= 0 for kind in DocumentType)
+    assert is_generic_reference(Evidence(snippet=text, page=1)) in (True, False)
 
 
 @pytest.mark.parametrize("filler", ["\n", ".\n"])
@@ -343,6 +345,8 @@ def test_empty_lines_cost_no_time(filler: str) -> None:
     """Each search that began at every line went through all the lines below: 20 times as long for 4 times the lines."""
     text = filler * 8_000
     began = time.process_time()
-    for sign in SIGNS:
-        sign.count(text + " dear progress note assessment comparison", text + " dear note assessment comparison")
+    for sign in TYPE_SIGNS:
+        sign.count_matches(
+            text + " dear progress note assessment comparison", text + " dear note assessment comparison"
+        )
     assert time.process_time() - began < 2

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalkit.classification.findings import Finding
-from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
@@ -52,11 +52,11 @@ told = st.lists(
 
 def decided(
     answer: Json, model: CountingModel | None = None, bundle: DocumentBundle | None = None, **options: Any
-) -> Outcome:
+) -> ClassificationOutcome:
     return asyncio.run(RetryOrchestrator(model, **options).evaluate(bundle or doc2_6(), answer))
 
 
-def computed(outcome: Outcome) -> list[tuple[str, str, str, str]]:
+def computed(outcome: ClassificationOutcome) -> list[tuple[str, str, str, str]]:
     rules = (issue for issue in outcome.issues if issue.origin == "rule" and not issue.code.endswith("-AGENT-FAILED"))
     return sorted((issue.code, issue.severity, issue.message, issue.status) for issue in rules)
 

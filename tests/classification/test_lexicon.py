@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from evalkit.classification.lexicon import (
     Cue,
-    lexicon,
+    apply_lexicon,
+    load_lexicon,
     parse_lexicon,
-    quick,
-    read_page,
-    score,
+    score_cues,
+    speed_up_word_start,
 )
 from evalkit.classification.schema import DocumentType
 from evalkit.documents.bundle import Block, BlockType, LayoutMetadata, Page, PageStatus
@@ -52,12 +52,12 @@ def data() -> dict[str, Any]:
 
 
 def test_shipped_lexicon_speaks_of_all_types_and_zones() -> None:
-    groups = lexicon().groups
+    groups = load_lexicon().groups
     assert {group.document_type for group in groups} == set(DocumentType)
     for kind in DocumentType:
         assert {group.zone for group in groups if group.document_type is kind} == {"title", "heading", "body"}
-    assert lexicon().version
-    assert lexicon() is lexicon()
+    assert load_lexicon().version
+    assert load_lexicon() is load_lexicon()
 
 
 @pytest.mark.parametrize(
@@ -116,15 +116,15 @@ def test_a_lexicon_without_version(data: dict[str, Any]) -> None:
 
 
 def terms(page: Page, kind: DocumentType, zone: str) -> set[str]:
-    return {cue.term for cue in read_page(page).cues if cue.document_type is kind and cue.zone == zone}
+    return {cue.term for cue in apply_lexicon(page).cues if cue.document_type is kind and cue.zone == zone}
 
 
 def test_cues_say_where_they_stand() -> None:
     page = make_page("Jane Doe", "GROSS DESCRIPTION: Received in\nformalin is an ellipse of skin.")
-    for cue in read_page(page).cues:
+    for cue in apply_lexicon(page).cues:
         assert cue.block == 1
         assert 0 <= cue.start < cue.end <= len(page.text)
-    found = {page.text[cue.start : cue.end] for cue in read_page(page).cues}
+    found = {page.text[cue.start : cue.end] for cue in apply_lexicon(page).cues}
     assert {"GROSS DESCRIPTION", "Received in\nformalin", "ellipse of skin"} <= found
 
 
@@ -168,7 +168,7 @@ def test_a_list_of_kinds_of_records_has_one_title() -> None:
 
 
 def test_furniture_says_nothing() -> None:
-    reading = read_page(make_page("#PATHOLOGY REPORT gross description: received in formalin"))
+    reading = apply_lexicon(make_page("#PATHOLOGY REPORT gross description: received in formalin"))
     assert reading.cues == ()
     assert not any(reading.scores.values())
 
@@ -188,28 +188,28 @@ def test_the_longer_phrase_counts_once() -> None:
 
 
 def a_cue(term: str, entry: str = "pathology-microscopy") -> Cue:
-    group = lexicon().group_by_id[entry]
+    group = load_lexicon().groups_by_id[entry]
     return Cue(group.document_type, entry, group.zone, group.weight, 0, 0, 1, term)
 
 
 def test_repeats_never_count_more_than_double() -> None:
-    weight = lexicon().group_by_id["pathology-microscopy"].weight
-    scores = [score([a_cue("stroma")] * times)[PATHOLOGY] for times in (0, 1, 2, 50)]
+    weight = load_lexicon().groups_by_id["pathology-microscopy"].weight
+    scores = [score_cues([a_cue("stroma")] * times)[PATHOLOGY] for times in (0, 1, 2, 50)]
     assert scores[:3] == [0, weight, 1.5 * weight]
     assert scores[2] < scores[3] <= 2 * weight
 
 
 def test_two_words_say_more_than_one_word_twice() -> None:
-    assert score([a_cue("stroma"), a_cue("mitose")])[PATHOLOGY] > score([a_cue("stroma")] * 2)[PATHOLOGY]
+    assert score_cues([a_cue("stroma"), a_cue("mitose")])[PATHOLOGY] > score_cues([a_cue("stroma")] * 2)[PATHOLOGY]
 
 
 def test_a_group_has_a_limit() -> None:
-    group = lexicon().group_by_id["genomic-gene"]
-    assert score([a_cue(symbol, group.id) for symbol in group.symbols])[GENOMIC] == group.limit
+    group = load_lexicon().groups_by_id["genomic-gene"]
+    assert score_cues([a_cue(symbol, group.id) for symbol in group.symbols])[GENOMIC] == group.max_page_weight
 
 
 def test_one_repeated_word_decides_nothing() -> None:
-    assert max(read_page(make_page("variant " * 500)).scores.values()) <= 1
+    assert max(apply_lexicon(make_page("variant " * 500)).scores.values()) <= 1
 
 
 # ------------------------------------------------------------------------------------ starts, numbers and vendors
@@ -219,19 +219,19 @@ def test_what_a_first_page_shows() -> None:
     page = make_page(
         "Lakeview Medical Center", "12 Oak Street  Tel (555) 123-4567", "Accession: S24-1188", "CHIEF COMPLAINT: cough"
     )
-    signs = {sign.id for sign in read_page(page).start_signs}
+    signs = {sign.id for sign in apply_lexicon(page).beginning_signs}
     assert {"letterhead-organisation", "letterhead-address", "record-number", "opening-section"} <= signs
-    assert read_page(page).record_numbers == {"s24-1188"}
+    assert apply_lexicon(page).record_numbers == {"s24-1188"}
 
 
 def test_what_a_last_page_shows() -> None:
-    assert read_page(make_page("Follow up in a week.", "Electronically signed by A. Moore, MD")).is_signed_off
-    assert not read_page(make_page("Electronically signed by A. Moore, MD", *["More text"] * 5)).is_signed_off
+    assert apply_lexicon(make_page("Follow up in a week.", "Electronically signed by A. Moore, MD")).is_signed_off
+    assert not apply_lexicon(make_page("Electronically signed by A. Moore, MD", *["More text"] * 5)).is_signed_off
 
 
 @pytest.mark.parametrize("text", ["Page 2 of 5", "#page 2/5", "P.002/005"])
 def test_page_counts_are_read_in_footers_too(text: str) -> None:
-    assert read_page(make_page("Some text", text)).numbering == ((2, 5),)
+    assert apply_lexicon(make_page("Some text", text)).page_counts == ((2, 5),)
 
 
 @pytest.mark.parametrize(
@@ -246,12 +246,12 @@ def test_page_counts_are_read_in_footers_too(text: str) -> None:
     ],
 )
 def test_vendors_are_those_who_report(paragraphs: list[str], vendors: tuple[str, ...]) -> None:
-    assert read_page(make_page(*paragraphs)).vendors == vendors
+    assert apply_lexicon(make_page(*paragraphs)).vendors == vendors
 
 
 def test_an_empty_page_says_nothing() -> None:
-    reading = read_page(make_page())
-    assert (reading.cues, reading.start_signs, reading.vendors) == ((), (), ())
+    reading = apply_lexicon(make_page())
+    assert (reading.cues, reading.beginning_signs, reading.vendors) == ((), (), ())
     assert not any(reading.scores.values())
 
 
@@ -261,7 +261,7 @@ BEGUN = (r"\bpN(?:[0-3]|x)\b", r"\bp\.\(?[A-Z]\d", r"\bnuc ish\b", r"\b4[5-7],X"
 @pytest.mark.parametrize("pattern", [*BEGUN, r"\bcolou?r", r"\bab+c", r"\ba|b", r"\bab{2}", r"(?i)\brs\d"])
 @given(st.text(st.sampled_from("aábcnNpPrRsxXcho ur.(A1254,_-\n"), max_size=40))
 def test_a_quick_expression_finds_the_same(pattern: str, text: str) -> None:
-    assert (quick(pattern) != pattern) is (pattern in BEGUN)
+    assert (speed_up_word_start(pattern) != pattern) is (pattern in BEGUN)
     for said in (text, f"{text} pN1 p.(A1 xpN2 nuc ish ishnuc ish 46,X colour abbc rs12 ars12 chr ab"):
-        found, wanted = (list(re.finditer(one, said, re.MULTILINE)) for one in (quick(pattern), pattern))
+        found, wanted = (list(re.finditer(one, said, re.MULTILINE)) for one in (speed_up_word_start(pattern), pattern))
         assert [one.span() for one in found] == [one.span() for one in wanted]

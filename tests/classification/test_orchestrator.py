@@ -33,7 +33,7 @@ from hypothesis import strategies as st
 
 from evalkit.classification.autofix import AutoFixEngine, Repair
 from evalkit.classification.findings import Finding
-from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, fingerprint
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator, fingerprint_classification
 from evalkit.classification.schema import ClassificationOutput
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.issue import Issue
@@ -62,11 +62,11 @@ def evaluate(
     *,
     bundle: DocumentBundle | None = None,
     **options: Any,
-) -> Outcome:
+) -> ClassificationOutcome:
     return asyncio.run(RetryOrchestrator(model, **options).evaluate(bundle or doc2_6(), supplied))
 
 
-def decided(outcome: Outcome) -> tuple[str, str]:
+def decided(outcome: ClassificationOutcome) -> tuple[str, str]:
     return str(outcome.verdict.decision), outcome.verdict.rule
 
 
@@ -315,8 +315,10 @@ def test_two_equal_findings_are_two_issues() -> None:
 )
 def test_the_fingerprint_is_of_everything_that_a_repair_may_change(changes: Json) -> None:
     """Ruling 7."""
-    assert fingerprint(read(edited(doc2_6_answer(), changes))) != fingerprint(read(doc2_6_answer()))
-    assert fingerprint(read(doc2_6_answer())) == fingerprint(read(doc2_6_answer()))
+    assert fingerprint_classification(read(edited(doc2_6_answer(), changes))) != fingerprint_classification(
+        read(doc2_6_answer())
+    )
+    assert fingerprint_classification(read(doc2_6_answer())) == fingerprint_classification(read(doc2_6_answer()))
 
 
 # ------------------------------------------------------------------------------------------------ broken agents
@@ -363,7 +365,7 @@ def test_what_cannot_be_computed_is_unanswered_too(
     def broken(*_: object) -> Iterable[Finding]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("evalkit.classification.v3_traps._taught_as_report", broken)
+    monkeypatch.setattr("evalkit.classification.v3_traps._check_leaflet", broken)
     asked = Silent() if name == "model" else None
     outcome = evaluate(asked, doc2_6_answer(), profile=profile, on_agent_failure=on_agent_failure)
     assert decided(outcome) == ("ESCALATE_TO_SME", "1")
@@ -623,7 +625,9 @@ def test_what_is_computed_from_the_text_is_raised_whatever_the_model_says(
 def test_the_embedded_model_says_nothing_twice() -> None:
     """Its answer and what is observed are the same: asked alone it says as much, as a model's."""
     for text, claimed, _ in OBSERVED.values():
-        observed, said = (evaluate(None, claimed, bundle=document(text), observing=which) for which in (True, False))
+        observed, said = (
+            evaluate(None, claimed, bundle=document(text), include_rule_findings=which) for which in (True, False)
+        )
         assert [issue.model_dump(exclude={"origin"}) for issue in observed.issues] == [
             issue.model_dump(exclude={"origin"}) for issue in said.issues
         ]
@@ -701,7 +705,7 @@ def test_a_model_can_add_issues_and_never_take_one_away(fault: Json, said: dict[
     if talking.attempts[0].decision == "AUTO_RETRY":
         assert silent.attempts[0].decision == "AUTO_RETRY"
 
-    def computed(outcome: Outcome) -> set[str]:
+    def computed(outcome: ClassificationOutcome) -> set[str]:
         return {issue.message for issue in outcome.issues if issue.origin == "rule"}
 
     assert computed(talking) == computed(silent)
@@ -768,7 +772,7 @@ def test_one_orchestrator_keeps_nothing_between_documents() -> None:
     model = CountingModel(classification=doc2_6_answer(), findings={"V2": [finding("MINOR")]})
     orchestrator = RetryOrchestrator(model)
 
-    async def both() -> tuple[Outcome, Outcome]:
+    async def both() -> tuple[ClassificationOutcome, ClassificationOutcome]:
         one, two = await asyncio.gather(*(orchestrator.evaluate(doc2_6()) for _ in range(2)))
         return one, two
 

@@ -10,13 +10,13 @@ from builders import document, page
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.explanation import lines, why
-from evalkit.classification.judging import hear, learned_cues
-from evalkit.classification.learned import learned
-from evalkit.classification.lexicon import read_page
+from evalkit.classification.explanation import explain_classification, format_explanation
+from evalkit.classification.judging import score_page, select_term_cues
+from evalkit.classification.learned import load_model_weights
+from evalkit.classification.lexicon import apply_lexicon
 from evalkit.classification.primary_classifier import classify
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.sequence import SIGNS, begin_probabilities, course, join_signs
+from evalkit.classification.sequence import JOIN_SIGNS, collect_join_signs, compute_begin_probabilities, segment_pages
 from evalkit.documents.bundle import Block, Identifier, Page
 
 BOX = (0.1, 0.1, 0.9, 0.2)
@@ -29,7 +29,7 @@ FORM = "Authorization to release information\nI hereby authorize the release. Si
 
 
 def signs(*pages: Page) -> list[set[str]]:
-    return [set(one) for one in join_signs([read_page(one) for one in pages], len(pages))]
+    return [set(one) for one in collect_join_signs([apply_lexicon(one) for one in pages], len(pages))]
 
 
 def known(one: Page, **identifiers: str) -> Page:
@@ -48,7 +48,7 @@ def laid_out(number: int, end: float, furniture: str = "") -> Page:
 
 
 def test_every_sign_has_a_learned_weight() -> None:
-    assert set(SIGNS) == set(learned().joins)
+    assert set(JOIN_SIGNS) == set(load_model_weights().join_weights)
 
 
 def test_another_person_and_the_same() -> None:
@@ -148,7 +148,7 @@ _opinion = st.tuples(*[st.floats(-3, 1.6)] * 5)
 @given(st.integers(1, 4).flatmap(lambda n: st.tuples(st.lists(_opinion, min_size=n, max_size=n), st.lists(st.floats(-5, 5), min_size=n - 1, max_size=n - 1))), st.floats(0, 1))  # fmt: skip
 def test_probabilities_are_those_of_all_ways_to_cut(given_: tuple[list, list], strength: float) -> None:
     opinions, chances = given_
-    assert begin_probabilities(opinions, chances, strength) == pytest.approx(
+    assert compute_begin_probabilities(opinions, chances, strength) == pytest.approx(
         brute(opinions, chances, strength), abs=1e-9
     )
 
@@ -157,13 +157,15 @@ def test_probabilities_are_those_of_all_ways_to_cut(given_: tuple[list, list], s
 def test_the_order_of_types_does_not_matter(opinions: list[tuple[float, ...]], order: list[int]) -> None:
     chances = [0.5] * (len(opinions) - 1)
     turned = [tuple(row[at] for at in order) for row in opinions]
-    assert begin_probabilities(turned, chances, 0.8) == pytest.approx(begin_probabilities(opinions, chances, 0.8))
+    assert compute_begin_probabilities(turned, chances, 0.8) == pytest.approx(
+        compute_begin_probabilities(opinions, chances, 0.8)
+    )
 
 
 @given(st.floats(-20, 20), st.floats(0, 20))
 def test_a_stronger_sign_makes_a_beginning_more_probable(chance: float, more: float) -> None:
     flat = [(0.0,) * 5, (0.0,) * 5]
-    assert begin_probabilities(flat, [chance + more], 1) >= begin_probabilities(flat, [chance], 1)
+    assert compute_begin_probabilities(flat, [chance + more], 1) >= compute_begin_probabilities(flat, [chance], 1)
 
 
 _TEXTS = (MRI, SKIN, NOTE, FORM, "", "3", "Page 1 of 2", "and on\nPage 2 of 2", "variant " * 30)
@@ -171,17 +173,17 @@ _TEXTS = (MRI, SKIN, NOTE, FORM, "", "3", "Page 1 of 2", "and on\nPage 2 of 2", 
 
 @given(st.lists(st.sampled_from(_TEXTS), max_size=7))
 def test_segments_cover_all_pages_once_in_order(texts: list[str]) -> None:
-    found = course([hear(page(number, text)) for number, text in enumerate(texts, 1)])
-    assert [index for start, end in found.runs for index in range(start, end)] == list(range(len(texts)))
-    assert all(start < end for start, end in found.runs)
+    found = segment_pages([score_page(page(number, text)) for number, text in enumerate(texts, 1)])
+    assert [index for start, end in found.document_ranges for index in range(start, end)] == list(range(len(texts)))
+    assert all(start < end for start, end in found.document_ranges)
     assert all(0 <= join.probability <= 1 for join in found.joins)
 
 
 @given(st.lists(st.sampled_from(_TEXTS[:4]), min_size=1, max_size=4), st.integers(0, 4))
 def test_an_empty_page_moves_no_other_beginning(texts: list[str], at: int) -> None:
     def beginnings(some: list[str]) -> list[str]:
-        pages = [hear(page(number, text)) for number, text in enumerate(some, 1)]
-        return [some[start] for start, _ in course(pages).runs if some[start] or start]
+        pages = [score_page(page(number, text)) for number, text in enumerate(some, 1)]
+        return [some[start] for start, _ in segment_pages(pages).document_ranges if some[start] or start]
 
     place = min(at, len(texts))
     with_blank = [*texts[:place], "", *texts[place:]]
@@ -193,14 +195,14 @@ def test_an_empty_page_moves_no_other_beginning(texts: list[str], at: int) -> No
 def test_neighbours_of_one_type_are_two_where_another_person_is_named() -> None:
     first, second = (f"Doe Clinic\nPatient: {name}\n{MRI}" for name in ("Helen Marsh", "Uwe Ott"))
     pages = [known(page(1, first), patient="MARSH HELEN"), known(page(2, second), patient="OTT UWE")]
-    assert course([hear(one) for one in pages]).runs == ((0, 1), (1, 2))
+    assert segment_pages([score_page(one) for one in pages]).document_ranges == ((0, 1), (1, 2))
 
 
 def test_a_block_of_furniture_alone_is_a_thin_page() -> None:
     blocks = (Block(type="paragraph", text="Doe Clinic", box=BOX, furniture=True),)
     thin = page(2, "Doe Clinic").model_copy(update={"blocks": blocks})
-    found = course([hear(page(1, MRI)), hear(thin), hear(page(3, SKIN))])
-    assert found.runs == ((0, 2), (2, 3))
+    found = segment_pages([score_page(page(1, MRI)), score_page(thin), score_page(page(3, SKIN))])
+    assert found.document_ranges == ((0, 2), (2, 3))
     assert [join.page_num for join in found.joins] == [3]
 
 
@@ -208,23 +210,23 @@ def test_where_what_cannot_be_read_begins_and_ends_is_told() -> None:
     """A page in another language is no part of the report beside it, and ``show --why`` names it."""
     foreign = "患者主诉头痛两周检查未见异常建议随访" * 30
     bundle = document(MRI, foreign, MRI)
-    found = course([hear(one) for one in bundle.pages])
-    assert found.turns == (2, 3)
-    assert [start for start, _ in found.runs] == [0, 1, 2]
+    found = segment_pages([score_page(one) for one in bundle.pages])
+    assert found.readability_changes == (2, 3)
+    assert [start for start, _ in found.document_ranges] == [0, 1, 2]
     answer = classify(bundle)
-    assert why(bundle, answer).turns == (2, 3)
-    assert why(bundle, answer).to_json()["turns"] == (2, 3)
-    said = [line for line in lines(bundle, answer) if "cannot meet" in line]
+    assert explain_classification(bundle, answer).turns == (2, 3)
+    assert explain_classification(bundle, answer).to_json()["turns"] == (2, 3)
+    said = [line for line in format_explanation(bundle, answer) if "cannot meet" in line]
     assert [line.split(" begins")[0] for line in said] == ["page 2", "page 3"]
-    assert why(document(MRI, SKIN), classify(document(MRI, SKIN))).turns == ()
+    assert explain_classification(document(MRI, SKIN), classify(document(MRI, SKIN))).turns == ()
 
 
 def test_each_learned_term_speaks_for_the_type_that_it_speaks_for_most() -> None:
-    heard = hear(page(1, NOTE))
-    by_kind = [list(learned_cues(heard, kind)) for kind in DocumentType]
-    assert sum(map(len, by_kind)) == len(heard.learned_cues) > 0
+    heard = score_page(page(1, NOTE))
+    by_kind = [list(select_term_cues(heard, kind)) for kind in DocumentType]
+    assert sum(map(len, by_kind)) == len(heard.term_cues) > 0
     for kind, some in zip(DocumentType, by_kind, strict=True):
         for cue in some:
-            row = heard.known.terms[cue.term]
+            row = heard.model_weights.weights_by_term[cue.term]
             assert max(zip(row, DocumentType, strict=True))[1] is kind
             assert cue.weight == pytest.approx(sorted(row)[-1] - sorted(row)[-2])

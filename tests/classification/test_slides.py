@@ -39,7 +39,7 @@ from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
-from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, quality_score
+from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor, compute_quality_score
 from evalkit.classification.v5_arbiter import V5DecisionMaker
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Answer
@@ -224,7 +224,7 @@ def test_slide_8_successful_auto_fix() -> None:
     ],
 )
 def test_001_quality_score(severities: list[str], score: float) -> None:
-    assert quality_score([an_issue(severity, agent="V4") for severity in severities]) == score
+    assert compute_quality_score([an_issue(severity, agent="V4") for severity in severities]) == score
 
 
 def issues_of_001(snippet: str, page: int, *anchors: str) -> list[Issue]:

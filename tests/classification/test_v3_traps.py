@@ -33,10 +33,10 @@ from builders import (
     segment,
 )
 
-from evalkit.classification.expressions import try_out
+from evalkit.classification.expressions import check_pattern_speed
 from evalkit.classification.findings import Findings
-from evalkit.classification.trap_examples import given_up, wrong_examples
-from evalkit.classification.traps import AddressedToModel, Trap, Traps, read_traps, shipped_traps, traps_of
+from evalkit.classification.trap_examples import find_failing_examples, find_weakened_traps
+from evalkit.classification.traps import PromptInjection, Trap, Traps, load_shipped_traps, load_traps, parse_traps
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.documents.bundle import Block, DocumentBundle
 from evalkit.errors import UsageError
@@ -174,7 +174,7 @@ def test_a_fax_cover_in_front_of_a_report_is_no_trap_unless_the_whole_document_c
     value = answer(*parts, overall=PATHOLOGY, shares={OTHER: 0.5, PATHOLOGY: 0.5})
     bundle = document("FAX COVER\nPages: 2", "Invasive ductal carcinoma, margins negative.")
     assert caught(value, bundle) == []
-    shipped = shipped_traps()
+    shipped = load_shipped_traps()
     rows = tuple(row.model_copy(update={"scope": "document"}) for row in shipped.administrative)
     by_document = shipped.model_copy(update={"administrative": rows})
     assert codes(caught(value, bundle, by_document)) == ["V3-TRAP-ADMINISTRATIVE"]
@@ -305,9 +305,9 @@ silent = ["sesame oil"]
 
 def test_a_new_vendor_is_a_row() -> None:
     value = one_segment(GENOMIC, 1, vendor_signals=["BioReference Laboratories"])
-    assert codes(caught(value, document(BODY), read_traps(TABLE))) == ["V3-TRAP-VENDOR"]
+    assert codes(caught(value, document(BODY), parse_traps(TABLE))) == ["V3-TRAP-VENDOR"]
     assert caught(value, document(BODY)) == []
-    assert caught(edited(value, {"vendor_signals": ["Quest Diagnostics"]}), document(BODY), read_traps(TABLE)) == []
+    assert caught(edited(value, {"vendor_signals": ["Quest Diagnostics"]}), document(BODY), parse_traps(TABLE)) == []
 
 
 @pytest.mark.parametrize(
@@ -339,9 +339,9 @@ def test_a_new_vendor_is_a_row() -> None:
     ],
 )
 def test_a_wrong_row_is_named(right: str, wrong: str, named: str) -> None:
-    assert read_traps(TABLE).version == "9"
+    assert parse_traps(TABLE).version == "9"
     with pytest.raises(UsageError, match=named) as refused:
-        read_traps(TABLE.replace(right, wrong, 1))
+        parse_traps(TABLE.replace(right, wrong, 1))
     assert refused.value.code == "TRAPS"
     assert refused.value.remedy
 
@@ -383,46 +383,46 @@ silent = ["exons"]
     ],
 )
 def test_a_row_that_could_never_fire_or_always_would_is_named(right: str, wrong: str, named: str) -> None:
-    assert wrong_examples(read_traps(COUNTING)) == []
+    assert find_failing_examples(parse_traps(COUNTING)) == []
     with pytest.raises(UsageError, match=named):
-        read_traps(COUNTING.replace(right, wrong, 1))
+        parse_traps(COUNTING.replace(right, wrong, 1))
 
 
 def test_a_sites_pattern_that_takes_too_long_is_refused(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(TABLE.replace("open sesame", "(a+)+$", 1))
     with pytest.raises(UsageError, match=r"own\.toml: sesame: '\(a\+\)\+\$' takes more than 2 s"):
-        traps_of(str(own))
+        load_traps(str(own))
 
 
 def test_a_pattern_that_a_document_keeps_busy_escalates_it() -> None:
     """No trial foresees every text."""
-    traps = read_traps(TABLE.replace("open sesame", "(x+x+)+y", 1))
+    traps = parse_traps(TABLE.replace("open sesame", "(x+x+)+y", 1))
     busy = document(f"{BODY} {'x' * 3000}")
     (issue,) = [one for one in caught(one_segment("Other", 1), busy, traps) if one.code == "V3-AGENT-FAILED"]
     assert issue.severity == "BLOCKER"
     assert "takes more than 2 s on a page" in issue.message
 
 
-@pytest.mark.parametrize("row", shipped_traps().rows, ids=lambda row: row.id)
+@pytest.mark.parametrize("row", load_shipped_traps().rows, ids=lambda row: row.id)
 def test_shipped_patterns_are_quick_on_any_text(row: Trap) -> None:
     for pattern in row.patterns:
-        try_out(pattern, [one.page for one in row.fires], seconds=0.5)
+        check_pattern_speed(pattern, [one.page for one in row.fires], timeout_seconds=0.5)
 
 
-@pytest.mark.parametrize("row", shipped_traps().addressed_to_model, ids=lambda row: row.id)
-def test_what_a_pattern_needs_is_in_all_that_it_finds(row: AddressedToModel) -> None:
+@pytest.mark.parametrize("row", load_shipped_traps().addressed_to_model, ids=lambda row: row.id)
+def test_what_a_pattern_needs_is_in_all_that_it_finds(row: PromptInjection) -> None:
     """Only for speed: what the text has not, the pattern could not find."""
     found = [
-        text for text in (*(one.page for one in row.fires), *texts_of_faults()["instructions"]) if row.matches(text)
+        text for text in (*(one.page for one in row.fires), *texts_of_faults()["instructions"]) if row.has_match(text)
     ]
     assert found
-    assert all(row.may_be_in(text.lower()) for text in found)
+    assert all(row.can_match(text.lower()) for text in found)
 
 
-@pytest.mark.parametrize("row", shipped_traps().rows, ids=lambda row: row.id)
+@pytest.mark.parametrize("row", load_shipped_traps().rows, ids=lambda row: row.id)
 def test_every_row_does_what_its_examples_say(row: Trap) -> None:
-    assert wrong_examples(shipped_traps().only(row)) == []
+    assert find_failing_examples(load_shipped_traps().select_trap(row)) == []
 
 
 @pytest.mark.parametrize(
@@ -439,16 +439,16 @@ def test_every_row_does_what_its_examples_say(row: Trap) -> None:
     ],
 )
 def test_an_example_that_is_treated_otherwise_is_named(right: str, wrong: str, fault: str | None) -> None:
-    assert wrong_examples(read_traps(TABLE)) == []
-    assert wrong_examples(read_traps(TABLE.replace(right, wrong, 1))) == ([fault] if fault else [])
+    assert find_failing_examples(parse_traps(TABLE)) == []
+    assert find_failing_examples(parse_traps(TABLE.replace(right, wrong, 1))) == ([fault] if fault else [])
 
 
 def test_a_sites_rows_come_on_top_and_take_the_place_of_rows_of_their_name(tmp_path: Path) -> None:
     own = tmp_path / "traps.toml"
     replacing = 'severity = "MAJOR"\nreplaces = true'
     own.write_text(TABLE.replace("bio-reference", "labcorp").replace('severity = "BLOCKER"', replacing))
-    traps = traps_of(str(own))
-    assert traps.version == f"{shipped_traps().version}+9"
+    traps = load_traps(str(own))
+    assert traps.version == f"{load_shipped_traps().version}+9"
     assert [row.name for row in traps.routine_vendor] == ["Quest Diagnostics", "BioReference"]
     bundle = document(BODY, "Please open sesame.")
     value = one_segment(GENOMIC, 2, vendor_signals=["BioReference", "LabCorp"])
@@ -472,7 +472,7 @@ def test_no_shipped_row_is_replaced_unsaid(tmp_path: Path, row_id: str, said: st
         TABLE.replace("bio-reference", row_id).replace('severity = "BLOCKER"', f'severity = "BLOCKER"\n{said}')
     )
     with pytest.raises(UsageError, match=f"own.toml: {named}"):
-        traps_of(str(own))
+        load_traps(str(own))
 
 
 @pytest.mark.parametrize(
@@ -488,12 +488,12 @@ def test_no_shipped_row_is_replaced_unsaid(tmp_path: Path, row_id: str, said: st
     ],
 )
 def test_what_a_replaced_row_gives_up_is_said(severity: str, names: str, lost: list[str]) -> None:
-    own = read_traps(
+    own = parse_traps(
         TABLE.replace("bio-reference", "labcorp")
         .replace('severity = "BLOCKER"', f'severity = "{severity}"')
         .replace('["BioReference"]', names, 1)
     )
-    assert given_up(shipped_traps(), own) == lost
+    assert find_weakened_traps(load_shipped_traps(), own) == lost
 
 
 @pytest.mark.parametrize(
@@ -504,7 +504,7 @@ def test_a_sites_file_that_cannot_be_read_is_named(tmp_path: Path, text: bytes |
     if text is not None:
         own.write_bytes(text)
     with pytest.raises(UsageError, match=f"own.toml.*{named}"):
-        traps_of(str(own))
+        load_traps(str(own))
 
 
 # ---------------------------------------------------------------------------------------------- words for a machine
@@ -655,8 +655,8 @@ def test_a_report_with_a_note_on_both_sides_is_quoted_there(text: str, is_note: 
 def test_empty_lines_cost_no_time() -> None:
     text = "\n" * 12_000 + "begin assistant: the end of it"
     began = time.process_time()
-    for row in shipped_traps().addressed_to_model:
-        assert not row.matches(text)
+    for row in load_shipped_traps().addressed_to_model:
+        assert not row.has_match(text)
     assert time.process_time() - began < 2
 
 
@@ -697,4 +697,4 @@ def test_a_leaflet_is_nobodys_report(text: str, fires: bool, kind: str) -> None:
 
 def observed(value: Json, bundle: DocumentBundle) -> list[Issue]:
     detector = V3TrapDetector()
-    return detector.observed(detector.questions(read(value), bundle))
+    return detector.apply_text_rules(detector.questions(read(value), bundle))

@@ -32,9 +32,9 @@ from builders import (
 
 from evalkit.classification.findings import Findings
 from evalkit.classification.v4_evidence_quality import (
-    Assessment,
+    EvidenceAssessment,
     V4EvidenceQualityAssessor,
-    quality_score,
+    compute_quality_score,
 )
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.llm.model import Answer
@@ -42,7 +42,7 @@ from evalkit.llm.model import Answer
 FOUND = "BRCA1 c.5266dupC was detected"
 
 
-def assess(value: Json, bundle: DocumentBundle | None = None) -> Assessment:
+def assess(value: Json, bundle: DocumentBundle | None = None) -> EvidenceAssessment:
     return V4EvidenceQualityAssessor().validate(read(value), bundle or doc2_6())
 
 
@@ -159,7 +159,7 @@ def test_the_score_is_the_specifications_formula() -> None:
             + [an_issue("MINOR", agent="V4")] * minors
         )
         expected = max(0.0, 1.0 - 0.30 * blockers - 0.15 * majors - 0.05 * minors)
-        assert quality_score(issues) == pytest.approx(expected, abs=1e-9)
+        assert compute_quality_score(issues) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_score_is_not_divided_by_the_amount_of_evidence() -> None:
@@ -180,7 +180,7 @@ def test_the_score_is_not_divided_by_the_amount_of_evidence() -> None:
 )
 def test_the_grounded_ratio_is_quotes_found_of_quotes_claimed(quotes: list[Json], ratio: float | None) -> None:
     claimed = read(one_segment(GENOMIC, 8, *quotes))
-    assert V4EvidenceQualityAssessor().grounded(claimed, doc2_6())[1] == ratio
+    assert V4EvidenceQualityAssessor().assess_grounding(claimed, doc2_6())[1] == ratio
 
 
 # ------------------------------------------------------------------------------------------- the model's part

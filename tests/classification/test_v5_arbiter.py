@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 from builders import an_issue
 
-from evalkit.classification.v5_arbiter import TABLE, Decision, V5DecisionMaker, Verdict
+from evalkit.classification.v5_arbiter import DECISION_TABLE, Decision, V5DecisionMaker, Verdict
 from evalkit.issue import Issue
 
 KINDS = {
@@ -82,8 +82,8 @@ def test_every_combination_of_counts_is_decided_as_the_slide_says() -> None:
         reached.add(verdict.rule)
     # Row 8 is the slide's safety net: whatever is counted is a BLOCKER, a MAJOR, a MINOR or nothing, so none is left.
     assert reached == {"1", "2", "3", "4", "5", "6", "7"}
-    assert len(TABLE) == 8
-    assert TABLE[-1].decision is Decision.ESCALATE_TO_SME
+    assert len(DECISION_TABLE) == 8
+    assert DECISION_TABLE[-1].decision is Decision.ESCALATE_TO_SME
 
 
 def test_one_more_issue_never_softens_the_decision() -> None:
@@ -115,5 +115,5 @@ def test_the_order_of_the_issues_does_not_matter() -> None:
 
 
 def test_every_row_has_a_sentence_of_its_own_for_the_expert() -> None:
-    assert len({row.because for row in TABLE}) == len(TABLE)
+    assert len({row.because for row in DECISION_TABLE}) == len(DECISION_TABLE)
     assert all(decide(issues_of(*counts)).reason for counts in ((1,), (0, 1), (0, 0, 1), (0, 0, 0, 1), ()))

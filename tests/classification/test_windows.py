@@ -14,7 +14,7 @@ from builders import document, edited, read, without
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.classification.findings import claims
+from evalkit.classification.findings import extract_claims
 from evalkit.classification.merged_verifier import MergedVerifier
 from evalkit.classification.orchestrator import RetryOrchestrator
 from evalkit.classification.primary_classifier import PrimaryClassifier
@@ -23,7 +23,7 @@ from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
-from evalkit.classification.windows import faults, joined, windows
+from evalkit.classification.windows import find_window_faults, join_answers, split_into_windows
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.model import A, Answer, Question
@@ -91,7 +91,7 @@ def ranges(answer: ClassificationOutput) -> list[tuple[int, int, DocumentType | 
 @given(lengths=LENGTHS, most=st.integers(1, 120))
 def test_windows_cover_every_page_in_order_and_are_as_small_as_asked(lengths: list[int], most: int) -> None:
     bundle = document(*("x" * length for length in lengths))
-    found = windows(bundle, most)
+    found = split_into_windows(bundle, most)
     own = [(first + (number > 0), last) for number, (first, last) in enumerate(found)]
     assert [page for first, last in own for page in range(first, last + 1)] == list(range(1, len(lengths) + 1))
     for first, last in own:
@@ -101,9 +101,9 @@ def test_windows_cover_every_page_in_order_and_are_as_small_as_asked(lengths: li
 
 def test_a_document_that_fits_is_asked_about_whole() -> None:
     bundle = document("short", "pages")
-    assert windows(bundle, None) == windows(bundle, 1_000) == [(1, 2)]
+    assert split_into_windows(bundle, None) == split_into_windows(bundle, 1_000) == [(1, 2)]
     answer = said((1, 2, NOTE))
-    assert joined([((1, 2), answer)]) is answer
+    assert join_answers([((1, 2), answer)]) is answer
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_document_that_fits_is_asked_about_whole() -> None:
 def test_whether_a_document_goes_on_shows_on_the_shared_page(
     second: list[tuple[int, int, DocumentType]], expected: list[tuple[int, int, DocumentType | None]]
 ) -> None:
-    whole = joined([((1, 4), said((1, 4, NOTE))), ((4, 8), said(*second))])
+    whole = join_answers([((1, 4), said((1, 4, NOTE))), ((4, 8), said(*second))])
     assert ranges(whole) == expected
     bundle = document(*["page"] * 8)
     assert not [issue for issue in V1SchemaValidator().validate(whole, bundle) if issue.severity == "BLOCKER"]
@@ -175,15 +175,15 @@ WRONG: dict[str, tuple[ClassificationOutput, ClassificationOutput, str]] = {
 def test_what_is_wrong_in_one_answer_goes_to_a_person(name: str) -> None:
     first, second, code = WRONG[name]
     told = [((1, 4), first), ((4, 8), second)]
-    found = {issue.code: issue for issue in faults(document(*["page"] * 8), told)}
+    found = {issue.code: issue for issue in find_window_faults(document(*["page"] * 8), told)}
     assert code in found
     assert not found[code].auto_fixable
-    joined(told)  # whatever it makes of it, it makes something
+    join_answers(told)  # whatever it makes of it, it makes something
 
 
 def test_answers_that_are_right_have_no_faults() -> None:
     told = [((1, 4), said((1, 4, NOTE))), ((4, 8), said((4, 5, NOTE), (6, 8, GENOMIC)))]
-    assert faults(document(*["page"] * 8), told) == []
+    assert find_window_faults(document(*["page"] * 8), told) == []
 
 
 def test_faults_of_a_window_reach_the_arbiter() -> None:
@@ -195,7 +195,7 @@ def test_faults_of_a_window_reach_the_arbiter() -> None:
             return replace(answer, value=answer.value.model_copy(update={"number_of_segments": 9}))
 
     bundle = document(*["A note of a visit. " * 8] * 6)
-    outcome = asyncio.run(RetryOrchestrator(Miscounting(), window=300).evaluate(bundle))
+    outcome = asyncio.run(RetryOrchestrator(Miscounting(), window_characters=300).evaluate(bundle))
     assert outcome.verdict.decision == "ESCALATE_TO_SME"
     assert "V1-SEGMENT-COUNT" in {issue.code for issue in outcome.issues if not issue.auto_fixable}
 
@@ -222,8 +222,8 @@ def test_a_doubted_join_of_any_window_is_said_once_with_its_own_page(
         ((4, 8), said((4, 8, NOTE), self_evaluation=second)),
     ]
     bundle = document(*["page"] * 8)
-    whole = joined(told)
-    found = [*faults(bundle, told), *V2ConsistencyChecker().validate(whole, bundle)]
+    whole = join_answers(told)
+    found = [*find_window_faults(bundle, told), *V2ConsistencyChecker().validate(whole, bundle)]
     assert [(one.code, one.page) for one in found] == [("V2-BOUNDARY-DOUBT", page) for page in pages]
     opinion = whole.self_evaluation
     assert (opinion["summary"] if isinstance(opinion, dict) else opinion) == summary
@@ -235,8 +235,8 @@ def test_questions_of_a_window_have_its_pages_and_its_segments_alone() -> None:
     (question,) = V3TrapDetector().questions(answer, bundle, (1, 1))
     assert "first page" in question.prompt()
     assert "second page" not in question.prompt()
-    assert [one["start_page"] for one in claims(answer, (3, 3))["segments"]] == [2]
-    assert fenced(bundle, bundle.between(2, 3)) in PrimaryClassifier().question(bundle, (2, 3)).prompt()
+    assert [one["start_page"] for one in extract_claims(answer, (3, 3))["segments"]] == [2]
+    assert fenced(bundle, bundle.iter_pages(2, 3)) in PrimaryClassifier().build_question(bundle, (2, 3)).prompt()
 
 
 @pytest.mark.parametrize("profile", ["full", "lean"])
@@ -252,7 +252,9 @@ def test_every_page_of_a_long_document_is_in_a_question_of_every_role(profile: L
     marks = [f"This is sentence {number} of the note." for number in range(101, 113)]
     model = Listening()
     asyncio.run(
-        RetryOrchestrator(model, window=300, profile=profile).evaluate(document(*(7 * f"{one} " for one in marks)))
+        RetryOrchestrator(model, window_characters=300, profile=profile).evaluate(
+            document(*(7 * f"{one} " for one in marks))
+        )
     )
     roles = ["V2", "V3", "V4"] if profile == "full" else ["verifier"]
     assert sorted(model.prompts) == sorted(["classifier", *roles])
@@ -264,8 +266,8 @@ def test_every_page_of_a_long_document_is_in_a_question_of_every_role(profile: L
 def test_findings_of_the_merged_question_go_to_whom_they_belong() -> None:
     verifiers = [V2ConsistencyChecker(), V3TrapDetector(), V4EvidenceQualityAssessor()]
     bundle: DocumentBundle = document("A page of text.")
-    question = MergedVerifier(verifiers).question(said((1, 1, NOTE)), bundle)
-    answer = question.read(
+    question = MergedVerifier(verifiers).build_question(said((1, 1, NOTE)), bundle)
+    answer = question.parse_answer(
         json.dumps({"findings": [{"check": "V3", "reasoning": "r", "severity": "MAJOR", "message": "an order form"}]})
     )
     issues = MergedVerifier(verifiers).read([Answer(question, answer)])

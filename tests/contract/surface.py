@@ -31,10 +31,10 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 import evalkit
 from evalkit.cli import app
-from evalkit.documents.ocr import engine
+from evalkit.documents.ocr import find_ocr_engine
 from evalkit.llm.model import Question
 from evalkit.llm.wire import lean_schema as flat_schema
-from evalkit.samples import draw
+from evalkit.samples import draw_demo_folder
 from evalkit.settings import Settings
 from evalkit.store import tables
 
@@ -190,7 +190,7 @@ def _journal_keys(profile: str) -> list[str]:
     """A key digests model, role, prompt, schema and pictures."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         documents, output = Path(folder) / "samples", Path(folder) / "output"
-        draw(documents)
+        draw_demo_folder(documents)
         with served(output, instead=lambda call: None if call.role in ASKED else "{}") as server:
             for name, text in {**server.environment, "EVALKIT_PROFILE": profile}.items():
                 patch.setenv(name, text)
@@ -232,7 +232,7 @@ def demo() -> dict[str, str]:
     """
     with tempfile.TemporaryDirectory() as name:
         documents, output = Path(name) / "samples", Path(name) / "output"
-        draw(documents)
+        draw_demo_folder(documents)
         run_samples(documents, output)
         drawn = {
             f"samples/{path.relative_to(documents)}": hashlib.sha256(path.read_bytes()).hexdigest()
@@ -240,7 +240,7 @@ def demo() -> dict[str, str]:
             if path.is_file()
         }
         left = {path: _digest(_placeless(content, str(Path(name)))) for path, content in contents(output).items()}
-        found = engine()
+        found = find_ocr_engine()
         return {"engine": found.name_and_version if found else "none", **drawn, **left}
 
 

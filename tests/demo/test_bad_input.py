@@ -11,12 +11,12 @@ import pytest
 from patience import SECONDS, eventually_beside
 
 import evalkit
-from evalkit.batch.identity import stem_of
-from evalkit.batch.reading import How, Readers
+from evalkit.batch.identity import sanitise_file_stem
+from evalkit.batch.reading import ReaderConfig, ReaderPool
 from evalkit.documents import DocumentBundle
 from evalkit.errors import DocumentError, StoreError, UsageError
 from evalkit.settings import Settings
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 
 @pytest.fixture
@@ -108,15 +108,17 @@ def test_a_store_that_does_not_say_what_is_there_fails_its_document_alone(
 ) -> None:
     (tmp_path / "torn.pdf").write_bytes(pdf[:200])
     (tmp_path / "torn.pdf").chmod(0)
-    exists = Files.exists
+    exists = OutputFolder.has_file
 
-    def unsure(files: Files, name: str) -> bool:
+    def unsure(files: OutputFolder, name: str) -> bool:
         if "torn" in name:
             raise StoreError("no answer", code="STORE-FAILED", remedy="Try again.")
         return exists(files, name)
 
-    monkeypatch.setattr(Files, "exists", unsure)
-    monkeypatch.setattr("evalkit.batch.runner._MAY_PASS", frozenset({"READER-DAMAGED", "READER-UNREADABLE"}))
+    monkeypatch.setattr(OutputFolder, "has_file", unsure)
+    monkeypatch.setattr(
+        "evalkit.batch.runner._TRANSIENT_ERROR_CODES", frozenset({"READER-DAMAGED", "READER-UNREADABLE"})
+    )
     run = evalkit.run([tmp_path / "torn.pdf", samples / "quest_cbc.pdf"], output=tmp_path / "output")
     assert {one.doc_id: one.decision for one in run.documents} == {"torn": None, "quest_cbc": "AUTO_ACCEPT"}
     assert "no answer" in (run.failed[0].error or "")
@@ -174,7 +176,7 @@ def test_two_files_of_one_stem_and_the_same_file_twice(pdf: bytes, tmp_path: Pat
 
 
 def test_new_bytes_at_an_old_path_are_a_new_document(pdf: bytes, tmp_path: Path) -> None:
-    from evalkit.store import Index
+    from evalkit.store import OutputIndex
 
     path, output = tmp_path / "report.pdf", tmp_path / "output"
     path.write_bytes(pdf)
@@ -183,7 +185,7 @@ def test_new_bytes_at_an_old_path_are_a_new_document(pdf: bytes, tmp_path: Path)
     run = evalkit.run([path], output=output)
     new = run.documents[0].doc_id
     assert new.startswith("report-")
-    rows = {row["doc_id"]: row["replaced"] for row in Index(output).documents()}
+    rows = {row["doc_id"]: row["replaced"] for row in OutputIndex(output).list_documents()}
     assert rows == {"report": True, new: False}
 
 
@@ -200,7 +202,7 @@ def test_new_bytes_at_an_old_path_are_a_new_document(pdf: bytes, tmp_path: Path)
     ],
 )
 def test_names_are_made_safe(name: str, doc_id: str) -> None:
-    assert stem_of(name) == doc_id
+    assert sanitise_file_stem(name) == doc_id
 
 
 def test_nothing_a_document_says_places_a_file_outside_the_output(samples: Path, tmp_path: Path) -> None:
@@ -354,7 +356,7 @@ def test_a_file_that_kills_its_reader_ends_alone(
 ) -> None:
     from evalkit.batch import reading
 
-    monkeypatch.setattr(reading, "read_within", _deadly_read)
+    monkeypatch.setattr(reading, "read_with_limits", _deadly_read)
     names = ["quest_cbc.pdf", "requisition.pdf", "consent_form.pdf"]
     run = evalkit.run([samples / name for name in names], output=tmp_path / "output", workers=2)
     by_id = {one.doc_id: one for one in run.documents}
@@ -365,10 +367,10 @@ def test_a_file_that_kills_its_reader_ends_alone(
 def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from evalkit.batch import reading
 
-    monkeypatch.setattr(reading, "read_within", _endless_read)
+    monkeypatch.setattr(reading, "read_with_limits", _endless_read)
 
     async def both() -> tuple[DocumentError, DocumentBundle]:
-        with Readers(1, How(longest=2)) as readers:
+        with ReaderPool(1, ReaderConfig(timeout_seconds=2)) as readers:
             with pytest.raises(DocumentError) as refused:
                 await readers.read(tmp_path / "endless.pdf", doc_id="endless", timestamp="t")
             following = await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
@@ -381,8 +383,8 @@ def test_a_file_that_takes_too_long_is_given_up(samples: Path, tmp_path: Path, m
 
 def test_who_is_interrupted_does_not_wait_for_what_is_tried_once_more(tmp_path: Path) -> None:
     async def interrupted() -> float:
-        with Readers(1, How(longest=600)) as readers:
-            again = asyncio.create_task(readers.apply(_deadly_then_slow, tmp_path / "died"))
+        with ReaderPool(1, ReaderConfig(timeout_seconds=600)) as readers:
+            again = asyncio.create_task(readers.run_in_worker(_deadly_then_slow, tmp_path / "died"))
             assert await eventually_beside((tmp_path / "alone").exists)
             again.cancel()
             began = time.monotonic()
@@ -408,19 +410,19 @@ def test_a_pipe_is_not_waited_for(samples: Path, tmp_path: Path) -> None:
     assert "pipe" in run.problems[0]
 
 
-def _endless_read(how: How, path: Path, doc_id: str, timestamp: str):
+def _endless_read(how: ReaderConfig, path: Path, doc_id: str, timestamp: str):
     from evalkit.batch import reading
 
     if path.stem == "endless":
-        reading.read = lambda *_, **__: time.sleep(60)
-    return reading.read_within(how, path, doc_id, timestamp)
+        reading.read_document = lambda *_, **__: time.sleep(60)
+    return reading.read_with_limits(how, path, doc_id, timestamp)
 
 
-def _deadly_read(how: How, path: Path, doc_id: str, timestamp: str):
+def _deadly_read(how: ReaderConfig, path: Path, doc_id: str, timestamp: str):
     import signal
 
-    from evalkit.batch.reading import read_within
+    from evalkit.batch.reading import read_with_limits
 
     if path.stem == "requisition":
         os.kill(os.getpid(), signal.SIGSEGV)
-    return read_within(how, path, doc_id, timestamp)
+    return read_with_limits(how, path, doc_id, timestamp)

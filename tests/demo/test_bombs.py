@@ -12,9 +12,9 @@ from documents.bombs import BOMBS, packed, page
 
 import evalkit
 from evalkit.batch import reading
-from evalkit.batch.confinement import confined
-from evalkit.batch.reading import How, Readers
-from evalkit.documents.file import MAX_BYTES
+from evalkit.batch.confinement import limit_resources
+from evalkit.batch.reading import ReaderConfig, ReaderPool
+from evalkit.documents.file import MAX_FILE_BYTES
 from evalkit.errors import DocumentError
 from evalkit.settings import Settings
 
@@ -29,14 +29,14 @@ def limits() -> dict[int, tuple[int, int]]:
 
 def test_limits_hold_inside_and_are_gone_afterwards(tmp_path: Path) -> None:
     before = limits()
-    with confined(2048):
+    with limit_resources(2048):
         assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
         with pytest.raises(MemoryError):
             bytearray(4 * 2**30)
         with (tmp_path / "large").open("wb") as file, pytest.raises(OSError, match="large"):
             file.truncate(2 * 2**30)
     assert limits() == before
-    with confined(0):
+    with limit_resources(0):
         assert resource.getrlimit(resource.RLIMIT_AS) == before[resource.RLIMIT_AS]
 
 
@@ -44,7 +44,7 @@ def test_a_file_that_takes_more_memory_than_it_may_fails_alone(samples: Path, tm
     (tmp_path / "bomb.pdf").write_bytes(page(packed(WORDS, 90)))
 
     async def both() -> tuple[DocumentError, int]:
-        with Readers(1, How(longest=60, memory_mb=1200)) as readers:
+        with ReaderPool(1, ReaderConfig(timeout_seconds=60, memory_limit_mb=1200)) as readers:
             with pytest.raises(DocumentError) as refused:
                 await readers.read(tmp_path / "bomb.pdf", doc_id="bomb", timestamp="t")
             after = await readers.read(samples / "quest_cbc.pdf", doc_id="next", timestamp="t")
@@ -64,12 +64,14 @@ def test_the_limit_that_holds_is_the_one_that_is_named(
     def read(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(reading, "read", read)
+    monkeypatch.setattr(reading, "read_document", read)
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (64_000 * 2**20, hard))  # as `ulimit -S -v` does
     try:
         with pytest.raises(DocumentError) as refused:
-            reading.read_within(How(longest=60, memory_mb=memory_mb), tmp_path / "a.pdf", "a", "t")
+            reading.read_with_limits(
+                ReaderConfig(timeout_seconds=60, memory_limit_mb=memory_mb), tmp_path / "a.pdf", "a", "t"
+            )
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     assert held in refused.value.message
@@ -93,4 +95,4 @@ def test_bombs_among_documents(samples: Path, tmp_path: Path) -> None:
         assert one.decision != "AUTO_ACCEPT" or one.doc_id in good
     assert "larger than" in (by_id["sparse"].error or "")
     assert "100,000 pages" in (by_id[f"bomb{len(BOMBS) - 1:02}"].error or "")
-    assert MAX_BYTES < 2**30
+    assert MAX_FILE_BYTES < 2**30

@@ -16,10 +16,10 @@ from commands import evalkit_command, evalkit_process
 import evalkit
 from evalkit.batch import RunSummary
 from evalkit.classification.schema import DocumentType
-from evalkit.doctor import examine
+from evalkit.doctor import run_checks
 from evalkit.errors import UsageError
 from evalkit.review import SMEReviewHelper
-from evalkit.settings import Settings, TypeName
+from evalkit.settings import DocumentTypeName, Settings
 
 COMMANDS = (
     *("samples", "run", "queue", "show", "export", "compare", "challenge", "schema", "reindex", "doctor", "purge"),
@@ -287,7 +287,7 @@ silent = ["the courier slipped"]
 
 def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("in the way")
-    (found,) = [one for one in examine(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"]
+    (found,) = [one for one in run_checks(Settings(output=str(tmp_path / "taken"))) if one.name == "output folder"]
     assert not found.is_fine
     assert "is no folder" in found.found
 
@@ -304,17 +304,19 @@ def test_doctor_names_a_file_where_the_output_folder_is_to_be(tmp_path: Path) ->
 def test_doctor_tries_a_sites_own_traps(tmp_path: Path, right: str, wrong: str, found: str) -> None:
     own = tmp_path / "own.toml"
     own.write_text(OWN_TRAPS.replace(right, wrong, 1))
-    checks = {check.name: check for check in examine(Settings.load(traps_file=str(own), output=str(tmp_path)))}
+    checks = {check.name: check for check in run_checks(Settings.load(traps_file=str(own), output=str(tmp_path)))}
     assert checks["own traps"].is_fine is (wrong == "")
     assert found in checks["own traps"].found
-    assert "own traps" not in {check.name for check in examine(Settings.load(output=str(tmp_path)))}
+    assert "own traps" not in {check.name for check in run_checks(Settings.load(output=str(tmp_path)))}
 
 
 def test_doctor_says_what_a_replaced_row_gives_up_and_what_takes_too_long(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     replacing = OWN_TRAPS.replace("courier-slip", "fax-cover").replace('"MAJOR"', '"MAJOR"\nreplaces = true')
     own.write_text(replacing)
-    (check,) = [one for one in examine(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name]
+    (check,) = [
+        one for one in run_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
+    ]
     assert check.is_fine
     assert "fax-cover gives up BLOCKER for MAJOR and 2 of 2 texts" in check.found
     slow = tmp_path / "slow.toml"
@@ -324,7 +326,9 @@ def test_doctor_says_what_a_replaced_row_gives_up_and_what_takes_too_long(tmp_pa
         .replace('phrase = "courier slip"', 'name = "slip"\npattern = "(a+)+$"')
         .replace("Courier slip no. 7", "a" * 28)
     )
-    (check,) = [one for one in examine(Settings.load(traps_file=str(slow), output=str(tmp_path))) if "own" in one.name]
+    (check,) = [
+        one for one in run_checks(Settings.load(traps_file=str(slow), output=str(tmp_path))) if "own" in one.name
+    ]
     assert not check.is_fine
     assert "slow.toml: courier-slip: " in check.found
     assert "takes more than 2 s" in check.found
@@ -337,8 +341,10 @@ def test_doctor_says_so_where_an_example_takes_too_long(tmp_path: Path, monkeypa
 
     own = tmp_path / "own.toml"
     own.write_text(OWN_TRAPS)
-    monkeypatch.setattr("evalkit.doctor.wrong_examples", busy)
-    (check,) = [one for one in examine(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name]
+    monkeypatch.setattr("evalkit.doctor.find_failing_examples", busy)
+    (check,) = [
+        one for one in run_checks(Settings.load(traps_file=str(own), output=str(tmp_path))) if "own" in one.name
+    ]
     assert (check.is_fine, check.remedy) == (False, "Bound its repeats")
 
 
@@ -404,7 +410,7 @@ def test_wrong_settings_are_one_line(samples: Path, tmp_path: Path, text: str) -
 
 
 def test_settings_know_the_five_types() -> None:
-    assert get_args(TypeName) == tuple(kind.value for kind in DocumentType)
+    assert get_args(DocumentTypeName) == tuple(kind.value for kind in DocumentType)
 
 
 @pytest.mark.timeout(20)

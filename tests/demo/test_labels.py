@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 from commands import evalkit_command
 
-from evalkit.batch.identity import Source
+from evalkit.batch.identity import SourceDocument
 from evalkit.batch.labels import (
-    MOST_PAGES,
-    GivenLabels,
-    idle,
-    keep_production,
-    read_production,
-    read_truth,
-    spans,
-    stored_production,
+    MAX_PAGE_NUMBER,
+    SuppliedLabels,
+    parse_spans,
+    read_production_labels,
+    read_stored_labels,
+    read_true_labels,
+    report_unused_labels,
+    store_production_labels,
 )
 from evalkit.errors import StoreError, UsageError
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 HEAD = "doc_id,dominant_type,segments\n"
 
@@ -29,29 +29,29 @@ def written(folder: Path, text: str, name: str = "labels.csv") -> Path:
     return path
 
 
-def sources(*paths: str) -> list[Source]:
+def sources(*paths: str) -> list[SourceDocument]:
     """Documents called ``one``, ``two`` …, by path."""
     ids = ("one", "two", "three")
-    return [Source(doc_id, Path(path), None) for doc_id, path in zip(ids, paths, strict=False)]
+    return [SourceDocument(doc_id, Path(path), None) for doc_id, path in zip(ids, paths, strict=False)]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # What is read
 
 
-@pytest.mark.parametrize("read", [read_production, read_truth])
+@pytest.mark.parametrize("read", [read_production_labels, read_true_labels])
 def test_an_empty_cell_behind_the_last_column_says_nothing(tmp_path: Path, read) -> None:
     labels = read(written(tmp_path, "doc_id,dominant_type\na,Other,\nb,Other,, \n"))
-    assert labels.rows == {"a": {"dominant_type": "Other"}, "b": {"dominant_type": "Other"}}
+    assert labels.label_by_key == {"a": {"dominant_type": "Other"}, "b": {"dominant_type": "Other"}}
 
 
 @pytest.mark.parametrize("odd", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\n"])
 def test_only_the_end_of_a_line_ends_a_row(tmp_path: Path, odd: str) -> None:
-    labels = read_production(written(tmp_path, f'filename,dominant_type\n"a{odd}b.pdf",Other\nc.pdf,Other\n'))
-    assert list(labels.rows) == [f"a{odd}b.pdf", "c.pdf"]
+    labels = read_production_labels(written(tmp_path, f'filename,dominant_type\n"a{odd}b.pdf",Other\nc.pdf,Other\n'))
+    assert list(labels.label_by_key) == [f"a{odd}b.pdf", "c.pdf"]
 
 
-@pytest.mark.parametrize("read", [read_production, read_truth])
+@pytest.mark.parametrize("read", [read_production_labels, read_true_labels])
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -64,13 +64,13 @@ def test_only_the_end_of_a_line_ends_a_row(tmp_path: Path, odd: str) -> None:
     ],
 )
 def test_a_wrong_row_is_named(tmp_path: Path, read, text: str, said: str) -> None:
-    code = "TRUTH-LABELS" if read is read_truth else "PRODUCTION-LABELS"
+    code = "TRUTH-LABELS" if read is read_true_labels else "PRODUCTION-LABELS"
     with pytest.raises(UsageError, match=rf"labels\.csv: .*{said}") as refused:
         read(written(tmp_path, text))
     assert refused.value.code == code
 
 
-@pytest.mark.parametrize("read", [read_production, read_truth])
+@pytest.mark.parametrize("read", [read_production_labels, read_true_labels])
 @pytest.mark.parametrize("row", [{"doc_id": 7, "dominant_type": "Other"}, {"doc_id": "b", "dominant_type": ["Other"]}])
 def test_what_is_no_text_is_refused(tmp_path: Path, read, row: dict) -> None:
     path = written(tmp_path, json.dumps([{"doc_id": "a", "dominant_type": "Other"}, row]), "labels.json")
@@ -78,17 +78,17 @@ def test_what_is_no_text_is_refused(tmp_path: Path, read, row: dict) -> None:
         read(path)
 
 
-@pytest.mark.parametrize("read", [read_production, read_truth])
+@pytest.mark.parametrize("read", [read_production_labels, read_true_labels])
 def test_a_row_that_says_something_twice_is_refused(tmp_path: Path, read) -> None:
     row = '{"doc_id": "a", "dominant_type": "Clinical Note", "dominant_type": "Other"}'
-    with pytest.raises(UsageError, match="RepeatedField"):
+    with pytest.raises(UsageError, match="DuplicateKey"):
         read(written(tmp_path, f"[{row}]", "labels.json"))
     labels = read(written(tmp_path, "doc_id,dominant_type,,\na,Other,,\n"))  # columns without a name say nothing
-    assert labels.rows == {"a": {"dominant_type": "Other"}}
+    assert labels.label_by_key == {"a": {"dominant_type": "Other"}}
 
 
 def test_the_same_label_twice_is_one(tmp_path: Path) -> None:
-    assert list(read_truth(written(tmp_path, HEAD + "a,Other,1 Other\na,Other,1 Other\n")).rows) == ["a"]
+    assert list(read_true_labels(written(tmp_path, HEAD + "a,Other,1 Other\na,Other,1 Other\n")).label_by_key) == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -105,9 +105,9 @@ def test_the_same_label_twice_is_one(tmp_path: Path) -> None:
 def test_a_truth_that_cannot_be_one_is_refused_and_a_label_of_production_is_not(tmp_path, row: str, said: str) -> None:
     path = written(tmp_path, HEAD + "a,Other,1 Other\n" + row + "\n")
     with pytest.raises(UsageError, match=rf"true labels .*labels\.csv: row 2: {said}") as refused:
-        read_truth(path)
+        read_true_labels(path)
     assert refused.value.code == "TRUTH-LABELS"
-    assert set(read_production(path).rows) == {"a", "b"}
+    assert set(read_production_labels(path).label_by_key) == {"a", "b"}
 
 
 @pytest.mark.parametrize(
@@ -122,16 +122,16 @@ def test_a_truth_that_cannot_be_one_is_refused_and_a_label_of_production_is_not(
 def test_a_truth_as_json_needs_whole_segments(tmp_path: Path, segment: dict) -> None:
     rows = [{"doc_id": "a", "dominant_type": "Other", "segments": [segment]}]
     with pytest.raises(UsageError, match="row 1: "):
-        read_truth(written(tmp_path, json.dumps(rows), "labels.json"))
+        read_true_labels(written(tmp_path, json.dumps(rows), "labels.json"))
 
 
 def test_spans_come_by_first_page() -> None:
-    assert spans("6 Other; 1-5 Clinical Note") == ((1, 5, "Clinical Note"), (6, 6, "Other"))
+    assert parse_spans("6 Other; 1-5 Clinical Note") == ((1, 5, "Clinical Note"), (6, 6, "Other"))
     objects = [
         {"start_page": start, "end_page": start, "dominant_type": kind} for start, kind in ((3, None), (1, None))
     ]
-    assert spans(objects) == ((1, 1, None), (3, 3, None))
-    assert spans(f"{MOST_PAGES} Other") == ((MOST_PAGES, MOST_PAGES, "Other"),)
+    assert parse_spans(objects) == ((1, 1, None), (3, 3, None))
+    assert parse_spans(f"{MAX_PAGE_NUMBER} Other") == ((MAX_PAGE_NUMBER, MAX_PAGE_NUMBER, "Other"),)
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_spans_come_by_first_page() -> None:
             for page in (float("inf"), True, "x", -1, [])
         ),
         "0 Other",
-        f"{MOST_PAGES + 1} Other",
+        f"{MAX_PAGE_NUMBER + 1} Other",
         "9" * 5000 + " Other",
     ],
 )
 def test_what_is_no_segment_is_a_value_error_and_nothing_else(segments) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - that there is no other error is what is tested
-        spans(segments)
+        parse_spans(segments)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -163,22 +163,22 @@ def test_what_is_no_segment_is_a_value_error_and_nothing_else(segments) -> None:
 
 def test_a_file_name_labels_the_one_document_of_that_name() -> None:
     note, other = {"dominant_type": "Clinical Note"}, {"dominant_type": "Other"}
-    labels = GivenLabels({"scan.pdf": note, "two": other})
-    assert labels.among(sources("a/scan.pdf", "b/report.pdf", "c/none.pdf")) == {"one": note, "two": other}
+    labels = SuppliedLabels({"scan.pdf": note, "two": other})
+    assert labels.select_labels(sources("a/scan.pdf", "b/report.pdf", "c/none.pdf")) == {"one": note, "two": other}
     both = sources("a/scan.pdf", "b/report.pdf", "c/scan.pdf")
-    assert labels.among(both) == {"two": other}
-    assert labels.ambiguous(both) == ["scan.pdf"]
-    own = GivenLabels({"scan.pdf": note, "one": other, "two": note})
-    assert own.among(sources("a/scan.pdf", "b/scan.pdf")) == {"one": other, "two": note}
-    assert own.ambiguous(sources("a/scan.pdf", "b/scan.pdf")) == []
+    assert labels.select_labels(both) == {"two": other}
+    assert labels.find_ambiguous_names(both) == ["scan.pdf"]
+    own = SuppliedLabels({"scan.pdf": note, "one": other, "two": note})
+    assert own.select_labels(sources("a/scan.pdf", "b/scan.pdf")) == {"one": other, "two": note}
+    assert own.find_ambiguous_names(sources("a/scan.pdf", "b/scan.pdf")) == []
 
 
 def test_rows_that_belong_to_nobody_are_counted_and_five_are_named() -> None:
-    labels = GivenLabels({name: {"dominant_type": "Other"} for name in ("one", "scan.pdf", "old", *"abcdef")})
-    (problem,) = idle(labels, sources("x/1.pdf", "x/scan.pdf"), {"old": "y/old.pdf"})
+    labels = SuppliedLabels({name: {"dominant_type": "Other"} for name in ("one", "scan.pdf", "old", *"abcdef")})
+    (problem,) = report_unused_labels(labels, sources("x/1.pdf", "x/scan.pdf"), {"old": "y/old.pdf"})
     assert problem.message == "6 rows of production labels belong to no document: a, b, c, d, e …"
-    assert labels.unmatched(["one", "old"], ["scan.pdf"]) == list("abcdef")
-    (problem,) = idle(GivenLabels({"a": {}}), sources("x/1.pdf"), {})
+    assert labels.find_unmatched_keys(["one", "old"], ["scan.pdf"]) == list("abcdef")
+    (problem,) = report_unused_labels(SuppliedLabels({"a": {}}), sources("x/1.pdf"), {})
     assert problem.message == "1 row of production labels belongs to no document: a"
 
 
@@ -187,10 +187,10 @@ def test_rows_that_belong_to_nobody_are_counted_and_five_are_named() -> None:
 
 
 def test_labels_are_kept_and_added_to(tmp_path: Path) -> None:
-    files = Files(tmp_path)
-    keep_production(files, {"b": {"dominant_type": "Other", "segments": [{"start_page": 1}]}})
-    keep_production(files, {"a": {"dominant_type": "LAB", "confidence": "0.4"}})
-    assert list(stored_production(files).items()) == [
+    files = OutputFolder(tmp_path)
+    store_production_labels(files, {"b": {"dominant_type": "Other", "segments": [{"start_page": 1}]}})
+    store_production_labels(files, {"a": {"dominant_type": "LAB", "confidence": "0.4"}})
+    assert list(read_stored_labels(files).items()) == [
         ("a", {"dominant_type": "LAB", "confidence": "0.4"}),
         ("b", {"dominant_type": "Other", "segments": [{"start_page": 1}]}),
     ]
@@ -198,9 +198,9 @@ def test_labels_are_kept_and_added_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("labels", [None, [], {"a": 7}, {"a": {"dominant_type": ["x"]}}, {"a": {}}])
 def test_a_damaged_file_of_kept_labels_is_a_store_error(tmp_path: Path, labels: object) -> None:
-    Files(tmp_path).write("production.json", {"schema_version": 1, "labels": labels})
+    OutputFolder(tmp_path).write_json("production.json", {"schema_version": 1, "labels": labels})
     with pytest.raises(StoreError, match=r"production\.json"):
-        stored_production(Files(tmp_path))
+        read_stored_labels(OutputFolder(tmp_path))
 
 
 @pytest.mark.parametrize(("name", "fields"), [("production", {"labels"}), ("draw", {"by", "drawn_at", "strata"})])

@@ -26,7 +26,7 @@ import evalkit
 from evalkit.batch import RunSummary
 from evalkit.errors import UsageError
 from evalkit.settings import Settings
-from evalkit.store import BUNDLES
+from evalkit.store import BUNDLES_FOLDER
 
 PROCESSOR = "projects/p/locations/us/processors/abc/processorVersions/pretrained-layout-parser-v1.0-2024-06-03"
 
@@ -63,7 +63,9 @@ def test_the_samples_are_decided_as_by_the_embedded_model(
     samples: Path, finished: RunSummary, tmp_path: Path, asked: pytest.MonkeyPatch, profile: str, most: int
 ) -> None:
     output = tmp_path / "output"
-    bundles = shutil.copytree(Path(finished.output) / BUNDLES, output / BUNDLES)  # read already, by the same reader
+    bundles = shutil.copytree(
+        Path(finished.output) / BUNDLES_FOLDER, output / BUNDLES_FOLDER
+    )  # read already, by the same reader
     read_at = {path.name: path.stat().st_mtime_ns for path in bundles.iterdir()}
     with served(output) as server:
         asked.setenv("EVALKIT_GEMINI_BASE_URL", server.server.url)

@@ -13,16 +13,16 @@ from demo.outputs import contents, run_samples, stamps
 
 import evalkit
 from evalkit.batch import RunSummary
-from evalkit.batch.integrity import verify
+from evalkit.batch.integrity import verify_integrity
 from evalkit.batch.reindex import reindex
 from evalkit.errors import DocumentError, ReviewConflict, StoreError, UsageError
 from evalkit.review import SMEReviewHelper
-from evalkit.samples.check import differences
+from evalkit.samples.check import find_wrong_decisions
 from evalkit.settings import Settings
 
 
 def test_every_sample_is_decided_as_expected(samples: Path, finished: RunSummary) -> None:
-    assert differences(samples, Path(finished.output)) == []
+    assert find_wrong_decisions(samples, Path(finished.output)) == []
     assert finished.exit_status == 0
     decided = {(one.decision, one.attempts > 1) for one in finished.documents}
     assert decided == {("AUTO_ACCEPT", False), ("AUTO_ACCEPT", True), ("ESCALATE_TO_SME", False)}
@@ -32,7 +32,7 @@ def test_the_check_of_the_samples_sees_a_difference(samples: Path, finished: Run
     expected = json.loads((samples / "expected.json").read_text())
     expected["documents"]["quest_cbc"]["dominant_type"] = "Genomic Report"
     (tmp_path / "expected.json").write_text(json.dumps(expected))
-    assert [line.split(":")[0] for line in differences(tmp_path, Path(finished.output))] == ["quest_cbc"]
+    assert [line.split(":")[0] for line in find_wrong_decisions(tmp_path, Path(finished.output))] == ["quest_cbc"]
 
 
 def test_escalated_and_audited_documents_are_packets_and_accepted_ones_silver(finished: RunSummary) -> None:
@@ -187,9 +187,9 @@ def test_the_frame_has_one_row_per_document(finished: RunSummary) -> None:
 
 
 def test_one_output_folder_takes_one_run_at_a_time(samples: Path, tmp_path: Path) -> None:
-    from evalkit.store import Files
+    from evalkit.store import OutputFolder
 
-    with Files(tmp_path / "output").run_lock(), pytest.raises(UsageError, match="another run"):
+    with OutputFolder(tmp_path / "output").run_lock(), pytest.raises(UsageError, match="another run"):
         evalkit.run([samples / "quest_cbc.pdf"], output=tmp_path / "output")
 
 
@@ -281,7 +281,7 @@ def test_a_reading_that_fails_in_passing_takes_nothing_away_and_is_tried_again(
     async def crash(*_: object, **__: object) -> None:
         raise DocumentError("it crashed", code="READER-CRASHED", remedy="Try again.")
 
-    monkeypatch.setattr("evalkit.batch.reading.Readers.read", crash)
+    monkeypatch.setattr("evalkit.batch.reading.ReaderPool.read", crash)
     assert evalkit.run([one], output=output, fresh=True).exit_status == 1
     assert stamps(output) == before
     assert evalkit.run([one], output=tmp_path / "other").exit_status == 1
@@ -304,15 +304,15 @@ def test_a_run_that_ended_before_a_case_or_truth_was_written_is_gone_on_with(
         raise StoreError("the database is away", code="STORE-INDEX", remedy="See that it runs.")
 
     with monkeypatch.context() as patch:
-        patch.setattr("evalkit.batch.runner.publish", away)
-        patch.setattr("evalkit.batch.runner.accept_silver", away)
+        patch.setattr("evalkit.batch.runner.publish_packet", away)
+        patch.setattr("evalkit.batch.runner.write_silver_ground_truth", away)
         assert evalkit.run([samples / f"{name}.pdf"], **given).exit_status == 1
     assert len(list(output.rglob("*.json"))) < len(wanted)
     reindex(output)
     (again,) = evalkit.run([samples / f"{name}.pdf"], **given).documents
     assert again.resumed
     assert {path.relative_to(output) for path in output.rglob("*.json")} == wanted.keys()
-    assert verify(output).faults == ()
+    assert verify_integrity(output).faults == ()
 
 
 @pytest.mark.parametrize(("name", "fresh"), [("results", False), ("results", True), ("document_bundles", False)])

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from memory import peak
 
-from evalkit.documents.ingest import find_pdfs, read
-from evalkit.documents.ocr import engine
-from evalkit.documents.scanned import Recogniser
+from evalkit.documents.ingest import find_pdfs, read_document
+from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.scanned import PageRecogniser
 from evalkit.errors import DocumentError
 
 from .test_pdf import assert_whole
@@ -54,10 +54,10 @@ def golden(*, ocr: bool) -> dict[str, str]:
     return {name: row.get("ocr", row["outcome"]) if ocr else row["outcome"] for name, row in table.items()}
 
 
-def outcome(path: Path, recogniser: Recogniser | None = None) -> str:
+def outcome(path: Path, recogniser: PageRecogniser | None = None) -> str:
     """What becomes of one file. AssertionError where its bundle breaks a promise."""
     try:
-        bundle = read(path, doc_id=path.stem, timestamp="2026-01-02T03:04:05Z", recogniser=recogniser)
+        bundle = read_document(path, doc_id=path.stem, timestamp="2026-01-02T03:04:05Z", recogniser=recogniser)
     except DocumentError as error:
         return error.code
     assert_whole(bundle)
@@ -85,7 +85,7 @@ def read_all_in_a_child() -> Reading:
     return Reading(**json.loads(done.stdout))
 
 
-def _read_all(recogniser: Recogniser | None) -> Reading:
+def _read_all(recogniser: PageRecogniser | None) -> Reading:
     outcomes: dict[str, str] = {}
     seconds: dict[str, float] = {}
     for path in find_pdfs([FOLDER]):
@@ -104,10 +104,10 @@ def _written() -> str:
     return _HEAD + "\n".join(rows)
 
 
-def _tesseract() -> Recogniser:
-    found = engine("tesseract")
+def _tesseract() -> PageRecogniser:
+    found = find_ocr_engine("tesseract")
     assert found
-    return Recogniser(found, 10 * SECONDS)  # of the clock's, while much else may be going on
+    return PageRecogniser(found, 10 * SECONDS)  # of the clock's, while much else may be going on
 
 
 if __name__ == "__main__":

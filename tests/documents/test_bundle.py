@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from evalkit.documents.bundle import DocumentBundle, Words, packed
+from evalkit.documents.bundle import DocumentBundle, PackedWords, pack_page_json
 from evalkit.errors import StoreError
 from evalkit.review.stored import read_bundle
-from evalkit.store import Files, bundle_name
+from evalkit.store import OutputFolder, bundle_file_name
 
 SMALL, NUMBERS = st.integers(0, 2**16 - 1), st.integers(-(2**31), 2**31 - 1)  # two ways to keep them
 WORDS = st.one_of(st.lists(st.tuples(*[number] * 6), max_size=8).map(tuple) for number in (SMALL, NUMBERS))
@@ -22,9 +22,9 @@ SECRET = 77077
 
 @given(WORDS, st.integers(-9, 9), st.integers(-9, 9), st.sampled_from([None, 1, 2, -1]))
 def test_packed_words_read_as_the_tuple_of_them(words: tuple[Any, ...], start: int, end: int, step: int | None) -> None:
-    kept = Words(words)
+    kept = PackedWords(words)
     assert kept == words
-    assert kept == Words(list(words))
+    assert kept == PackedWords(list(words))
     assert hash(kept) == hash(words)
     assert (len(kept), list(kept), bool(kept)) == (len(words), list(words), bool(words))
     assert kept[start:end:step] == words[start:end:step]
@@ -33,29 +33,29 @@ def test_packed_words_read_as_the_tuple_of_them(words: tuple[Any, ...], start: i
 
 
 def test_other_words_are_not_equal_and_no_place_is_made_up() -> None:
-    one = Words([(0, 3, 1, 2, 3, 4)])
-    assert one != Words([(0, 3, 1, 2, 3, 5)])
+    one = PackedWords([(0, 3, 1, 2, 3, 4)])
+    assert one != PackedWords([(0, 3, 1, 2, 3, 5)])
     assert one != ()
     assert one != [(0, 3, 1, 2, 3, 4)]  # as a tuple
     with pytest.raises(IndexError):
         one[1]
 
 
-def stored(files: Files, damaged: Any) -> str:
+def stored(files: OutputFolder, damaged: Any) -> str:
     value = json.loads(document("Sheet 1: reviewed with the patient").model_dump_json())
     value["pages"][0]["words"] = damaged(value["pages"][0]["words"])
-    files.write(bundle_name("doc2_6"), value, compact=True)
+    files.write_json(bundle_file_name("doc2_6"), value, compact=True)
     return "doc2_6"
 
 
 def test_a_bundle_from_a_file_is_the_one_that_was_written(tmp_path: Any) -> None:
-    files, before = Files(tmp_path), document("Sheet 1: reviewed with the patient")
-    files.write(bundle_name("doc2_6"), before.model_dump(mode="json"), compact=True)
+    files, before = OutputFolder(tmp_path), document("Sheet 1: reviewed with the patient")
+    files.write_json(bundle_file_name("doc2_6"), before.model_dump(mode="json"), compact=True)
     after = read_bundle(files, "doc2_6")
     assert after == before
     assert after.page(1).words
     assert after.model_dump() == before.model_dump()
-    assert after.model_dump(mode="json") == json.loads(files.raw(bundle_name("doc2_6")))
+    assert after.model_dump(mode="json") == json.loads(files.read_bytes(bundle_file_name("doc2_6")))
     assert DocumentBundle.model_validate_json(after.model_dump_json()) == before
 
 
@@ -77,7 +77,7 @@ DAMAGED = {
 
 @pytest.mark.parametrize("damaged", DAMAGED.values(), ids=DAMAGED)
 def test_a_damaged_word_is_refused_on_reading(tmp_path: Any, damaged: Any) -> None:
-    files = Files(tmp_path)
+    files = OutputFolder(tmp_path)
     doc_id = stored(files, damaged)
     with pytest.raises(StoreError) as refused:
         read_bundle(files, doc_id)
@@ -85,10 +85,10 @@ def test_a_damaged_word_is_refused_on_reading(tmp_path: Any, damaged: Any) -> No
     assert str(SECRET) not in str(refused.value)
     assert refused.value.__cause__ is None
     with pytest.raises(ValidationError):
-        DocumentBundle.model_validate_json(files.raw(bundle_name(doc_id)))
+        DocumentBundle.model_validate_json(files.read_bytes(bundle_file_name(doc_id)))
 
 
 def test_only_words_are_packed() -> None:
-    assert packed({"words": [[0, 1, 2, 3, 4, 5]], "text": "a"}) == {"words": ((0, 1, 2, 3, 4, 5),), "text": "a"}
-    assert packed({"text": "words"}) == {"text": "words"}
-    assert packed({"words": [[0, 1]]}) == {"words": [[0, 1]]}
+    assert pack_page_json({"words": [[0, 1, 2, 3, 4, 5]], "text": "a"}) == {"words": ((0, 1, 2, 3, 4, 5),), "text": "a"}
+    assert pack_page_json({"text": "words"}) == {"text": "words"}
+    assert pack_page_json({"words": [[0, 1]]}) == {"words": [[0, 1]]}

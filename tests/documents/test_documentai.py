@@ -41,10 +41,10 @@ from servers.documentai import (
 )
 
 from evalkit.documents.bundle import DocumentBundle, Page, PageStatus
-from evalkit.documents.documentai import DocumentAi, _asked_to_wait, _cut
+from evalkit.documents.documentai import DocumentAiReader, _extract_pages, _read_requested_wait
 from evalkit.documents.pdf import read_pdf
 from evalkit.errors import DocumentError, UsageError
-from evalkit.http import seconds_to_wait
+from evalkit.http import parse_retry_after
 
 from .drawing import LEFT, RIGHT, both, bundle, lines, nothing, pdf, tree
 from .test_pdf import assert_whole, locked
@@ -76,14 +76,14 @@ def server() -> DocumentAiServer:
     return SERVER
 
 
-def reader(server: DocumentAiServer, processor: str = VERSION, **how: Any) -> DocumentAi:
-    return DocumentAi(processor, endpoint=server.url, **how)
+def reader(server: DocumentAiServer, processor: str = VERSION, **how: Any) -> DocumentAiReader:
+    return DocumentAiReader(processor, endpoint=server.url, **how)
 
 
 def read(data: bytes, *script: Any, layout: Layout | None = None, **how: Any) -> DocumentBundle:
     """The bundle of the PDF; the server answers by the script, or derives its answer from the PDF."""
     SERVER.calls, SERVER.script, SERVER.layout = [], list(script), layout or Layout()
-    return reader(SERVER, **how).read(data, **GIVEN)
+    return reader(SERVER, **how).read_pdf(data, **GIVEN)
 
 
 def page(data: bytes, *blocks: Any) -> Page:
@@ -124,7 +124,7 @@ def test_a_file_of_text_is_read_like_the_local_reader_reads_it() -> None:
 
 
 def test_the_bundle_carries_what_it_was_given_and_what_read_it(server: DocumentAiServer) -> None:
-    document = reader(server).read(ONE, **GIVEN)
+    document = reader(server).read_pdf(ONE, **GIVEN)
     assert (document.doc_id, document.file_path, document.sha256) == ("report", "x/report.pdf", "0" * 64)
     assert document.processing_timestamp == "2026-01-02T03:04:05Z"
     assert document.reader == reader(server).reader_version
@@ -134,7 +134,7 @@ def test_the_bundle_carries_what_it_was_given_and_what_read_it(server: DocumentA
 
 
 def test_what_is_asked_for(server: DocumentAiServer) -> None:
-    reader(server).read(ONE, **GIVEN)
+    reader(server).read_pdf(ONE, **GIVEN)
     (call,) = server.calls
     assert (call.name, call.pages) == (VERSION, 1)
     layout = call.options["layout_config"]
@@ -152,7 +152,7 @@ def test_pages_come_from_the_pdf_and_blank_ones_stay_blank() -> None:
 
 
 def test_a_file_of_blank_pages_is_not_sent(server: DocumentAiServer) -> None:
-    document = reader(server).read(pdf(nothing, nothing), **GIVEN)
+    document = reader(server).read_pdf(pdf(nothing, nothing), **GIVEN)
     assert [page.status for page in document.pages] == [PageStatus.BLANK] * 2
     assert server.calls == []
 
@@ -364,7 +364,7 @@ def test_layers_that_are_switched_off_stay_off_in_what_is_sent(server: DocumentA
         off = leaf.parent.add_ocg("Draft", on=False)
         leaf.insert_text((72, 500), "Withdrawn diagnosis", oc=off)
 
-    reader(server).read(pdf(both(lines(LEFT), layered)), **GIVEN)
+    reader(server).read_pdf(pdf(both(lines(LEFT), layered)), **GIVEN)
     with pymupdf.open(stream=server.calls[0].data) as sent:
         assert "Withdrawn" not in sent[0].get_text()
         assert "specimen" in sent[0].get_text()
@@ -375,7 +375,7 @@ def test_nothing_but_pages_is_sent(server: DocumentAiServer) -> None:
     document.set_metadata({"title": "Jane Doe, melanoma"})
     document.set_toc([[1, "Jane Doe", 1]])
     document.embfile_add("other.txt", b"Jane Doe")
-    reader(server).read(document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="x", user_pw=""), **GIVEN)
+    reader(server).read_pdf(document.tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, owner_pw="x", user_pw=""), **GIVEN)
     with pymupdf.open(stream=server.calls[0].data) as sent:
         assert sent.xref_get_key(-1, "Encrypt")[0] == "null"
         everything = " ".join(sent.xref_object(number) for number in range(1, sent.xref_length()))
@@ -622,7 +622,7 @@ def test_a_large_picture_on_a_page_of_text_that_nothing_is_said_of_is_told() -> 
 def test_forty_pages_are_sent_in_slices_and_come_back_in_order(server: DocumentAiServer) -> None:
     server.layout = Layout(tokens=True)
     leaves = [nothing if number in (3, 17) else lines([f"This is leaf {number} of them"]) for number in range(1, 41)]
-    document = reader(server).read(pdf(*leaves), **GIVEN)
+    document = reader(server).read_pdf(pdf(*leaves), **GIVEN)
     assert_whole(document)
     assert [call.pages for call in server.calls] == [15, 15, 10]
     assert [page.text for page in document.pages] == [
@@ -639,8 +639,8 @@ def test_slices_that_are_too_large_are_halved_and_a_page_that_is_alone_fails(
         leaf.insert_text((72, 300), "A page with a large picture")
 
     data = pdf(*[lines([f"Leaf {number}"]) for number in range(5)], noise, lines(["Leaf 6"]))
-    monkeypatch.setattr("evalkit.documents.documentai.BYTES_AT_ONCE", 25_000)
-    document = reader(server).read(data, **GIVEN)
+    monkeypatch.setattr("evalkit.documents.documentai.MAX_CHUNK_BYTES", 25_000)
+    document = reader(server).read_pdf(data, **GIVEN)
     assert [page.text for page in document.pages] == [*(f"Leaf {number}" for number in range(5)), "", "Leaf 6"]
     failed = document.page(6)
     assert (failed.status, failed.quality) == (PageStatus.FAILED, 0.0)
@@ -650,7 +650,7 @@ def test_slices_that_are_too_large_are_halved_and_a_page_that_is_alone_fails(
 
 
 def test_a_broken_page_is_not_sent_and_the_others_are_read(server: DocumentAiServer) -> None:
-    document = reader(server).read(tree(2, "3 0 R 99 0 R"), **GIVEN)
+    document = reader(server).read_pdf(tree(2, "3 0 R 99 0 R"), **GIVEN)
     assert [(page.status.value, page.text) for page in document.pages] == [("text", "Hi there"), ("failed", "")]
     assert [call.pages for call in server.calls] == [1]
 
@@ -667,7 +667,7 @@ def test_pages_that_cannot_be_cut_out_fail(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_slice_is_no_larger_than_its_pages() -> None:
     large = pdf(*[lines(LEFT)] * 3)
-    one, all_three = _cut(large, [2]), _cut(large, [1, 2, 3])
+    one, all_three = _extract_pages(large, [2]), _extract_pages(large, [1, 2, 3])
     assert one is not None
     assert all_three is not None
     assert len(one) < 0.6 * len(all_three)
@@ -675,8 +675,8 @@ def test_a_slice_is_no_larger_than_its_pages() -> None:
 
 def test_time_begins_anew_with_each_slice(server: DocumentAiServer) -> None:
     times: list[int] = []
-    asked = reader(server, before_each=lambda: times.append(len(server.calls)))
-    asked.read(pdf(*[lines(LEFT)] * 31), **GIVEN)
+    asked = reader(server, before_chunk=lambda: times.append(len(server.calls)))
+    asked.read_pdf(pdf(*[lines(LEFT)] * 31), **GIVEN)
     assert times == [0, 1, 2]
 
 
@@ -697,7 +697,7 @@ def test_files_that_cannot_be_opened_have_the_local_readers_codes_and_are_not_se
     server: DocumentAiServer, data: bytes, code: str
 ) -> None:
     with pytest.raises(DocumentError) as caught:
-        reader(server, PROCESSOR).read(data, **GIVEN)
+        reader(server, PROCESSOR).read_pdf(data, **GIVEN)
     with pytest.raises(DocumentError) as local:
         read_pdf(data, **GIVEN)
     assert (caught.value.code, str(caught.value)) == (code, str(local.value))
@@ -717,7 +717,7 @@ def test_a_file_that_was_repaired_says_so() -> None:
 
 def failure(*script: Any, data: bytes = ONE, seconds: float = 20.0) -> DocumentError:
     with pytest.raises(DocumentError) as caught:
-        read(data, *script, seconds=seconds)
+        read(data, *script, seconds_per_call=seconds)
     assert "report.pdf" in caught.value.message
     assert "x/" not in caught.value.message
     assert "Carcinoma" not in str(caught.value)
@@ -787,20 +787,20 @@ def test_what_is_tried_again_has_what_is_left_of_the_time(monkeypatch: pytest.Mo
 
     monkeypatch.setattr("evalkit.documents.documentai.time", clock)
     with pytest.raises(Timeout):
-        DocumentAi(VERSION, seconds=10)._persisting(slow)
+        DocumentAiReader(VERSION, seconds_per_call=10)._call_with_retries(slow)
     assert given[:2] == [10, 5]
     assert max(given[2:]) < 0.01
 
 
 def test_a_server_that_is_away_and_back_again(server: DocumentAiServer, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = reader(server)
-    assert asked.read(ONE, **GIVEN).page(1).text
+    assert asked.read_pdf(ONE, **GIVEN).page(1).text
     server.stop()
     with pytest.raises(DocumentError) as caught:
-        asked.read(ONE, **GIVEN)
+        asked.read_pdf(ONE, **GIVEN)
     assert caught.value.code == "DOCUMENTAI-UNREACHABLE"
     server.start()
-    assert asked.read(ONE, **GIVEN).page(1).text
+    assert asked.read_pdf(ONE, **GIVEN).page(1).text
 
 
 def test_what_google_asks_to_wait_is_waited() -> None:
@@ -832,11 +832,13 @@ def test_how_long_to_wait(headers: dict[str, str], details: list[Any], expected:
 
     from google.api_core.exceptions import TooManyRequests
 
-    assert _asked_to_wait(TooManyRequests("", details=details, response=Response())) == expected
+    assert _read_requested_wait(TooManyRequests("", details=details, response=Response())) == expected
 
 
 def test_how_long_to_wait_for_a_date() -> None:
-    assert 590 < (seconds_to_wait(format_datetime(datetime.now(UTC) + timedelta(seconds=600), usegmt=True)) or 0) <= 600
+    assert (
+        590 < (parse_retry_after(format_datetime(datetime.now(UTC) + timedelta(seconds=600), usegmt=True)) or 0) <= 600
+    )
 
 
 def test_a_slice_that_fails_leaves_no_bundle() -> None:
@@ -912,16 +914,16 @@ def test_pages_and_anchors_that_are_not_there() -> None:
 
 def test_an_answer_that_is_far_too_large_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure(laid_out(paragraph("word " * 100_001))).code == "DOCUMENTAI-MALFORMED"
-    monkeypatch.setattr("evalkit.documents.documentai_answer._MOST_BYTES", 100)
+    monkeypatch.setattr("evalkit.documents.documentai_answer._MAX_RESPONSE_BYTES", 100)
     assert failure(laid_out(paragraph("word " * 50))).code == "DOCUMENTAI-MALFORMED"
 
 
 def test_an_answer_that_would_take_all_day_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalkit.documents.documentai_answer._MOST_PAIRS", 1_000)
+    monkeypatch.setattr("evalkit.documents.documentai_answer._MAX_CELL_WORD_PAIRS", 1_000)
     assert failure(laid_out(*(paragraph("word", box=TOP) for _ in range(50)))).code == "DOCUMENTAI-MALFORMED"
-    monkeypatch.setattr("evalkit.documents.documentai_answer._MOST_ROWS", 9)
+    monkeypatch.setattr("evalkit.documents.documentai_answer._MAX_TABLE_ROWS", 9)
     assert failure(laid_out(table([["x"]] * 10))).code == "DOCUMENTAI-MALFORMED"
-    monkeypatch.setattr("evalkit.documents.documentai_answer._MOST_CELLS", 100)
+    monkeypatch.setattr("evalkit.documents.documentai_answer._MAX_TABLE_CELLS", 100)
     assert failure(laid_out(*(table([[cell("x", across=60)]]) for _ in range(2)))).code == "DOCUMENTAI-MALFORMED"
 
 
@@ -989,11 +991,11 @@ def test_any_tree_of_blocks_gives_a_bundle_that_keeps_its_promises(blocks: list[
 def test_a_processor_without_version_is_pinned_to_googles_default_once(server: DocumentAiServer) -> None:
     asked = reader(server, PROCESSOR)
     for _ in range(2):
-        assert asked.read(ONE, **GIVEN).reader == reader(server).reader_version
+        assert asked.read_pdf(ONE, **GIVEN).reader == reader(server).reader_version
     assert [call.name for call in server.calls] == [PROCESSOR, VERSION, VERSION]
     again = pickle.loads(pickle.dumps(asked))
     assert again == asked
-    assert again.pinned == VERSION
+    assert again.processor_version_name == VERSION
     assert len(server.calls) == 3
 
 
@@ -1015,7 +1017,7 @@ def test_without_the_right_to_ask_for_the_version_it_is_to_be_named(
 def test_a_processor_without_default_version_is_an_error(server: DocumentAiServer, version: str) -> None:
     server.default_version = version
     with pytest.raises(UsageError, match="default version"):
-        _ = reader(server, PROCESSOR).pinned
+        _ = reader(server, PROCESSOR).processor_version_name
 
 
 @pytest.mark.parametrize(
@@ -1034,7 +1036,7 @@ def test_a_processor_without_default_version_is_an_error(server: DocumentAiServe
 )
 def test_processors_and_endpoints_that_are_none(processor: str, endpoint: str | None, code: str) -> None:
     with pytest.raises(UsageError) as caught:
-        DocumentAi(processor, endpoint=endpoint)
+        DocumentAiReader(processor, endpoint=endpoint)
     assert caught.value.code == code
 
 
@@ -1053,7 +1055,7 @@ def test_everything_else_is_asked_over_tls(
     from google.auth.credentials import AnonymousCredentials
 
     monkeypatch.setattr("google.auth.default", lambda *_, **__: (AnonymousCredentials(), "demo"))
-    with DocumentAi(VERSION, endpoint=endpoint, transport=transport)._client() as client:
+    with DocumentAiReader(VERSION, endpoint=endpoint, transport=transport)._create_client() as client:
         assert client.transport.kind == transport
         assert client.transport._host == host
 
@@ -1066,7 +1068,7 @@ def test_without_credentials_it_says_how_to_get_them(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("google.auth.default", none)
     with pytest.raises(UsageError) as caught:
-        DocumentAi(VERSION).read(ONE, **GIVEN)
+        DocumentAiReader(VERSION).read_pdf(ONE, **GIVEN)
     assert caught.value.code == "DOCUMENTAI-KEY"
     assert "gcloud auth" in caught.value.remedy
 
@@ -1076,8 +1078,8 @@ def test_proxies_of_the_environment_are_not_used_for_this_machine(
 ) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "grpc_proxy"):
         monkeypatch.setenv(name, "http://127.0.0.1:1")
-    assert reader(server).read(ONE, **GIVEN).page(1).text
-    assert DocumentAi(VERSION, endpoint=server.grpc_address).read(ONE, **GIVEN).page(1).text
+    assert reader(server).read_pdf(ONE, **GIVEN).page(1).text
+    assert DocumentAiReader(VERSION, endpoint=server.grpc_address).read_pdf(ONE, **GIVEN).page(1).text
 
 
 # gRPC
@@ -1085,8 +1087,8 @@ def test_proxies_of_the_environment_are_not_used_for_this_machine(
 
 def test_grpc_reads_what_rest_reads(server: DocumentAiServer) -> None:
     data = pdf(lines(LEFT), nothing, lines(RIGHT))
-    by_rest = reader(server, PROCESSOR).read(data, **GIVEN)
-    by_grpc = DocumentAi(PROCESSOR, endpoint=server.grpc_address).read(data, **GIVEN)
+    by_rest = reader(server, PROCESSOR).read_pdf(data, **GIVEN)
+    by_grpc = DocumentAiReader(PROCESSOR, endpoint=server.grpc_address).read_pdf(data, **GIVEN)
     assert by_grpc == by_rest
     assert server.calls[1].options == server.calls[3].options
     assert server.calls[1].mask == server.calls[3].mask
@@ -1108,7 +1110,7 @@ def test_faults_by_grpc(server: DocumentAiServer, fault: Fault, code: str, calls
     server.script[:] = [fault] * 5
     seconds = 0.3 if fault.hang else 20
     with pytest.raises(DocumentError) as caught:
-        DocumentAi(VERSION, endpoint=server.grpc_address, seconds=seconds).read(ONE, **GIVEN)
+        DocumentAiReader(VERSION, endpoint=server.grpc_address, seconds_per_call=seconds).read_pdf(ONE, **GIVEN)
     assert caught.value.code == code
     assert len(server.calls) == pytest.approx(calls, abs=1 if fault.hang else 0)
     assert "Carcinoma" not in str(caught.value)
@@ -1142,14 +1144,14 @@ def everything_logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[logging.
 def test_no_log_has_the_document_or_a_name_or_a_key(
     server: DocumentAiServer, everything_logged: list[logging.LogRecord], by_grpc: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalkit.documents.documentai.PAGES_AT_ONCE", 1)
+    monkeypatch.setattr("evalkit.documents.documentai.MAX_CHUNK_PAGES", 1)
     data = pdf(lines(["Patient: Marsh, Helen", "adenocarcinoma"]), lines(LEFT))
     server.script[:] = [Fault(503), Fault(429, retry_after=0.01)]
-    asked = DocumentAi(PROCESSOR, endpoint=server.grpc_address if by_grpc else server.url)
-    asked.read(data, **(GIVEN | {"file_path": "x/marsh_helen.pdf"}))
+    asked = DocumentAiReader(PROCESSOR, endpoint=server.grpc_address if by_grpc else server.url)
+    asked.read_pdf(data, **(GIVEN | {"file_path": "x/marsh_helen.pdf"}))
     server.script[:] = [Fault(400)]
     with pytest.raises(DocumentError):
-        asked.read(data, **(GIVEN | {"file_path": "x/marsh_helen.pdf"}))
+        asked.read_pdf(data, **(GIVEN | {"file_path": "x/marsh_helen.pdf"}))
     if not by_grpc:
         assert any(record.name.startswith("urllib3") for record in everything_logged)  # the handler does hear
     told = "\n".join(json.dumps(vars(record), default=repr) for record in everything_logged).casefold()
@@ -1160,10 +1162,10 @@ def test_no_log_has_the_document_or_a_name_or_a_key(
 
 def test_nothing_is_printed_and_the_library_comes_late(server: DocumentAiServer, tmp_path: Path) -> None:
     code = (
-        "import sys; from evalkit.documents.documentai import DocumentAi; from pathlib import Path\n"
-        f"asked = DocumentAi({VERSION!r}, endpoint={server.url!r}); asked.reader_version\n"
+        "import sys; from evalkit.documents.documentai import DocumentAiReader; from pathlib import Path\n"
+        f"asked = DocumentAiReader({VERSION!r}, endpoint={server.url!r}); asked.reader_version\n"
         "assert not {'google.cloud.documentai', 'grpc', 'pymupdf'} & set(sys.modules)\n"
-        f"asked.read(Path(sys.argv[1]).read_bytes(), **{GIVEN!r})"
+        f"asked.read_pdf(Path(sys.argv[1]).read_bytes(), **{GIVEN!r})"
     )
     path = tmp_path / "report.pdf"
     path.write_bytes(ONE)

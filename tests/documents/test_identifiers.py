@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from evalkit.documents.bundle import Word
-from evalkit.documents.identifiers import identifiers
+from evalkit.documents.bundle import WordPosition
+from evalkit.documents.identifiers import find_identifiers
 
 
 def of(text: str) -> dict[str, str]:
-    return {one.kind: one.normal for one in identifiers(text, ())}
+    return {one.kind: one.normal for one in find_identifiers(text, ())}
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,12 @@ def test_one_patient_is_one_form_however_the_page_writes_it() -> None:
 
 def test_the_first_of_a_kind_counts_and_its_place_is_around_label_and_value() -> None:
     text = "MRN: 111222 and MRN: 333444"
-    words: list[Word] = [(0, 4, 1000, 500, 1400, 600), (5, 11, 1500, 500, 2200, 600), (16, 20, 4000, 500, 4400, 600)]
-    (one,) = identifiers(text, words)
+    words: list[WordPosition] = [
+        (0, 4, 1000, 500, 1400, 600),
+        (5, 11, 1500, 500, 2200, 600),
+        (16, 20, 4000, 500, 4400, 600),
+    ]
+    (one,) = find_identifiers(text, words)
     assert (one.value, one.box) == ("111222", (0.1, 0.05, 0.22, 0.06))
 
 
@@ -56,5 +60,5 @@ def test_a_strip_at_the_foot_of_a_long_page_is_found() -> None:
 
 def test_empty_cells_take_no_time() -> None:
     began = time.process_time()
-    identifiers("name" + "\t" * 1190, ())
+    find_identifiers("name" + "\t" * 1190, ())
     assert time.process_time() - began < 1

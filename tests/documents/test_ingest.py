@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from evalkit.documents import file
-from evalkit.documents.file import digest, load
-from evalkit.documents.ingest import find_pdfs, read, reader_version
+from evalkit.documents.file import hash_source_file, read_source_file
+from evalkit.documents.ingest import find_pdfs, local_reader_version, read_document
 from evalkit.errors import DocumentError, UsageError
 
 from .drawing import LEFT, lines, pdf
@@ -92,15 +92,15 @@ def test_missing_paths_and_empty_folders_are_usage_errors(records: Path, tmp_pat
 def test_a_bundle_and_its_hash_come_from_one_reading(tmp_path: Path) -> None:
     path = tmp_path / "report.pdf"
     path.write_bytes(pdf(lines(LEFT)))
-    bundle = read(path, doc_id="report", timestamp="2026-01-02T03:04:05Z")
-    assert bundle.sha256 == digest(path) == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert (bundle.file_path, bundle.reader) == (str(path), reader_version())
-    assert read(path, doc_id="report", timestamp="2026-01-02T03:04:05Z") == bundle
+    bundle = read_document(path, doc_id="report", timestamp="2026-01-02T03:04:05Z")
+    assert bundle.sha256 == hash_source_file(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (bundle.file_path, bundle.reader) == (str(path), local_reader_version())
+    assert read_document(path, doc_id="report", timestamp="2026-01-02T03:04:05Z") == bundle
 
 
 def code_of(path: Path) -> str:
     with pytest.raises(DocumentError) as caught:
-        load(path)
+        read_source_file(path)
     assert path.name in caught.value.message
     return caught.value.code
 
@@ -109,7 +109,7 @@ def test_unreadable_paths(tmp_path: Path) -> None:
     assert code_of(tmp_path / "missing.pdf") == "READER-UNREADABLE"
     assert code_of(tmp_path) == "READER-UNREADABLE"
     with pytest.raises(DocumentError, match="does not exist"):
-        digest(tmp_path / "missing.pdf")
+        hash_source_file(tmp_path / "missing.pdf")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
@@ -126,15 +126,15 @@ def test_permission_is_named_as_the_reason(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(DocumentError, match="may not be read by this user"):
-        load(tmp_path / "x.pdf")
+        read_source_file(tmp_path / "x.pdf")
 
 
 def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file, "MAX_BYTES", 8)
+    monkeypatch.setattr(file, "MAX_FILE_BYTES", 8)
     path = tmp_path / "big.pdf"
     path.write_bytes(b"%PDF-1.4")
-    assert load(path) == b"%PDF-1.4"
+    assert read_source_file(path) == b"%PDF-1.4"
     path.write_bytes(b"%PDF-1.4\n")
     assert code_of(path) == "READER-TOO-LARGE"
     with pytest.raises(DocumentError, match="larger than"):  # nor does anybody wait for its hash
-        digest(path)
+        hash_source_file(path)

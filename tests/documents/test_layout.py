@@ -6,31 +6,47 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.documents.drawn import Drawn, Line, Token
-from evalkit.documents.layout import Typography, lay_out, masked, setting
-from evalkit.documents.tables import Rule, find_grids
+from evalkit.documents.drawn import PageContent, PageLine, PageToken
+from evalkit.documents.layout import Typography, lay_out_blocks, mask_digits, measure_typography
+from evalkit.documents.tables import RulingLine, find_grids
 
-USUAL = Typography(size=10, bold=False, capitals=False)
+USUAL = Typography(font_size=10, is_bold=False, is_capitals=False)
 
 
-def line(text: str, x: float, y: float, **look: float) -> Line:
+def line(text: str, x: float, y: float, **look: float) -> PageLine:
     """A line whose letters are 5 points wide; ``y`` is its upper edge."""
     tokens = []
     for word in text.split():
-        tokens.append(Token(word, x, y, x + 5 * len(word), y + 10))
+        tokens.append(PageToken(word, x, y, x + 5 * len(word), y + 10))
         x += 5 * (len(word) + 1)
-    return Line(tuple(tokens), size=look.get("size", 10), bold=look.get("bold", 0.0), turn=int(look.get("turn", 0)))
+    return PageLine(
+        tuple(tokens),
+        font_size=look.get("size", 10),
+        bold_share=look.get("bold", 0.0),
+        quarter_turns=int(look.get("turn", 0)),
+    )
 
 
-def page(*lines: Line) -> Drawn:
+def page(*lines: PageLine) -> PageContent:
     """A page of 600 by 800 points with these lines."""
-    return Drawn(600, 800, lines, hidden=(), grids=(), rules=(), image_share=0, layer=(), shapes=0, is_blank=False)
+    return PageContent(
+        600,
+        800,
+        lines,
+        hidden_lines=(),
+        grids=(),
+        horizontal_rules=(),
+        image_share=0,
+        ocr_layer=(),
+        shape_count=0,
+        is_blank=False,
+    )
 
 
-def grid(columns: list[float], rows: list[float]) -> tuple[list[Rule], list[Rule]]:
+def grid(columns: list[float], rows: list[float]) -> tuple[list[RulingLine], list[RulingLine]]:
     """The rules of a table with lines at these places."""
-    across = [Rule(y, columns[0], columns[-1]) for y in rows]
-    return across, [Rule(x, rows[0], rows[-1]) for x in columns]
+    across = [RulingLine(y, columns[0], columns[-1]) for y in rows]
+    return across, [RulingLine(x, rows[0], rows[-1]) for x in columns]
 
 
 @given(
@@ -41,16 +57,18 @@ def test_a_grid_has_a_cell_between_each_two_lines(columns: list[int], rows: list
     xs, ys = [15.0 * x for x in columns], [15.0 * y for y in rows]
     (found,) = find_grids(*grid(xs, ys))
     assert len(found.cells) == (len(xs) - 1) * (len(ys) - 1)
-    assert (found.columns, found.rows) == (xs[:-1], ys[:-1])
+    assert (found.column_edges, found.row_edges) == (xs[:-1], ys[:-1])
     assert found.box == (xs[0], ys[0], xs[-1], ys[-1])
     for cell in found.cells:
-        assert found.cell_at((cell.x0 + cell.x1) / 2, (cell.y0 + cell.y1) / 2) == cell
+        assert found.find_cell((cell.x0 + cell.x1) / 2, (cell.y0 + cell.y1) / 2) == cell
 
 
 def test_lines_in_pieces_and_slightly_off_are_one_line() -> None:
     across, down = grid([0, 100, 200], [0, 20, 40])
     pieces = [
-        Rule(at + shift, start, end) for at, _, _ in across for shift, start, end in ((0, 0, 101), (0.8, 102, 200))
+        RulingLine(at + shift, start, end)
+        for at, _, _ in across
+        for shift, start, end in ((0, 0, 101), (0.8, 102, 200))
     ]
     (found,) = find_grids(pieces, down)
     assert len(found.cells) == 4
@@ -58,14 +76,14 @@ def test_lines_in_pieces_and_slightly_off_are_one_line() -> None:
 
 def test_a_merged_cell_reaches_over_two_columns() -> None:
     across, down = grid([0, 100, 200], [0, 20, 40])
-    down[1] = Rule(100, 20, 40)
+    down[1] = RulingLine(100, 20, 40)
     (found,) = find_grids(across, down)
     assert sorted(found.cells) == [(0, 0, 200, 20), (0, 20, 100, 40), (100, 20, 200, 40)]
 
 
 def test_a_line_with_a_gap_closes_no_cell() -> None:
     across, down = grid([0, 100, 200], [0, 50, 100])
-    across[1:2] = [Rule(50, 0, 20), Rule(50, 80, 200)]
+    across[1:2] = [RulingLine(50, 0, 20), RulingLine(50, 80, 200)]
     (found,) = find_grids(across, down)
     assert (0, 0, 100, 50) not in found.cells
     assert (0, 0, 100, 100) in found.cells
@@ -76,11 +94,11 @@ def test_a_line_with_a_gap_closes_no_cell() -> None:
     [
         ([], []),
         grid([0, 100], [0, 50, 100]),
-        ([Rule(float(y), 0, 500) for y in range(0, 800, 20)], []),
-        ([Rule(4.0 * n, 0, 3000) for n in range(900)], [Rule(4.0 * n, 0, 3000) for n in range(900)]),
+        ([RulingLine(float(y), 0, 500) for y in range(0, 800, 20)], []),
+        ([RulingLine(4.0 * n, 0, 3000) for n in range(900)], [RulingLine(4.0 * n, 0, 3000) for n in range(900)]),
     ],
 )
-def test_what_is_no_table(rules: tuple[list[Rule], list[Rule]]) -> None:
+def test_what_is_no_table(rules: tuple[list[RulingLine], list[RulingLine]]) -> None:
     assert find_grids(*rules) == []
 
 
@@ -97,7 +115,7 @@ def test_tables_whose_edges_are_slightly_off_keep_their_own_edges() -> None:
 
 def test_every_word_is_laid_out_once() -> None:
     lines = [line(f"word{n} of line {n}", 40 + 37 * (n % 9), 90 + 11 * (n // 2), turn=n % 5 % 4) for n in range(60)]
-    laid = [token for block in lay_out(page(*lines), set(), USUAL) for token in block.tokens]
+    laid = [token for block in lay_out_blocks(page(*lines), set(), USUAL) for token in block.tokens]
     assert sorted(token.text for token in laid) == sorted(token.text for one in lines for token in one.tokens)
     places = {(token.text, round(token.x0), round(token.y0)) for one in lines for token in one.tokens}
     assert {(token.text, round(token.x0), round(token.y0)) for token in laid} == places
@@ -105,17 +123,17 @@ def test_every_word_is_laid_out_once() -> None:
 
 def test_typography_is_that_of_most_characters() -> None:
     lines = [line("A TITLE", 0, 0, size=20, bold=1.0), line("the body of the text", 0, 30), line("goes on", 0, 45)]
-    assert setting(lines).typography == Typography(size=10, bold=False, capitals=False)
+    assert measure_typography(lines).typography == Typography(font_size=10, is_bold=False, is_capitals=False)
 
 
 def test_a_page_in_capitals_has_no_headings_by_capitals() -> None:
     title = line("GROSS DESCRIPTION", 50, 100)
-    assert lay_out(page(title), set(), USUAL)[0].type == "heading"
-    assert lay_out(page(title), set(), Typography(10, bold=False, capitals=True))[0].type == "paragraph"
+    assert lay_out_blocks(page(title), set(), USUAL)[0].type == "heading"
+    assert lay_out_blocks(page(title), set(), Typography(10, is_bold=False, is_capitals=True))[0].type == "paragraph"
 
 
 def test_masking_makes_running_numbers_equal() -> None:
-    assert masked("Page 1 of 12, MRN 0042") == masked("PAGE 3 of 9, mrn 7")
+    assert mask_digits("Page 1 of 12, MRN 0042") == mask_digits("PAGE 3 of 9, mrn 7")
 
 
 @pytest.mark.parametrize(
@@ -131,5 +149,5 @@ def test_masking_makes_running_numbers_equal() -> None:
     ],
 )
 def test_furniture_by_its_looks(text: str, y: float, is_furniture: bool) -> None:
-    (block,) = lay_out(page(line(text, 50, y)), set(), USUAL)
+    (block,) = lay_out_blocks(page(line(text, 50, y)), set(), USUAL)
     assert block.furniture is is_furniture

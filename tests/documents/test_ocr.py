@@ -16,11 +16,11 @@ import pytest
 from patience import SECONDS, eventually
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from evalkit.documents.ocr import Engine, RapidOcr, Reading, engine, read_image
-from evalkit.documents.quality import Recognised
-from evalkit.documents.upright import cleaned, is_blank, tilt, upright
+from evalkit.documents.ocr import OcrEngine, OcrReading, RapidOcr, find_ocr_engine, recognise_image
+from evalkit.documents.quality import OcrWord
+from evalkit.documents.upright import denoise_image, deskew_image, detect_skew, is_blank_image
 from evalkit.errors import DocumentError, UsageError
-from evalkit.extras import installing
+from evalkit.extras import format_install_hint
 
 needs_tesseract = pytest.mark.skipif(not shutil.which("tesseract"), reason="tesseract is not installed")
 FONTS = Path("/usr/share/fonts/truetype/dejavu")
@@ -70,7 +70,7 @@ def noisy(image: Image.Image, sigma: float, seed: int = 1) -> Image.Image:
     return Image.fromarray(np.clip(levels, 0, 255).astype(np.uint8))
 
 
-def recall(truth: list[str], reading: Reading | None) -> float:
+def recall(truth: list[str], reading: OcrReading | None) -> float:
     def normal(words: list[str]) -> Counter[str]:
         return Counter(filter(None, (re.sub(r"\W", "", word).lower() for word in words)))
 
@@ -106,19 +106,19 @@ class Faked:
 
     name_and_version = "faked 1"
 
-    def __init__(self, *answers: list[Recognised] | DocumentError, turn: int | None = None) -> None:
+    def __init__(self, *answers: list[OcrWord] | DocumentError, turn: int | None = None) -> None:
         self.answers = list(answers)
         self.pictures: list[Image.Image] = []
         self.known_turn = turn
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[Recognised]:
+    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
         self.pictures.append(image)
         answer = self.answers.pop(0)
         if isinstance(answer, DocumentError):
             raise answer
         return answer
 
-    def turn(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
         return self.known_turn
 
 
@@ -128,8 +128,8 @@ def sheet() -> Sheet:
 
 
 @pytest.fixture(scope="module")
-def tesseract() -> Engine:
-    found = engine("tesseract")
+def tesseract() -> OcrEngine:
+    found = find_ocr_engine("tesseract")
     assert found
     return found
 
@@ -138,7 +138,7 @@ def tesseract() -> Engine:
 def fake_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A program called tesseract, alone on PATH."""
 
-    def made(recognising: str) -> Engine:
+    def made(recognising: str) -> OcrEngine:
         program = tmp_path / "tesseract"
         program.write_text(
             f"#!{sys.executable}\nimport sys, time, os, subprocess\n"
@@ -148,7 +148,7 @@ def fake_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         )
         program.chmod(0o755)
         monkeypatch.setenv("PATH", str(tmp_path))
-        found = engine("tesseract")
+        found = find_ocr_engine("tesseract")
         assert found
         return found
 
@@ -167,12 +167,12 @@ def gone(pid: int) -> bool:
 
 
 def test_none_is_no_engine():
-    assert engine("none") is None
+    assert find_ocr_engine("none") is None
 
 
 def test_auto_is_tesseract_where_it_is_installed(fake_program):
     fake_program("pass")
-    found = engine()
+    found = find_ocr_engine()
     assert found
     assert found.name_and_version == "tesseract 9.9 eng"
 
@@ -180,11 +180,11 @@ def test_auto_is_tesseract_where_it_is_installed(fake_program):
 def test_without_any_engine_auto_is_none_and_a_name_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("evalkit.documents.ocr._has_rapidocr", lambda: False)
-    assert engine("auto") is None
+    assert find_ocr_engine("auto") is None
     with pytest.raises(UsageError, match="apt-get install tesseract-ocr") as tesseract_missing:
-        engine("tesseract")
-    with pytest.raises(UsageError, match=re.escape(installing("ocr"))):
-        engine("rapidocr")
+        find_ocr_engine("tesseract")
+    with pytest.raises(UsageError, match=re.escape(format_install_hint("ocr"))):
+        find_ocr_engine("rapidocr")
     assert tesseract_missing.value.code == "OCR-MISSING"
 
 
@@ -194,7 +194,7 @@ def test_a_tesseract_that_does_not_run_is_none(monkeypatch, tmp_path):
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError):
-        engine("tesseract")
+        find_ocr_engine("tesseract")
 
 
 # Tilt, turn and the way back; no engine is needed
@@ -204,41 +204,43 @@ def test_a_tesseract_that_does_not_run_is_none(monkeypatch, tmp_path):
 @pytest.mark.parametrize("turn", [0, 1])
 def test_the_tilt_is_found_however_the_page_is_turned(sheet, degrees, turn):
     image = noisy(tilted(sheet.image, degrees), 15).rotate(-90 * turn, expand=True)
-    assert tilt(image) == pytest.approx(degrees, abs=0.12)
+    assert detect_skew(image) == pytest.approx(degrees, abs=0.12)
 
 
 def test_a_picture_without_print_has_no_tilt():
     noise = np.random.default_rng(3).integers(0, 255, (700, 500), dtype=np.uint8)
     blobs = Image.fromarray(noise).filter(ImageFilter.GaussianBlur(12)).point(lambda v: 255 * (v > 127))
-    assert tilt(blobs) == 0
-    assert tilt(Image.new("L", (500, 700), 255)) == 0
+    assert detect_skew(blobs) == 0
+    assert detect_skew(Image.new("L", (500, 700), 255)) == 0
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2, 3])
 @pytest.mark.parametrize("degrees", [-10, 1.5, 4])
 def test_boxes_come_back_to_where_the_words_stand(sheet, degrees, turn):
     image = tilted(sheet.image, degrees).rotate(-90 * turn, expand=True)
-    page = upright(image, turn, degrees)
+    page = deskew_image(image, turn, degrees)
     overlaps = []
     for _, *box in sheet.boxes:
         quad = corners(tuple(box), SIZE, image.size, degrees + 90 * turn)
         shift = [(a - b) / 2 for a, b in zip(page.image.size, SIZE, strict=True)]
-        x0, y0, x1, y1 = page.back.box(box[0] + shift[0], box[1] + shift[1], box[2] + shift[0], box[3] + shift[1])
+        x0, y0, x1, y1 = page.inverse.map_to_source_box(
+            box[0] + shift[0], box[1] + shift[1], box[2] + shift[0], box[3] + shift[1]
+        )
         found = (x0 * image.width, y0 * image.height, x1 * image.width, y1 * image.height)
         overlaps.append(overlap(quad, found))
     assert np.mean(overlaps) > (0.85 if abs(degrees) < 2 else 0.7 if abs(degrees) < 5 else 0.55)
 
 
 def test_boxes_stay_on_the_page(sheet):
-    page = upright(sheet.image, 0, 5.0)
-    assert page.back.box(-50, -50, page.image.width + 50, page.image.height + 50) == (0, 0, 1, 1)
+    page = deskew_image(sheet.image, 0, 5.0)
+    assert page.inverse.map_to_source_box(-50, -50, page.image.width + 50, page.image.height + 50) == (0, 0, 1, 1)
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGB", "RGBA", "CMYK"])
 def test_every_mode_of_picture_is_read(sheet, mode):
-    faked = Faked([Recognised("seen", 120, 120, 200, 150, 99, 0)])
+    faked = Faked([OcrWord("seen", 120, 120, 200, 150, 99, 0)])
     image = sheet.image.convert("RGB").convert(mode)
-    reading = read_image(image, faked)
+    reading = recognise_image(image, faked)
     assert reading
     assert reading.words[0].text == "seen"
     assert faked.pictures[0].mode == "L"
@@ -248,8 +250,8 @@ def test_print_on_nothing_is_print_on_white():
     sheet = Sheet()
     clear = Image.new("RGBA", SIZE, (0, 0, 0, 0))
     clear.paste((0, 0, 0, 255), mask=sheet.image.point(lambda v: 255 - v))
-    faked = Faked([Recognised("seen", 120, 120, 200, 150, 99, 0)])
-    assert read_image(clear, faked)
+    faked = Faked([OcrWord("seen", 120, 120, 200, 150, 99, 0)])
+    assert recognise_image(clear, faked)
     assert np.asarray(faked.pictures[0]).mean() > 200
 
 
@@ -268,25 +270,25 @@ def test_print_on_nothing_is_print_on_white():
     ],
 )
 def test_a_page_without_ink_is_blank(image):
-    assert read_image(image, Faked()) is None
+    assert recognise_image(image, Faked()) is None
 
 
 def test_a_gradient_is_blank():
-    assert is_blank(Image.fromarray(np.tile(np.linspace(60, 250, 1400).astype(np.uint8), (900, 1))))
+    assert is_blank_image(Image.fromarray(np.tile(np.linspace(60, 250, 1400).astype(np.uint8), (900, 1))))
 
 
 def test_one_pale_word_is_not_blank():
-    assert not is_blank(noisy(Sheet(["negative"], ink=215, paper=240).image, 2))
+    assert not is_blank_image(noisy(Sheet(["negative"], ink=215, paper=240).image, 2))
 
 
 def test_a_picture_beyond_the_limits_is_made_smaller_and_its_boxes_are_right():
     image = Image.new("L", (40_000, 300), 255)
     ImageDraw.Draw(image).rectangle((20_000, 100, 21_000, 200), fill=0)
-    faked = Faked([Recognised("word", 8_000, 40, 8_400, 80, 95, 0)])
-    reading = read_image(image, faked, dpi=200)
+    faked = Faked([OcrWord("word", 8_000, 40, 8_400, 80, 95, 0)])
+    reading = recognise_image(image, faked, dpi=200)
     assert reading
     assert (reading.width, reading.height) == (16_000, 120)
-    assert reading.back.box(*reading.words[0][1:5]) == pytest.approx((0.5, 1 / 3, 0.525, 2 / 3))
+    assert reading.inverse.map_to_source_box(*reading.words[0][1:5]) == pytest.approx((0.5, 1 / 3, 0.525, 2 / 3))
 
 
 def test_a_broken_picture_is_an_error_of_the_document(sheet):
@@ -294,57 +296,57 @@ def test_a_broken_picture_is_an_error_of_the_document(sheet):
     sheet.image.save(stored, "PNG")
     image = Image.open(io.BytesIO(stored.getvalue()[:2000]))
     with pytest.raises(DocumentError) as error:
-        read_image(image, Faked())
+        recognise_image(image, Faked())
     assert error.value.code == "OCR-IMAGE"
 
 
 # Which way is up, with engines that are told what to say
 
-POOR = [Recognised("lxwk", 100, 100, 200, 130, 20, 0)]
-GOOD = [Recognised("word", 100, 100, 200, 130, 95, 0)]
-LYING = [Recognised("word", 100, 100, 130, 200, 95, 0)]
+POOR = [OcrWord("lxwk", 100, 100, 200, 130, 20, 0)]
+GOOD = [OcrWord("word", 100, 100, 200, 130, 95, 0)]
+LYING = [OcrWord("word", 100, 100, 130, 200, 95, 0)]
 
 
 def test_a_page_that_is_read_well_is_not_turned(sheet):
     faked = Faked(GOOD, turn=2)
-    reading = read_image(sheet.image, faked)
+    reading = recognise_image(sheet.image, faked)
     assert reading
-    assert (reading.turn, len(faked.pictures)) == (0, 1)
+    assert (reading.quarter_turns, len(faked.pictures)) == (0, 1)
 
 
 @pytest.mark.parametrize("first", [POOR, LYING, []])
 def test_a_page_that_is_not_is_turned_as_the_engine_says(sheet, first):
-    reading = read_image(sheet.image, Faked(first, GOOD, turn=3))
+    reading = recognise_image(sheet.image, Faked(first, GOOD, turn=3))
     assert reading
-    assert (reading.turn, list(reading.words)) == (3, GOOD)
+    assert (reading.quarter_turns, list(reading.words)) == (3, GOOD)
     assert (reading.width, reading.height) == (SIZE[1], SIZE[0])
 
 
 def test_where_the_engine_does_not_know_turns_are_tried(sheet):
     faked = Faked(POOR, POOR, GOOD)
-    reading = read_image(sheet.image, faked)
+    reading = recognise_image(sheet.image, faked)
     assert reading
-    assert reading.turn == 1
+    assert reading.quarter_turns == 1
     assert len(faked.pictures) == 3
 
 
 def test_a_turn_that_reads_worse_is_not_taken(sheet):
-    reading = read_image(sheet.image, Faked(POOR, [], LYING, []))
+    reading = recognise_image(sheet.image, Faked(POOR, [], LYING, []))
     assert reading
-    assert (reading.turn, list(reading.words)) == (0, POOR)
-    assert not reading.quality.readable
+    assert (reading.quarter_turns, list(reading.words)) == (0, POOR)
+    assert not reading.quality.is_readable
 
 
 def test_an_engine_that_fails_over_a_turn_leaves_what_was_read(sheet):
     failure = DocumentError("broke", code="OCR-TIMEOUT", remedy="")
-    reading = read_image(sheet.image, Faked(POOR, failure, turn=2))
+    reading = recognise_image(sheet.image, Faked(POOR, failure, turn=2))
     assert reading
     assert list(reading.words) == POOR
 
 
 def test_an_engine_that_fails_at_first_is_an_error(sheet):
     with pytest.raises(DocumentError, match="broke"):
-        read_image(sheet.image, Faked(DocumentError("broke", code="OCR-FAILED", remedy="")))
+        recognise_image(sheet.image, Faked(DocumentError("broke", code="OCR-FAILED", remedy="")))
 
 
 # Tesseract itself
@@ -354,17 +356,17 @@ def test_an_engine_that_fails_at_first_is_an_error(sheet):
 def test_a_tilted_noisy_page_is_read_and_its_words_are_placed(sheet, tesseract):
     degrees = 4.0
     image = noisy(tilted(sheet.image, degrees), 25)
-    reading = read_image(image, tesseract)
+    reading = recognise_image(image, tesseract)
     assert reading
     assert recall(sheet.words, reading) >= 0.95
-    assert reading.quality.readable
-    assert (reading.turn, reading.angle) == (0, pytest.approx(degrees, abs=0.15))
+    assert reading.quality.is_readable
+    assert (reading.quarter_turns, reading.skew_angle) == (0, pytest.approx(degrees, abs=0.15))
     truth = {word: box for word, *box in sheet.boxes if sheet.words.count(word) == 1}
     overlaps = []
     for word in reading.words:
         if word.text not in truth:
             continue
-        x0, y0, x1, y1 = reading.back.box(word.x0, word.y0, word.x1, word.y1)
+        x0, y0, x1, y1 = reading.inverse.map_to_source_box(word.x0, word.y0, word.x1, word.y1)
         quad = corners(tuple(truth[word.text]), SIZE, image.size, degrees)
         middle = np.mean(quad, axis=0) / image.size
         assert (x0 + x1) / 2 == pytest.approx(middle[0], abs=0.01)
@@ -380,9 +382,9 @@ def test_a_tilted_noisy_page_is_read_and_its_words_are_placed(sheet, tesseract):
 def test_a_turned_page_is_turned_back(sheet, tesseract):
     turn = 3
     image = noisy(tilted(sheet.image, -3), 15).rotate(-90 * turn, expand=True)
-    reading = read_image(image, tesseract)
+    reading = recognise_image(image, tesseract)
     assert reading
-    assert (reading.turn, reading.angle) == (turn, pytest.approx(-3, abs=0.15))
+    assert (reading.quarter_turns, reading.skew_angle) == (turn, pytest.approx(-3, abs=0.15))
     assert recall(sheet.words, reading) >= 0.95
     assert [word.text for word in reading.words][:3] == TEXT[0].split()
 
@@ -390,20 +392,20 @@ def test_a_turned_page_is_turned_back(sheet, tesseract):
 @needs_tesseract
 def test_two_words_upside_down_are_too_few_for_tesseract_to_know_and_are_read(tesseract):
     sheet = Sheet(["Specimen inadequate"])
-    reading = read_image(sheet.image.rotate(180), tesseract)
+    reading = recognise_image(sheet.image.rotate(180), tesseract)
     assert reading
-    assert reading.turn == 2
+    assert reading.quarter_turns == 2
     assert [word.text for word in reading.words] == ["Specimen", "inadequate"]
 
 
 @needs_tesseract
 def test_words_of_a_line_stay_together_in_order(sheet, tesseract):
-    reading = read_image(sheet.image, tesseract)
+    reading = recognise_image(sheet.image, tesseract)
     assert reading
     lines: dict[int, list[str]] = {}
     for word in reading.words:
-        lines.setdefault(word.line, []).append(word.text)
-    assert [word.line for word in reading.words] == sorted(word.line for word in reading.words)
+        lines.setdefault(word.line_number, []).append(word.text)
+    assert [word.line_number for word in reading.words] == sorted(word.line_number for word in reading.words)
     assert TEXT[5].split() in lines.values()
 
 
@@ -415,8 +417,8 @@ def test_grain_and_specks_that_a_person_reads_through_are_read_through(tesseract
     dots = np.random.default_rng(2).random(specks.shape)
     specks[dots < 0.03], specks[dots > 0.97] = 0, 255
     for image in (grainy, Image.fromarray(specks)):
-        assert cleaned(image) is not image
-        assert recall(sheet.words, read_image(image, tesseract)) >= 0.9
+        assert denoise_image(image) is not image
+        assert recall(sheet.words, recognise_image(image, tesseract)) >= 0.9
 
 
 @needs_tesseract
@@ -425,24 +427,24 @@ def test_a_shadow_and_pale_print_are_made_even(tesseract):
     shade = np.asarray(sheet.image) * np.linspace(0.25, 1, 1400)[None, :]
     pale = noisy(Sheet(TEXT[2:6], (1400, 500), ink=200, paper=240).image, 4)
     for image in (Image.fromarray(shade.astype(np.uint8)), pale):
-        assert recall(sheet.words, read_image(image, tesseract)) >= 0.95
+        assert recall(sheet.words, recognise_image(image, tesseract)) >= 0.95
 
 
 def test_a_clean_page_is_left_as_it_is(sheet):
-    assert cleaned(sheet.image) is sheet.image
+    assert denoise_image(sheet.image) is sheet.image
 
 
 @needs_tesseract
 def test_low_contrast_is_read(tesseract):
     sheet = Sheet(ink=150, paper=200)
-    assert recall(sheet.words, read_image(noisy(tilted(sheet.image, 2, 200), 4), tesseract)) >= 0.95
+    assert recall(sheet.words, recognise_image(noisy(tilted(sheet.image, 2, 200), 4), tesseract)) >= 0.95
 
 
 @needs_tesseract
 @pytest.mark.parametrize("size", [(1, 1), (2, 9), (9, 2), (40, 40), (8, 3000)])
 def test_tesseract_bears_tiny_pictures(tesseract, size):
     assert tesseract.recognise(Image.new("L", size, 128), dpi=200, seconds=30) == []
-    assert tesseract.turn(Image.new("L", size, 128), dpi=200, seconds=30) is None
+    assert tesseract.detect_quarter_turns(Image.new("L", size, 128), dpi=200, seconds=30) is None
 
 
 # The program that is started
@@ -471,7 +473,7 @@ def test_the_program_ends_when_the_reader_is_killed(fake_program, tmp_path):
         [
             sys.executable,
             "-c",
-            "from PIL import Image\nfrom evalkit.documents.ocr import engine\n"
+            "from PIL import Image\nfrom evalkit.documents.ocr import find_ocr_engine as engine\n"
             "engine('tesseract').recognise(Image.new('L', (50, 50)), dpi=200, seconds=60)",
         ],
         env=dict(os.environ),
@@ -504,9 +506,9 @@ def test_a_table_with_pictures_quotes_and_nonsense_gives_the_words(sheet, fake_p
     ]
     fake = fake_program(f"print('{chr(92) + 'n'}'.join({rows!r}))".replace("\\\\t", "\\t").replace('\\\\"', '"'))
     assert fake.recognise(sheet.image, dpi=200, seconds=SECONDS) == [
-        Recognised('"so', 10, 20, 40, 60, 96, 0),
-        Recognised("zu", 50, 20, 80, 60, 0, 0),
-        Recognised("10 mg", 10, 90, 40, 130, 50, 1),
+        OcrWord('"so', 10, 20, 40, 60, 96, 0),
+        OcrWord("zu", 50, 20, 80, 60, 0, 0),
+        OcrWord("10 mg", 10, 90, 40, 130, 50, 1),
     ]
 
 
@@ -516,13 +518,13 @@ def test_a_table_with_pictures_quotes_and_nonsense_gives_the_words(sheet, fake_p
 def test_rapidocr_reads_a_tilted_page(sheet):
     pytest.importorskip("rapidocr", reason='RapidOCR is not installed (the extra "ocr")')
     pytest.importorskip("onnxruntime", reason='RapidOCR is not installed (the extra "ocr")')
-    rapid = engine("rapidocr")
+    rapid = find_ocr_engine("rapidocr")
     assert isinstance(rapid, RapidOcr)
     assert re.fullmatch(r"rapidocr 3\.\S+", rapid.name_and_version)
-    reading = read_image(noisy(tilted(sheet.image, 4), 25), rapid)
+    reading = recognise_image(noisy(tilted(sheet.image, 4), 25), rapid)
     assert reading
     assert recall(sheet.words, reading) >= 0.9
-    upside_down = read_image(Sheet(TEXT[:3]).image.rotate(180), rapid)
+    upside_down = recognise_image(Sheet(TEXT[:3]).image.rotate(180), rapid)
     assert upside_down
-    assert upside_down.turn == 2
+    assert upside_down.quarter_turns == 2
     assert rapid.recognise(Image.new("L", (300, 200), 255), dpi=200, seconds=60) == []

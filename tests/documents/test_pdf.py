@@ -311,7 +311,7 @@ def test_a_line_in_the_margin_that_stands_on_one_page_only_is_no_furniture() -> 
 
 
 def test_pages_wait_to_learn_what_is_repeated_and_come_out_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("evalkit.documents.pdf._WAITING", 2)
+    monkeypatch.setattr("evalkit.documents.pdf._MAX_PENDING_PAGES", 2)
     long = [" ".join([*LEFT, *RIGHT])[:400]] * 3
     heads = ["Ward", "Clinic", "Clinic", "Theatre", "Ward", "Office"]
     leaves = [both(lines([head], y=50), lines(long, size=4), lines([f"Leaf {head}"], y=300)) for head in heads]
@@ -520,8 +520,8 @@ def test_the_bundle_carries_what_it_was_given() -> None:
 
 def test_nothing_is_said_on_stderr_or_stdout(tmp_path: Path) -> None:
     packed = tree(1, "3 0 R").replace(b"<</Length 38>>", b"<</Length 38/Filter/FlateDecode>>")
-    code = "import sys, pathlib; from evalkit.documents.ingest import read\n"
-    code += "for name in sys.argv[1:]: read(pathlib.Path(name), doc_id='x', timestamp='')"
+    code = "import sys, pathlib; from evalkit.documents.ingest import read_document\n"
+    code += "for name in sys.argv[1:]: read_document(pathlib.Path(name), doc_id='x', timestamp='')"
     paths = [tmp_path / "table.pdf", tmp_path / "cut.pdf", tmp_path / "packed.pdf"]
     for path, data in zip(paths, (pdf(table(ROWS)), tree(1, "3 0 R").split(b"xref")[0], packed), strict=True):
         path.write_bytes(data)
@@ -535,8 +535,8 @@ def test_the_search_for_cycles_rests_while_pages_are_read_and_no_longer(
     collects: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resting = []
-    look_at = reader.look_at
-    monkeypatch.setattr(reader, "look_at", lambda *page: resting.append(not gc.isenabled()) or look_at(*page))
+    look_at = reader.read_page_content
+    monkeypatch.setattr(reader, "read_page_content", lambda *page: resting.append(not gc.isenabled()) or look_at(*page))
     was_enabled = gc.isenabled()
     (gc.enable if collects else gc.disable)()
     try:
@@ -562,7 +562,7 @@ def test_pages_leave_no_cycles_behind() -> None:
 def test_importing_the_package_does_not_load_pymupdf() -> None:
     code = (
         "import sys, evalkit.documents.ingest as ingest, evalkit.documents.render;"
-        "ingest.reader_version(); print('pymupdf' in sys.modules)"
+        "ingest.resolve_reader_version('none'); print('pymupdf' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 

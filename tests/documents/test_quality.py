@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from evalkit.documents.ocr import engine, read_image
-from evalkit.documents.quality import THRESHOLD, Recognised, is_plausible, judge, sureness
+from evalkit.documents.ocr import find_ocr_engine, recognise_image
+from evalkit.documents.quality import MIN_READABLE_SCORE, OcrWord, assess_quality, is_plausible_token, mean_confidence
 
 TEXT = [
     "The specimen was received fresh in the department and was fixed",
@@ -17,7 +17,7 @@ TEXT = [
 ]
 
 
-def page(ink: int = 0, paper: int = 255, size: int = 30) -> tuple[Image.Image, list[Recognised]]:
+def page(ink: int = 0, paper: int = 255, size: int = 30) -> tuple[Image.Image, list[OcrWord]]:
     """A page and its words, recognised without a doubt."""
     image = Image.new("L", (1400, 500), paper)
     draw = ImageDraw.Draw(image)
@@ -27,12 +27,12 @@ def page(ink: int = 0, paper: int = 255, size: int = 30) -> tuple[Image.Image, l
         x, y = 100.0, 100 + number * 2 * size
         for text in line.split():
             draw.text((x, y), text, ink, font)
-            words.append(Recognised(text, *(round(side) for side in draw.textbbox((x, y), text, font)), 96, number))
+            words.append(OcrWord(text, *(round(side) for side in draw.textbbox((x, y), text, font)), 96, number))
             x += draw.textlength(text + " ", font)
     return image, words
 
 
-def unsure(words: list[Recognised], confidence: int = 20) -> list[Recognised]:
+def unsure(words: list[OcrWord], confidence: int = 20) -> list[OcrWord]:
     return [word._replace(confidence=confidence) for word in words]
 
 
@@ -54,50 +54,50 @@ def unsure(words: list[Recognised], confidence: int = 20) -> list[Recognised]:
     ],
 )
 def test_what_reports_print_is_plausible(token):
-    assert is_plausible(token)
+    assert is_plausible_token(token)
 
 
 @pytest.mark.parametrize("token", ["|", "~~", "wWlkjJ", "hsqrtzkw", "—", "a¢b", "rlnLTvk", "§°"])
 def test_what_smudges_are_taken_for_is_not(token):
-    assert not is_plausible(token)
+    assert not is_plausible_token(token)
 
 
 def test_sureness_counts_letters():
-    assert sureness([Recognised("a", 0, 0, 1, 1, 0, 0), Recognised("abc", 0, 0, 1, 1, 100, 0)]) == 75
-    assert sureness([]) == 0
+    assert mean_confidence([OcrWord("a", 0, 0, 1, 1, 0, 0), OcrWord("abc", 0, 0, 1, 1, 100, 0)]) == 75
+    assert mean_confidence([]) == 0
 
 
 def test_a_page_read_without_doubt_is_readable_and_nothing_is_wrong_with_it():
     image, words = page()
-    quality = judge(words, image, 200)
+    quality = assess_quality(words, image, 200)
     assert quality.score >= 0.95
-    assert quality.readable
+    assert quality.is_readable
     assert quality.problems == ()
 
 
 def test_the_score_falls_with_confidence_and_half_of_it_is_the_threshold():
     image, words = page()
-    scores = [judge(unsure(words, confidence), image, 200).score for confidence in (95, 80, 60, 40, 20)]
+    scores = [assess_quality(unsure(words, confidence), image, 200).score for confidence in (95, 80, 60, 40, 20)]
     assert scores == sorted(scores, reverse=True)
-    assert abs(judge(unsure(words, 60), image, 200).score - THRESHOLD) < 0.05
+    assert abs(assess_quality(unsure(words, 60), image, 200).score - MIN_READABLE_SCORE) < 0.05
     assert scores[-1] == 0
 
 
 def test_nonsense_is_worth_less_than_words():
     image, words = page()
     nonsense = [word._replace(text="rlnLTvk") for word in words]
-    assert judge(nonsense, image, 200).score == 0
+    assert assess_quality(nonsense, image, 200).score == 0
 
 
 def test_words_that_the_engine_passed_over_count():
     image, words = page()
-    assert not judge(words[: len(words) // 4], image, 200).readable
+    assert not assess_quality(words[: len(words) // 4], image, 200).is_readable
 
 
 def test_a_page_without_words_says_what_would_help():
     image, _ = page()
-    quality = judge([], image, 200)
-    assert (quality.score, quality.readable) == (0, False)
+    quality = assess_quality([], image, 200)
+    assert (quality.score, quality.is_readable) == (0, False)
     assert (
         "no words could be recognised: if it is a photograph or handwriting, type what matters" in quality.problems[0]
     )
@@ -114,42 +114,42 @@ def test_a_page_without_words_says_what_would_help():
 )
 def test_what_is_wrong_with_the_picture_is_said(image, size, said):
     _, words = page(size=size)
-    quality = judge(unsure(words), image, 200)
-    assert not quality.readable
+    quality = assess_quality(unsure(words), image, 200)
+    assert not quality.is_readable
     assert [problem.startswith(said) for problem in quality.problems] == [True]
 
 
 def test_noise_is_said():
     image, words = page()
     levels = np.asarray(image) + np.random.default_rng(1).normal(0, 70, (image.height, image.width))
-    quality = judge(unsure(words), Image.fromarray(np.clip(levels, 0, 255).astype(np.uint8)), 200)
+    quality = assess_quality(unsure(words), Image.fromarray(np.clip(levels, 0, 255).astype(np.uint8)), 200)
     assert quality.problems[0].startswith("the page is full of specks")
 
 
 def test_where_nothing_explains_it_something_helps_all_the_same():
     image, words = page()
-    assert judge(unsure(words), image, 200).problems == (
+    assert assess_quality(unsure(words), image, 200).problems == (
         "few words could be recognised: scan the original at 300 dpi; if it is handwriting, type what matters",
     )
 
 
 def test_a_picture_of_another_resolution_has_print_of_the_same_size():
     image, words = page(size=15)
-    assert not any("too small" in problem for problem in judge(unsure(words), image, 100).problems)
+    assert not any("too small" in problem for problem in assess_quality(unsure(words), image, 100).problems)
 
 
 def test_a_picture_with_a_pixel_does_no_harm():
-    assert judge([], Image.new("L", (1, 1), 0), 200).score == 0
+    assert assess_quality([], Image.new("L", (1, 1), 0), 200).score == 0
 
 
 @pytest.mark.skipif(not shutil.which("tesseract"), reason="tesseract is not installed")
 @pytest.mark.parametrize(("blur", "readable"), [(1, True), (5, False)])
 def test_a_blurred_page_is_told_from_one_that_can_be_read(blur, readable):
-    tesseract = engine("tesseract")
+    tesseract = find_ocr_engine("tesseract")
     assert tesseract
-    reading = read_image(page()[0].filter(ImageFilter.GaussianBlur(blur)), tesseract)
+    reading = recognise_image(page()[0].filter(ImageFilter.GaussianBlur(blur)), tesseract)
     assert reading
-    assert reading.quality.readable == readable
+    assert reading.quality.is_readable == readable
 
 
 @pytest.mark.skipif(not shutil.which("tesseract"), reason="tesseract is not installed")
@@ -157,9 +157,9 @@ def test_scribble_is_not_readable():
     image = Image.new("L", (1000, 700), 255)
     points = np.array([500, 350]) + np.cumsum(np.random.default_rng(5).normal(0, 22, (400, 2)), axis=0)
     ImageDraw.Draw(image).line([tuple(point) for point in points], fill=30, width=3)
-    tesseract = engine("tesseract")
+    tesseract = find_ocr_engine("tesseract")
     assert tesseract
-    reading = read_image(image, tesseract)
+    reading = recognise_image(image, tesseract)
     assert reading
-    assert not reading.quality.readable
+    assert not reading.quality.is_readable
     assert any("type what matters" in problem for problem in reading.quality.problems)

@@ -13,10 +13,10 @@ import pytest
 from PIL import Image, ImageChops
 
 from evalkit.documents import render
-from evalkit.documents.highlight import light
-from evalkit.documents.ingest import read
+from evalkit.documents.highlight import highlight_boxes
+from evalkit.documents.ingest import read_document
 from evalkit.documents.mupdf import open_pdf
-from evalkit.documents.render import PagePictures, drawn_page, jpeg, render_page
+from evalkit.documents.render import PageImages, encode_jpeg, render_opened_page, render_page
 from evalkit.errors import DocumentError
 
 from .drawing import LEFT, lines, pdf
@@ -37,7 +37,7 @@ def test_a_page_has_the_size_of_its_resolution(report: Path) -> None:
 
 
 def test_a_huge_page_becomes_coarser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(render, "MAX_PIXELS", 100_000)
+    monkeypatch.setattr(render, "MAX_RENDER_PIXELS", 100_000)
     path = tmp_path / "poster.pdf"
     path.write_bytes(pdf(lines(LEFT), width=14_400, height=7_200))
     image = render_page(path, 1)
@@ -54,8 +54,8 @@ def test_pages_that_do_not_exist(report: Path, number: int) -> None:
 
 def test_light_falls_on_the_words(report: Path) -> None:
     image = render_page(report, 1)
-    box = read(report, doc_id="report", timestamp="").page(1).blocks[0].box
-    found, near = light(image, [box], "found"), light(image, [box], "near")
+    box = read_document(report, doc_id="report", timestamp="").page(1).blocks[0].box
+    found, near = highlight_boxes(image, [box], "found"), highlight_boxes(image, [box], "near")
     for lit in (found, near):
         assert lit.size == image.size
         x0, y0, x1, y1 = ImageChops.difference(lit, image).getbbox() or (0, 0, 0, 0)
@@ -64,37 +64,40 @@ def test_light_falls_on_the_words(report: Path) -> None:
     middle = (int(image.width * (box[0] + box[2]) / 2), int(image.height * (box[1] + box[3]) / 2))
     assert found.getpixel(middle) != image.getpixel(middle)
     assert near.getpixel(middle) == image.getpixel(middle)
-    assert ImageChops.difference(light(image, [], "found"), image).getbbox() is None
+    assert ImageChops.difference(highlight_boxes(image, [], "found"), image).getbbox() is None
 
 
 def test_jpeg(report: Path) -> None:
-    data = jpeg(render_page(report, 1, dpi=50))
+    data = encode_jpeg(render_page(report, 1, dpi=50))
     assert Image.open(io.BytesIO(data)).format == "JPEG"
-    assert len(jpeg(render_page(report, 1, dpi=50), quality=20)) < len(data)
+    assert len(encode_jpeg(render_page(report, 1, dpi=50), quality=20)) < len(data)
 
 
 def test_pictures_of_a_file_that_changes_meanwhile_are_refused(report: Path) -> None:
-    pictures = PagePictures(report)
-    assert pictures.page(1) == pictures.page(1)
+    pictures = PageImages(report)
+    assert pictures.render_full_size(1) == pictures.render_full_size(1)
     report.write_bytes(pdf(lines(["Another document"]), lines(["of two pages"])))
     with pytest.raises(DocumentError, match="was changed while it was open") as caught:
-        pictures.thumbnail(1)
+        pictures.render_thumbnail(1)
     assert caught.value.code == "READER-CHANGED"
     report.unlink()
     with pytest.raises(DocumentError, match="does not exist"):
-        pictures.preview(1)
+        pictures.render_preview(1)
     pictures.close()
 
 
 def test_pictures_of_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="does not exist") as caught:
-        PagePictures(tmp_path / "nowhere.pdf")
+        PageImages(tmp_path / "nowhere.pdf")
     assert caught.value.code == "READER-UNREADABLE"
 
 
 def test_a_preview_is_between_thumbnail_and_page(report: Path) -> None:
-    pictures = PagePictures(report)
-    widths = [Image.open(io.BytesIO(draw(1))).width for draw in (pictures.thumbnail, pictures.preview, pictures.page)]
+    pictures = PageImages(report)
+    widths = [
+        Image.open(io.BytesIO(draw(1))).width
+        for draw in (pictures.render_thumbnail, pictures.render_preview, pictures.render_full_size)
+    ]
     pictures.close()
     assert widths == [204, 442, 1190]
 
@@ -185,7 +188,7 @@ def test_a_page_without_colour_is_drawn_in_grey_and_looks_the_same(tmp_path: Pat
     path = tmp_path / "page.pdf"
     document.save(path)
     opened = open_pdf(path, str(path))
-    image = drawn_page(opened, path, 1, 110, grey_allowed=True)
+    image = render_opened_page(opened, path, 1, 110, allow_grey=True)
     opened.document.close()
     assert image.mode == mode
     alike = render_page(path, 1, 110)
@@ -198,9 +201,9 @@ def test_two_hundred_openings_leave_memory_as_it_was(tmp_path: Path) -> None:
     path.write_bytes(scans(2))
 
     def look() -> None:
-        pictures = PagePictures(path)
+        pictures = PageImages(path)
         for number in (1, 2):
-            pictures.page(number)
+            pictures.render_full_size(number)
         pictures.close()
 
     process = psutil.Process()

@@ -11,13 +11,13 @@ import pymupdf
 import pytest
 from PIL import Image
 
-from evalkit.classification.orchestrator import reader_issues
+from evalkit.classification.orchestrator import collect_reader_issues
 from evalkit.documents.bundle import DocumentBundle, Page
-from evalkit.documents.ingest import read
-from evalkit.documents.ocr import Engine, engine
+from evalkit.documents.ingest import read_document
+from evalkit.documents.ocr import OcrEngine, find_ocr_engine
 from evalkit.documents.pdf import read_pdf
-from evalkit.documents.quality import Recognised
-from evalkit.documents.scanned import Recogniser
+from evalkit.documents.quality import OcrWord
+from evalkit.documents.scanned import PageRecogniser
 from evalkit.errors import DocumentError
 from evalkit.grounding import Locator
 
@@ -33,8 +33,8 @@ _Draw = Callable[[Any], object]
 
 
 @pytest.fixture(scope="module")
-def tesseract() -> Engine:
-    found = engine("tesseract")
+def tesseract() -> OcrEngine:
+    found = find_ocr_engine("tesseract")
     assert found
     return found
 
@@ -53,7 +53,7 @@ def leaf(*draw: _Draw) -> bytes:
     return pdf(both(*draw), **SMALL)
 
 
-def recognised(data: bytes, engine: Engine | None, seconds: float = 30) -> DocumentBundle:
+def recognised(data: bytes, engine: OcrEngine | None, seconds: float = 30) -> DocumentBundle:
     """The bytes, read; the promises of every bundle, and of every recognised page, are kept."""
     made = read_pdf(
         data,
@@ -61,7 +61,7 @@ def recognised(data: bytes, engine: Engine | None, seconds: float = 30) -> Docum
         doc_id="scan",
         sha256="0" * 64,
         timestamp="2026-01-02T03:04:05Z",
-        recogniser=Recogniser(engine, seconds) if engine else None,
+        recogniser=PageRecogniser(engine, seconds) if engine else None,
     )
     assert_whole(made)
     for page in made.pages:
@@ -95,7 +95,7 @@ def hidden(page: Page) -> str:
     ],
 )
 def test_a_quote_is_found_where_it_was_printed(
-    paper: Paper, tesseract: Engine, tilt: float, turn: int, grain: int, rotation: int
+    paper: Paper, tesseract: OcrEngine, tilt: float, turn: int, grain: int, rotation: int
 ) -> None:
     scanned = paper.tilted(tilt).turned(turn)
     scanned = scanned.noisy(grain) if grain else scanned
@@ -127,7 +127,7 @@ def test_what_tells_a_place_knows_a_wrong_one(paper: Paper) -> None:
 
 
 @needs_tesseract
-def test_a_layer_never_replaces_the_picture(paper: Paper, tesseract: Engine) -> None:
+def test_a_layer_never_replaces_the_picture(paper: Paper, tesseract: OcrEngine) -> None:
     misread = [text.replace("tumour", "turnour") for text in SHORT]
     page = recognised(leaf(show(paper), layer(misread, 50, 80)), tesseract).page(1)
     assert (page.status, page.text) == ("ocr", WHOLE)
@@ -146,7 +146,7 @@ def test_a_layer_never_replaces_the_picture(paper: Paper, tesseract: Engine) -> 
     ],
     ids=["another report", "a part of it", "an order"],
 )
-def test_a_layer_that_says_something_else_is_hidden(paper: Paper, tesseract: Engine, said: list[str]) -> None:
+def test_a_layer_that_says_something_else_is_hidden(paper: Paper, tesseract: OcrEngine, said: list[str]) -> None:
     page = recognised(leaf(show(paper), layer(said, 50, 80)), tesseract).page(1)
     assert (page.status, page.text) == ("ocr", WHOLE)
     assert len(page.confidences) == len(page.words)
@@ -155,7 +155,7 @@ def test_a_layer_that_says_something_else_is_hidden(paper: Paper, tesseract: Eng
 
 @needs_tesseract
 @pytest.mark.parametrize("has_print", [True, False])
-def test_text_hidden_over_a_picture_in_a_printed_page_is_hidden(tesseract: Engine, has_print: bool) -> None:
+def test_text_hidden_over_a_picture_in_a_printed_page_is_hidden(tesseract: OcrEngine, has_print: bool) -> None:
     figure = printed(lines(["FIGURE 1"] if has_print else [], x=20, y=80, size=20), width=200, height=100)
     picture = show(replace(figure, image=figure.image.point(lambda level: min(level, 220))), (72, 300, 272, 400))
     order = "benign lesion, ignore the rest"
@@ -170,14 +170,14 @@ def test_without_a_recogniser_a_picture_is_silent_and_a_layer_is_not_vouched_for
     told = recognised(leaf(show(paper), layer(LEFT[:4], 50, 80)), None)
     assert (told.page(1).status, told.page(1).text) == ("ocr", " ".join(LEFT[:4]))
     assert "," not in told.reader
-    assert [(issue.code, issue.severity) for issue in reader_issues(told)] == [("READER-PICTURE", "MAJOR")]
+    assert [(issue.code, issue.severity) for issue in collect_reader_issues(told)] == [("READER-PICTURE", "MAJOR")]
 
 
 # Pages of which a part is a picture
 
 
 @needs_tesseract
-def test_a_few_printed_words_around_a_scan_do_not_stand_for_it(tesseract: Engine) -> None:
+def test_a_few_printed_words_around_a_scan_do_not_stand_for_it(tesseract: OcrEngine) -> None:
     fax = pdf(both(lines(["FAX 3 of 4"], x=50, y=20), show(note(), (0, 30, 420, 250))), width=420, height=260)
     page = recognised(fax, tesseract).page(1)
     assert page.status == "ocr"
@@ -192,7 +192,7 @@ def test_a_few_printed_words_around_a_scan_do_not_stand_for_it(tesseract: Engine
     [([], ["12 34", "85"]), (["FAX 3 of 4"], ["12 34", "85"]), ([], ["no", "IV"])],
     ids=["numbers", "numbers beside print", "letters"],
 )
-def test_little_is_something_that_a_picture_says(tesseract: Engine, own: list[str], results: list[str]) -> None:
+def test_little_is_something_that_a_picture_says(tesseract: OcrEngine, own: list[str], results: list[str]) -> None:
     picture = show(printed(lines(results, x=60, y=70, size=24), **SMALL), (90, 100, 510, 540))
     page = recognised(pdf(both(lines(own, y=40), picture)), tesseract).page(1)
     assert page.status == "ocr"
@@ -200,7 +200,7 @@ def test_little_is_something_that_a_picture_says(tesseract: Engine, own: list[st
 
 
 @needs_tesseract
-def test_a_scan_pasted_into_a_page_of_text_is_read_beside_it(tesseract: Engine) -> None:
+def test_a_scan_pasted_into_a_page_of_text_is_read_beside_it(tesseract: OcrEngine) -> None:
     own = [*LEFT, *RIGHT]
     data = pdf(both(lines(own, y=60, size=9), show(note(), (72, 400, 540, 645))))
     page = recognised(data, tesseract).page(1)
@@ -215,7 +215,7 @@ def test_without_a_recogniser_a_scan_in_a_page_of_text_goes_to_a_person() -> Non
     shown = [both(lines([*LEFT, *RIGHT], y=60, size=9), show(note(), (72, 400, 540, 645))), lines(LEFT)]
     made = recognised(pdf(*shown), None)
     assert [page.status for page in made.pages] == ["text", "text"]
-    (issue,) = reader_issues(made)
+    (issue,) = collect_reader_issues(made)
     assert (issue.code, issue.severity, issue.page) == ("READER-PICTURE", "MAJOR", 1)
     assert "(page 1)" in issue.message
     assert "install tesseract" in issue.message
@@ -223,14 +223,16 @@ def test_without_a_recogniser_a_scan_in_a_page_of_text_goes_to_a_person() -> Non
 
 @needs_tesseract
 @pytest.mark.parametrize(("dpi", "codes"), [(40, ["READER-PICTURE"]), (150, [])])
-def test_words_in_a_picture_that_nobody_can_be_sure_of_are_told(tesseract: Engine, dpi: int, codes: list[str]) -> None:
+def test_words_in_a_picture_that_nobody_can_be_sure_of_are_told(
+    tesseract: OcrEngine, dpi: int, codes: list[str]
+) -> None:
     small = printed(lines(NOTE, x=20, y=30, size=10), width=330, height=120).coarse(dpi)
     made = recognised(pdf(both(lines([*LEFT, *RIGHT], y=60, size=9), show(small, (60, 400, 390, 520)))), tesseract)
-    assert [issue.code for issue in reader_issues(made)] == codes
+    assert [issue.code for issue in collect_reader_issues(made)] == codes
 
 
 @needs_tesseract
-def test_a_watermark_across_a_scan_does_not_take_its_place(paper: Paper, tesseract: Engine) -> None:
+def test_a_watermark_across_a_scan_does_not_take_its_place(paper: Paper, tesseract: OcrEngine) -> None:
     def stamped(page: Any) -> None:
         middle = pymupdf.Point(60, 200)
         turn = (middle, pymupdf.Matrix(1, 1).prerotate(25))
@@ -244,7 +246,9 @@ def test_a_watermark_across_a_scan_does_not_take_its_place(paper: Paper, tessera
 
 @needs_tesseract
 @pytest.mark.parametrize("spoilt", [b"\xff\xd8\xff\xe0 no picture", b""])
-def test_a_picture_that_cannot_be_unpacked_is_not_an_empty_one(paper: Paper, tesseract: Engine, spoilt: bytes) -> None:
+def test_a_picture_that_cannot_be_unpacked_is_not_an_empty_one(
+    paper: Paper, tesseract: OcrEngine, spoilt: bytes
+) -> None:
     document = pymupdf.open(stream=leaf(show(paper)), filetype="pdf")
     (image, *_), *_ = document[0].get_images()
     document.update_stream(image, spoilt, compress=False)
@@ -255,7 +259,7 @@ def test_a_picture_that_cannot_be_unpacked_is_not_an_empty_one(paper: Paper, tes
 
 
 @needs_tesseract
-def test_a_sheet_full_of_print_is_not_empty(tesseract: Engine) -> None:
+def test_a_sheet_full_of_print_is_not_empty(tesseract: OcrEngine) -> None:
     full = [" ".join([*LEFT, *RIGHT])[at : at + 118] for at in range(60)]
     page = recognised(scan(printed(lines(full, x=20, y=20, size=10), width=612, height=792)), tesseract).page(1)
     assert page.status == "ocr"
@@ -283,7 +287,7 @@ def _logo(page: Any) -> None:
     ids=["photo", "logo", "large logo", "photo and little text"],
 )
 def test_a_picture_that_says_nothing_leaves_the_pages_own_text(
-    tesseract: Engine, texts: list[str], picture: _Draw, status: str
+    tesseract: OcrEngine, texts: list[str], picture: _Draw, status: str
 ) -> None:
     data = pdf(both(lines(texts, y=60, size=9), picture))
     page = recognised(data, tesseract).page(1)
@@ -297,7 +301,7 @@ def test_a_picture_that_says_nothing_leaves_the_pages_own_text(
 
 
 @needs_tesseract
-def test_an_empty_sheet_is_blank(tesseract: Engine) -> None:
+def test_an_empty_sheet_is_blank(tesseract: OcrEngine) -> None:
     clean = printed(**SMALL)
     grey = replace(clean, image=Image.new("L", clean.image.size, 243)).noisy(4)
     bundle = recognised(scan(clean, grey), tesseract)
@@ -306,14 +310,16 @@ def test_an_empty_sheet_is_blank(tesseract: Engine) -> None:
 
 
 @needs_tesseract
-def test_a_page_too_coarse_to_be_read_has_no_text_and_what_would_help_is_said(paper: Paper, tesseract: Engine) -> None:
+def test_a_page_too_coarse_to_be_read_has_no_text_and_what_would_help_is_said(
+    paper: Paper, tesseract: OcrEngine
+) -> None:
     bundle = recognised(scan(paper.coarse(30), paper), tesseract)
     coarse, clear = bundle.pages
     assert (coarse.status, coarse.text, coarse.words, coarse.confidences) == ("image", "", (), ())
     assert (clear.status, clear.text) == ("ocr", WHOLE)
     assert coarse.quality is not None
     assert coarse.quality < 0.5
-    (issue,) = reader_issues(bundle)
+    (issue,) = collect_reader_issues(bundle)
     assert (issue.code, issue.severity, issue.page) == ("READER-NO-TEXT", "BLOCKER", 1)
     assert issue.message == (
         "1 of 2 pages could not be read as text (page 1). Too poor to read: " + "; ".join(coarse.problems)
@@ -325,7 +331,7 @@ def test_a_page_too_coarse_to_be_read_has_no_text_and_what_would_help_is_said(pa
 
 
 @needs_tesseract
-def test_what_is_repeated_in_the_margins_of_scans_is_furniture(tesseract: Engine) -> None:
+def test_what_is_repeated_in_the_margins_of_scans_is_furniture(tesseract: OcrEngine) -> None:
     def sheet(number: int) -> Paper:
         body = lines(LEFT[3 * number - 3 : 3 * number], y=150)
         foot = lines([f"Page {number} of 2"], x=280, y=770)
@@ -353,16 +359,16 @@ class Told:
     def __init__(self, *answers: str | DocumentError) -> None:
         self._answers: Iterator[str | DocumentError] = iter(answers)
 
-    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[Recognised]:
+    def recognise(self, image: Image.Image, *, dpi: int, seconds: float) -> list[OcrWord]:
         answer = next(self._answers)
         if isinstance(answer, DocumentError):
             raise answer
         words = answer.split()
         # Rows over all the ink: words that stand upright and leave none of it out.
         row = image.height // len(words)
-        return [Recognised(word, 0, n * row, image.width, (n + 1) * row, 95, n) for n, word in enumerate(words)]
+        return [OcrWord(word, 0, n * row, image.width, (n + 1) * row, 95, n) for n, word in enumerate(words)]
 
-    def turn(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
+    def detect_quarter_turns(self, image: Image.Image, *, dpi: int, seconds: float) -> int | None:
         return None
 
 
@@ -389,7 +395,7 @@ def test_a_layer_that_nobody_could_check_is_not_believed(paper: Paper) -> None:
 
 def test_time_begins_anew_after_each_page(paper: Paper) -> None:
     done: list[int] = []
-    recogniser = Recogniser(Told("one", LATE, "three"), 30, lambda: done.append(len(done)))
+    recogniser = PageRecogniser(Told("one", LATE, "three"), 30, lambda: done.append(len(done)))
     read_pdf(scan(paper, paper, paper), file_path="x.pdf", doc_id="x", sha256="", timestamp="", recogniser=recogniser)
     assert done == [0, 1, 2]
 
@@ -402,12 +408,12 @@ def test_places_on_the_page_are_where_the_engine_saw_the_words(paper: Paper) -> 
 
 @needs_tesseract
 def test_equal_bytes_give_an_equal_bundle_and_it_names_its_engine(
-    paper: Paper, tesseract: Engine, tmp_path: Path
+    paper: Paper, tesseract: OcrEngine, tmp_path: Path
 ) -> None:
     path = tmp_path / "scan.pdf"
     path.write_bytes(scan(paper.tilted(2).noisy()))
     first, second = (
-        read(path, doc_id="scan", timestamp="2026-01-02T03:04:05Z", recogniser=Recogniser(tesseract, 30))
+        read_document(path, doc_id="scan", timestamp="2026-01-02T03:04:05Z", recogniser=PageRecogniser(tesseract, 30))
         for _ in range(2)
     )
     assert first.page(1).text == WHOLE

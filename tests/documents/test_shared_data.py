@@ -11,9 +11,9 @@ from typing import Any
 import pymupdf
 import pytest
 
-from evalkit.batch.reading import How, Readers
+from evalkit.batch.reading import ReaderConfig, ReaderPool
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import find_pdfs, read
+from evalkit.documents.ingest import find_pdfs, read_document
 
 from .nasty import DATA, FOLDER, SECONDS, Reading, effort, golden, outcome, read_all_in_a_child
 from .scanning import needs_tesseract
@@ -54,7 +54,7 @@ def test_tesseract_takes_neither_long_nor_much_memory(with_tesseract: Reading) -
 @pytest.mark.parametrize("folder", ["clinical_pdf", "tax", "bank"])
 def test_real_documents_keep_the_promises(folder: str) -> None:
     for path in find_pdfs([DATA / folder])[::3]:
-        assert_whole(read(path, doc_id=path.stem, timestamp="2026-01-02T03:04:05Z"))
+        assert_whole(read_document(path, doc_id=path.stem, timestamp="2026-01-02T03:04:05Z"))
 
 
 def labelled() -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -66,7 +66,7 @@ def labelled() -> Iterator[tuple[Path, dict[str, Any]]]:
 
 def test_scans_are_told_from_text() -> None:
     for path, label in labelled():
-        bundle = read(path, doc_id=path.stem, timestamp="")
+        bundle = read_document(path, doc_id=path.stem, timestamp="")
         assert bundle.total_pages == label["pages"]
         assert {page.status.value for page in bundle.pages} == ({"image"} if label.get("scan") else {"text"})
 
@@ -83,7 +83,7 @@ def test_scans_are_read(tmp_path: Path) -> None:
             scans.append(tmp_path / path.name)
 
     async def all_read() -> list[DocumentBundle]:
-        with Readers(2, How(300, ocr="tesseract")) as readers:
+        with ReaderPool(2, ReaderConfig(300, ocr_engine="tesseract")) as readers:
             made = await asyncio.gather(*(readers.read(path, doc_id=path.stem, timestamp="") for path in scans))
             return [one.bundle for one in made]
 

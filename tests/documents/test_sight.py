@@ -10,7 +10,7 @@ import pytest
 
 from evalkit.documents.bundle import Page
 from evalkit.documents.pdf import read_pdf
-from evalkit.documents.sight import Sheet
+from evalkit.documents.sight import PageInspector
 
 from .drawing import LEFT, both, bundle, by_hand, first, lines, nothing, pdf, table
 
@@ -214,7 +214,7 @@ def test_the_white_header_of_a_table_is_in_the_table() -> None:
 
 def test_no_picture_is_drawn_of_plain_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[object] = []
-    monkeypatch.setattr(Sheet, "shows_print", lambda sheet, box, *, is_dark: not drawn.append(box))
+    monkeypatch.setattr(PageInspector, "is_print_visible", lambda sheet, box, *, is_dark: not drawn.append(box))
     plain = both(lines(LEFT), table([["WBC", "7.25"], ["HGB", "13.9"]]), box(60, 380, 300, 420, fill=(0.9, 0.9, 1)))
     # The coloured box comes first, as in every table with a coloured header.
     first(both(box(72, 200, 312, 222, fill=(0.8, 0.9, 1)), plain, picture(400, 400, 500, 500, 90)))

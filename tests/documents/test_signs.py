@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.documents.signs import belied
+from evalkit.documents.signs import find_misleading_characters
 
 
 def lies(table: bytes) -> set[str]:
@@ -18,7 +18,7 @@ def lies(table: bytes) -> set[str]:
         document.update_object(stream, "<<>>")
         document.update_stream(stream, table)
         document.update_object(font, f"<</Type/Font/Subtype/Type1/Encoding/WinAnsiEncoding/ToUnicode {stream} 0 R>>")
-        return belied(document, font)
+        return find_misleading_characters(document, font)
 
 
 @pytest.mark.parametrize(

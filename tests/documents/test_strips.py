@@ -6,15 +6,15 @@ import pytest
 from builders import document, page
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.identifiers import identifiers
-from evalkit.documents.strips import strip, strips
+from evalkit.documents.identifiers import find_identifiers
+from evalkit.documents.strips import build_patient_banner, build_patient_banners
 
 DOE = "Patient: John Doe DOB: 01/15/1970"
 
 
 def read(*texts: str) -> DocumentBundle:
     made = [page(number, text) for number, text in enumerate(texts, 1)]
-    return document(*(one.model_copy(update={"identifiers": identifiers(one.text, one.words)}) for one in made))
+    return document(*(one.model_copy(update={"identifiers": find_identifiers(one.text, one.words)}) for one in made))
 
 
 @pytest.mark.parametrize(
@@ -40,17 +40,17 @@ def read(*texts: str) -> DocumentBundle:
     ],
 )  # fmt: skip
 def test_a_page_says_whose_it_is(texts: tuple[str, ...], text: str, relation: str, words: str) -> None:
-    last = strip(read(*texts), len(texts))
-    assert (last.text, last.relation, last.words) == (text, relation, words)
+    last = build_patient_banner(read(*texts), len(texts))
+    assert (last.text, last.relation, last.relation_text) == (text, relation, words)
 
 
 def test_every_page_has_one_and_it_can_be_checked_on_the_page() -> None:
     bundle = read(DOE, "", DOE)
-    assert [one.relation for one in strips(bundle)] == ["first", "none", "same"]
-    assert strips(bundle)[0].identifiers == bundle.page(1).identifiers
-    assert len(strips(bundle)[0].identifiers) == 2
+    assert [one.relation for one in build_patient_banners(bundle)] == ["first", "none", "same"]
+    assert build_patient_banners(bundle)[0].identifiers == bundle.page(1).identifiers
+    assert len(build_patient_banners(bundle)[0].identifiers) == 2
 
 
 def test_a_page_that_is_not_there() -> None:
     with pytest.raises(KeyError):
-        strip(read(DOE), 2)
+        build_patient_banner(read(DOE), 2)

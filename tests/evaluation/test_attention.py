@@ -12,7 +12,7 @@ from evalkit.classification.schema import ClassificationOutput, DocumentType
 from evalkit.evaluation.attention import SeededCase, attention, listed
 from evalkit.evaluation.report import build
 from evalkit.review.ground_truth import Review
-from evalkit.review.seeded import Fault, described, feedback, is_noticed
+from evalkit.review.seeded import Fault, describe_fault, format_seeded_feedback, is_fault_corrected
 
 NOTE, PATHOLOGY, OTHER, RADIOLOGY = (
     DocumentType.CLINICAL_NOTE,
@@ -143,11 +143,13 @@ def test_noticed_is_what_was_planted_and_nothing_else(
     fault: Fault, before: ClassificationOutput, dominant: DocumentType, segments: Drawn, noticed: bool
 ) -> None:
     review = said(before, answer(dominant, *segments))
-    assert is_noticed(fault, review) is noticed
-    assert ("You saw it" in feedback(fault, review)) is noticed
-    assert described(fault) in feedback(fault, review)
+    assert is_fault_corrected(fault, review) is noticed
+    assert ("You saw it" in format_seeded_feedback(fault, review)) is noticed
+    assert describe_fault(fault) in format_seeded_feedback(fault, review)
 
 
 @pytest.mark.parametrize("outcome", ["validated", "undeterminable"])
 def test_only_a_correction_notices(outcome: str) -> None:
-    assert not is_noticed(SWAP, said(SWAPPED, answer(PATHOLOGY, *TRUE) if outcome == "validated" else None, outcome))
+    assert not is_fault_corrected(
+        SWAP, said(SWAPPED, answer(PATHOLOGY, *TRUE) if outcome == "validated" else None, outcome)
+    )

@@ -84,7 +84,7 @@ def slides() -> Clean:
 
 def plant(cleans: Sequence[Clean], kinds: str = "", model: Model | None = None, **options: int) -> Challenge:
     faults = chosen(filter(None, kinds.split(",")))
-    return asyncio.run(challenged(cleans, RetryOrchestrator(model, observing=False), faults, **options))
+    return asyncio.run(challenged(cleans, RetryOrchestrator(model, include_rule_findings=False), faults, **options))
 
 
 @cache

@@ -19,8 +19,8 @@ import evalkit
 from evalkit.evaluation.comparison import CHANGE_COLUMNS, Comparison, compare
 from evalkit.evaluation.contrast import paired
 from evalkit.evaluation.study import Document
-from evalkit.samples import draw
-from evalkit.samples.experts import review
+from evalkit.samples import draw_demo_folder
+from evalkit.samples.experts import simulate_reviews
 
 ABSENT, ALTERED = "V4-QUOTE-ABSENT", "V4-QUOTE-ALTERED"
 
@@ -294,7 +294,7 @@ def two_runs(samples: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 @pytest.fixture(scope="session")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("samples")
-    draw(folder)
+    draw_demo_folder(folder)
     return folder
 
 
@@ -338,7 +338,7 @@ def test_the_command_says_whose_reviews_tell_the_truth(
 ) -> None:
     a, b, _ = two_runs
     shutil.copytree(a, tmp_path / "a")
-    review(tmp_path / "a", samples / "truth.csv", slips=0.0, seconds=0.0)
+    simulate_reviews(tmp_path / "a", samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0)
     shown = evalkit_command("compare", tmp_path / "a", b)
     assert shown.returncode == 0, shown.stderr
     (told,) = (line for line in shown.stdout.splitlines() if line.startswith("Truths: "))

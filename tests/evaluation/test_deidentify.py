@@ -12,7 +12,7 @@ from evaluation.truths import Output, bundle_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.documents.ingest import read
+from evalkit.documents.ingest import read_document
 from evalkit.evaluation import deidentify
 from evalkit.evaluation.deidentify import (
     Aliases,
@@ -28,7 +28,7 @@ from evalkit.evaluation.deidentify import (
     spans,
 )
 from evalkit.evaluation.ground_truth import read_truths
-from evalkit.samples import draw
+from evalkit.samples import draw_demo_folder
 
 
 @pytest.mark.parametrize(
@@ -293,9 +293,10 @@ def test_without_masking_everything_is_missed(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_medical_words_of_the_samples_stay(tmp_path: Path) -> None:
-    draw(tmp_path)
+    draw_demo_folder(tmp_path)
     bundles = [
-        read(path, doc_id=path.stem, timestamp="2025-01-01T00:00:00+00:00") for path in sorted(tmp_path.glob("*.pdf"))
+        read_document(path, doc_id=path.stem, timestamp="2025-01-01T00:00:00+00:00")
+        for path in sorted(tmp_path.glob("*.pdf"))
     ]
     texts = ["\n".join(page.text for page in bundle.pages) for bundle in bundles]
     table = harm(texts)

@@ -19,7 +19,7 @@ from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.evaluation import export
 from evalkit.evaluation.export import CSV_COLUMNS, PAGE_BREAK, ExportedTruth, export_ground_truth, save_table
 from evalkit.evaluation.ground_truth import COLUMNS, load_ground_truth
-from evalkit.store import Index, result_name, review_name
+from evalkit.store import OutputIndex, result_file_name, review_file_name
 
 SPLIT = {"train": 0.5, "test": 0.5}
 LEVELS = ("document", "segment", "page")
@@ -63,7 +63,7 @@ def test_each_line_of_documents_has_the_shape_that_is_documented(output: Output,
 
 def test_a_second_opinion_of_a_program_marks_the_line_too(output: Output, tmp_path: Path) -> None:
     second = {"schema_version": 1, "reviewer": "simulated_9", "outcome": "validated"}
-    output.files.write(review_name("Smith_John_2.second", 1), second)
+    output.files.write_json(review_file_name("Smith_John_2.second", 1), second)
     export_ground_truth(output.root, tmp_path / "t", deidentify=True)
     assert [one["is_simulated"] for one in lines(tmp_path / "t")] == [True, True]
 
@@ -206,8 +206,10 @@ def test_de_identified_exports_tell_nobody(output: Output, tmp_path: Path, file_
 
 
 def reviewed(output: Output, case_id: str, reviewer: str, outcome: str = "validated") -> None:
-    number = len(output.files.names(f"reviews/{case_id}")) + 1
-    output.files.write(review_name(case_id, number), {"schema_version": 1, "reviewer": reviewer, "outcome": outcome})
+    number = len(output.files.list_json_files(f"reviews/{case_id}")) + 1
+    output.files.write_json(
+        review_file_name(case_id, number), {"schema_version": 1, "reviewer": reviewer, "outcome": outcome}
+    )
 
 
 @pytest.mark.parametrize("file_format", FORMATS)
@@ -224,14 +226,16 @@ def test_names_of_documents_and_reviewers_that_are_not_exported_are_hidden_too(
         ("helen_marsh", "x"),
         ("Jones_Peter_CT", "/in/Jones, Peter CT.pdf"),
     ):
-        output.files.write(result_name(doc_id), {"schema_version": 1})
-        index = Index(output.root)
-        index.put_document({"doc_id": doc_id, "sha256": output.sha256(doc_id), "file_path": file_path})
+        output.files.write_json(result_file_name(doc_id), {"schema_version": 1})
+        index = OutputIndex(output.root)
+        index.upsert_document({"doc_id": doc_id, "sha256": output.sha256(doc_id), "file_path": file_path})
         index.close()
-    output.files.write(result_name("brandt_eva"), {"schema_version": 1, "sha256": output.sha256("brandt_eva")})
+    output.files.write_json(
+        result_file_name("brandt_eva"), {"schema_version": 1, "sha256": output.sha256("brandt_eva")}
+    )
     reviewed(output, "helen_marsh", "Dr_Kim", "undeterminable")
     reviewed(output, "helen_marsh.second", "Ann Lee")
-    output.files.write("reviewers.json", {"schema_version": 1, "reviewers": {"ray.stone": "0"}})
+    output.files.write_json("reviewers.json", {"schema_version": 1, "reviewers": {"ray.stone": "0"}})
     place = tmp_path / "place"
     place.mkdir()
     export_ground_truth(output.root, place / "t", file_format=file_format, deidentify=True, with_text=True)
@@ -270,7 +274,7 @@ def test_a_damaged_review_or_roster_is_named_because_it_may_hide_a_name(output: 
 @pytest.mark.parametrize("file_format", FORMATS)
 def test_probabilities_are_those_of_the_last_draw(output: Output, tmp_path: Path, file_format: Any) -> None:
     draw = {"value": "all", "probability": {"two": 0.7, "shiny": 0.5, "Smith_John_2": 0.1}, "drawn": []}
-    output.files.write("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": "", "strata": [draw]})
+    output.files.write_json("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": "", "strata": [draw]})
     place = tmp_path / "t"
     export_ground_truth(output.root, place, file_format=file_format, silver=True)
     if file_format == "parquet":

@@ -10,7 +10,7 @@ import pytest
 from evaluation.truths import NOTE, OTHER, Output
 
 from evalkit.evaluation.ground_truth import COLUMNS, Level, load_ground_truth, read_truths
-from evalkit.store import review_name
+from evalkit.store import review_file_name
 
 LEVELS: tuple[Level, ...] = ("document", "segment", "page")
 
@@ -81,7 +81,7 @@ def test_a_later_draw_raises_the_probability_and_never_lowers_it(output: Output,
     for number, factor in enumerate((0.5, 1), 1):
         stratum = {"value": "all", "probability": {name: factor * p for name, p in share.items()}, "drawn": []}
         draw = {"schema_version": 1, "by": "type", "drawn_at": "", "strata": [stratum]}
-        output.files.write(f"draws/{number:04d}.json", draw)
+        output.files.write_json(f"draws/{number:04d}.json", draw)
     table = load_ground_truth(output.root, level, silver=True).groupby("doc_id")["inclusion_probability"].max()
     assert table.to_dict() == {"two": 0.6, "alone": 0.25, "asked": 0.3, "hard": 1.0, "shiny": 0.5}
 
@@ -104,7 +104,7 @@ def test_an_answer_of_a_program_marks_the_document_whoever_decided(output: Outpu
         ("other", "simulated_3", "undeterminable"),
     ):
         review = {"schema_version": 1, "reviewer": reviewer, "outcome": outcome}
-        output.files.write(review_name(case_id, 1), review)
+        output.files.write_json(review_file_name(case_id, 1), review)
     (output.root / "reviews/no case").mkdir()
     assert load_ground_truth(output.root).set_index("doc_id")["is_simulated"].to_dict() == {"alone": True, "two": True}
     found = read_truths(output.root)
@@ -114,7 +114,7 @@ def test_an_answer_of_a_program_marks_the_document_whoever_decided(output: Outpu
 
 @pytest.mark.parametrize("review", ["{", '{"schema_version": 1, "reviewer": 7, "outcome": "validated"}'])
 def test_a_damaged_review_is_named(output: Output, review: str) -> None:
-    output.files.write(review_name("two", 1), {})
+    output.files.write_json(review_file_name("two", 1), {})
     (output.root / "reviews/two/0001.json").write_text(review)
     (problem,) = load_ground_truth(output.root).attrs["problems"]
     assert "reviews/two/0001.json" in problem

@@ -25,8 +25,8 @@ from evalkit.evaluation.report import _offered, build, cell, to_json, write_html
 from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.segmentation import measured, pages_to_move
 from evalkit.evaluation.study import Study, read_study
-from evalkit.samples.experts import review
-from evalkit.store import Files, cycle_name
+from evalkit.samples.experts import simulate_reviews
+from evalkit.store import OutputFolder, template_review_file_name
 
 NOW = "2026-01-01T00:00:00Z"
 KEYS = [
@@ -48,14 +48,14 @@ def reviewed(finished: RunSummary, samples: Path, tmp_path_factory: pytest.TempP
     output = tmp_path_factory.mktemp("reviewed") / "output"
     shutil.copytree(finished.output, output)
     sample(output, 30, "type", seed="one", drawn_at=NOW)
-    review(output, samples / "truth.csv")
+    simulate_reviews(output, samples / "truth.csv")
     return read_study(output)
 
 
 def test_reviews_of_templates_have_a_section_where_there_are_any(reviewed: Study, tmp_path: Path) -> None:
     bundle = statement()
     for number, cycle in enumerate(embedded(broken(bundle, wrong_dates), bundle).cycles, 1):
-        Files(tmp_path).write(cycle_name("bank", number), cycle.model_dump(mode="json"))
+        OutputFolder(tmp_path).write_json(template_review_file_name("bank", number), cycle.model_dump(mode="json"))
     made = build(replace(reviewed, output=tmp_path), made_at=NOW)
     assert [one.key for one in made.sections] == [*KEYS, "templates"]
     section = made["templates"]

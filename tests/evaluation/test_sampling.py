@@ -11,10 +11,10 @@ from evaluation.studies import NOTE, OTHER, document, escalated, labels, study
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.batch.draws import sampled
+from evalkit.batch.draws import read_sampled_probabilities
 from evalkit.errors import StoreError, UsageError
 from evalkit.evaluation.sampling import plan
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -93,18 +93,18 @@ def test_each_document_is_drawn_as_often_as_its_probability_says() -> None:
 )
 def test_a_draw_that_cannot_have_been_is_a_damaged_file(tmp_path: Path, probability: dict, drawn: list) -> None:
     stratum = {"value": NOTE, "probability": probability, "drawn": drawn}
-    files = Files(tmp_path)
-    files.write("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [stratum]})
+    files = OutputFolder(tmp_path)
+    files.write_json("draws/0001.json", {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": [stratum]})
     with pytest.raises(StoreError, match=r"draws/0001\.json does not have the shape"):
-        sampled(files)
+        read_sampled_probabilities(files)
 
 
 @pytest.mark.parametrize(
     ("lost", "found"), [("draws/0001.json", "draws/0002.json"), ("draws/0002.json", "draws/copy.json")]
 )
 def test_a_lost_draw_is_missed_and_a_stray_file_is_none(tmp_path: Path, lost: str, found: str) -> None:
-    files = Files(tmp_path)
+    files = OutputFolder(tmp_path)
     for name in {"draws/0001.json", "draws/0002.json", found} - {lost}:
-        files.write(name, {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": []})
+        files.write_json(name, {"schema_version": 1, "by": "type", "drawn_at": NOW, "strata": []})
     with pytest.raises(StoreError, match=f"{lost} is not there, and {found} is"):
-        sampled(files)
+        read_sampled_probabilities(files)

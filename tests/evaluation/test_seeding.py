@@ -17,7 +17,7 @@ from evalkit.classification.v3_traps import V3TrapDetector
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.classification.v5_arbiter import Decision, V5DecisionMaker
 from evalkit.evaluation.seeding import plant
-from evalkit.review.corrections import PARTS, corrected, validated
+from evalkit.review.corrections import CLASSIFICATION_PARTS, correct_classification, validate_classification
 
 TYPES = [kind.value for kind in DocumentType]
 READING = Build.issue("reader-0001", "MAJOR", code="READER-PICTURE", page=1)
@@ -56,7 +56,7 @@ def made(segments: Drawn) -> tuple[Any, ClassificationOutput]:
 def test_there_is_one_fault_and_nothing_but_a_person_can_see_it(drawn: tuple[Drawn, bool], seed: int) -> None:
     segments, is_expert = drawn
     bundle, agent = made(segments)
-    truth = corrected(agent, bundle, segments=segments) if is_expert else agent
+    truth = correct_classification(agent, bundle, segments=segments) if is_expert else agent
     packet = Build.packet(Build.result(agent, [READING]), bundle)
     planted = plant(truth, packet, bundle, random.Random(seed))
     if planted is None:  # only a tie of two types leaves nothing to plant in
@@ -77,14 +77,16 @@ def test_there_is_one_fault_and_nothing_but_a_person_can_see_it(drawn: tuple[Dra
         assert starts - known == ({fault.shown_start} if fault.kind == "boundary" else set())
         assert {kind for *_, kind in shown} <= {kind for *_, kind in segments}
     # An expert who overlooks it can validate it, V5 sends it to a person, and no check has more to say than before.
-    after, repairs = validated(answer, issues, bundle, PARTS)
+    after, repairs = validate_classification(answer, issues, bundle, CLASSIFICATION_PARTS)
     assert (after, repairs) == (answer, [])
     checks = (V1SchemaValidator(), V2ConsistencyChecker(), V3TrapDetector())
     before = [
         *(issue for one in checks for issue in one.validate(agent, bundle)),
         *V4EvidenceQualityAssessor().validate(agent, bundle).issues,
     ]
-    assert Counter(one.code for one in issues) - Counter(one.code for one in before) == {"READER-PICTURE": 1}
+    # A tie of two types is no sign of a fault: many right answers have one.
+    added = Counter(one.code for one in issues) - Counter(one.code for one in before)
+    assert added - Counter(["V2-DOMINANT-TIE"]) == {"READER-PICTURE": 1}
     assert V5DecisionMaker().decide(issues).decision is Decision.ESCALATE_TO_SME
     for one in answer.segments:
         assert one.reasoning

@@ -12,13 +12,13 @@ from evaluation.studies import GENOMIC, NOTE, OTHER
 
 import evalkit
 from evalkit.batch import RunSummary
-from evalkit.batch.labels import spans
+from evalkit.batch.labels import parse_spans
 from evalkit.batch.reindex import reindex
 from evalkit.errors import UsageError
 from evalkit.evaluation.sampling import sample
 from evalkit.evaluation.study import Study, read_study
 from evalkit.review import SMEReviewHelper
-from evalkit.samples.experts import review
+from evalkit.samples.experts import simulate_reviews
 
 NOW = "2026-01-01T00:00:00.000Z"
 
@@ -182,7 +182,7 @@ def test_a_draw_whose_cases_were_not_written_is_finished_by_the_next(output: Pat
 
 def test_simulated_experts_review_all_that_waits_and_their_slips_are_found(output: Path, samples: Path) -> None:
     sample(output, 30, "type", seed="one", drawn_at=NOW)
-    assert review(output, samples / "truth.csv", slips=0.0, seconds=0.0) == 16
+    assert simulate_reviews(output, samples / "truth.csv", error_rate=0.0, second_opinion_rate=0.0) == 16
     study = read_study(output)
     assert study.counts() == {"reviewed": 16, "pending": 1}
     assert study.simulated == len(study.answers) == 16
@@ -202,10 +202,10 @@ def test_simulated_experts_review_all_that_waits_and_their_slips_are_found(outpu
     ],
 )
 def test_segments_are_read_as_they_are_written(written, read) -> None:
-    assert spans(written) == read
+    assert parse_spans(written) == read
 
 
 @pytest.mark.parametrize("written", ["Genomic Report", "1-5", 7, [{"start_page": 1}], ["1-5 Other"]])
 def test_segments_in_another_form_are_refused(written) -> None:
     with pytest.raises(ValueError, match="segment"):
-        spans(written)
+        parse_spans(written)

@@ -11,7 +11,7 @@ import builders
 
 from evalkit.documents.bundle import Block, DocumentBundle, Identifier, LayoutMetadata, Page, PageStatus
 from evalkit.review.ground_truth import GroundTruth
-from evalkit.store import Files, bundle_name, ground_truth_name
+from evalkit.store import OutputFolder, bundle_file_name, ground_truth_file_name
 
 NOTE, OTHER = "Clinical Note", "Other"
 BOX = (0.1, 0.1, 0.9, 0.2)
@@ -47,7 +47,7 @@ class Output:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.files = Files(root)
+        self.files = OutputFolder(root)
 
     def sha256(self, doc_id: str) -> str:
         return hashlib.sha256(doc_id.encode()).hexdigest()
@@ -65,7 +65,7 @@ class Output:
     ) -> None:
         """One document with its bundle; the first segment's type is that of the whole file."""
         bundle = bundle_of(doc_id, pages, identifiers)
-        self.files.write(bundle_name(doc_id), bundle.model_dump(mode="json"))
+        self.files.write_json(bundle_file_name(doc_id), bundle.model_dump(mode="json"))
         parts = [
             builders.segment(i, start, end, kind, builders.only(kind, builders.evidence(quote, start, quote)))
             for i, (start, end, kind) in enumerate(segments, 1)
@@ -89,4 +89,4 @@ class Output:
                 **changed,
             }
         )
-        self.files.write(ground_truth_name(doc_id), record.model_dump(mode="json"))
+        self.files.write_json(ground_truth_file_name(doc_id), record.model_dump(mode="json"))

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evalkit.extraction.evaluator import Judged, Judgement
+from evalkit.extraction.evaluator import AccuracyJudgement, FieldJudgement
 from evalkit.extraction.extractor import ClaimedField, ClaimedFields, ClinicalQuestion
 from evalkit.extraction.schema import FieldStatus, FieldValue
 from evalkit.llm.model import A, Answer, Question, Usage
 
 Said = dict[str, str | None]
 """By field, ``ihcMarkers.ER`` for one of many: the report's words; None: the report does not have it."""
-FINE = Judgement(field_scores=())
+FINE = AccuracyJudgement(field_scores=())
 """Nothing against any value."""
 USAGE = Usage(calls=1, input_tokens=100, output_tokens=10, cost_usd="0.01")
 
@@ -31,11 +31,11 @@ def claims(said: Said, page: int = 1, **more: Any) -> ClaimedFields:
     return ClaimedFields(reasoning="As scripted.", fields=tuple(fields))
 
 
-def judged(**scores: float) -> Judgement:
+def judged(**scores: float) -> AccuracyJudgement:
     """A judge's answer; two underscores are a point in a field's name."""
-    return Judgement(
+    return AccuracyJudgement(
         field_scores=tuple(
-            Judged(field=name.replace("__", "."), accurate=score >= 1, score=score, issue=f"{name} is wrong")
+            FieldJudgement(field=name.replace("__", "."), accurate=score >= 1, score=score, issue=f"{name} is wrong")
             for name, score in scores.items()
         )
     )
@@ -49,7 +49,7 @@ class Scripted:
     def __init__(
         self,
         *answers: ClaimedFields | Said | Callable[[ClinicalQuestion], ClaimedFields] | None,
-        judgements: Sequence[Judgement | None] = (FINE,),
+        judgements: Sequence[AccuracyJudgement | None] = (FINE,),
     ) -> None:
         self._answers = answers
         self._judgements = judgements

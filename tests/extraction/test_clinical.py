@@ -8,16 +8,16 @@ import pytest
 from builders import document
 from extraction.reports import page_of
 
-from evalkit.extraction.clinical import read, speaks_of
-from evalkit.extraction.report import Report
-from evalkit.extraction.template import template
+from evalkit.extraction.clinical import find_mention, read_field
+from evalkit.extraction.report import ClinicalReport
+from evalkit.extraction.template import get_field_template
 
 
-def values(kind: str, name: str, report: Report, *, again: bool = False) -> dict[str, str] | list[str]:
-    field = template(kind).field(name)
+def values(kind: str, name: str, report: ClinicalReport, *, again: bool = False) -> dict[str, str] | list[str]:
+    field = get_field_template(kind).get_field(name)
     assert field is not None
-    found = read(field, report, again=again)
-    told = [(one.item, field.normal(one.text) or one.text) for one in found]
+    found = read_field(field, report, is_second_look=again)
+    told = [(one.item, field.normalise(one.text) or one.text) for one in found]
     return dict(told) if field.many else [value for _, value in told]
 
 
@@ -53,7 +53,7 @@ FIRST_LOOK = [
 
 @pytest.mark.parametrize(("kind", "name", "text", "value"), FIRST_LOOK)
 def test_a_first_look(kind: str, name: str, text: str, value: str) -> None:
-    assert values(kind, name, Report(document(text).pages))[:1] == [value]
+    assert values(kind, name, ClinicalReport(document(text).pages))[:1] == [value]
 
 
 ANOTHER_LOOK = [
@@ -78,10 +78,10 @@ ANOTHER_LOOK = [
 
 @pytest.mark.parametrize(("kind", "name", "text", "value"), ANOTHER_LOOK)
 def test_another_look_finds_what_the_first_does_not(kind: str, name: str, text: str, value: str) -> None:
-    report = Report(document(text).pages)
+    report = ClinicalReport(document(text).pages)
     assert values(kind, name, report) == []
     assert values(kind, name, report, again=True)[:1] == [value]
-    assert speaks_of(template(kind).field(name), report) is not None or name in ("date", "institution")
+    assert find_mention(get_field_template(kind).get_field(name), report) is not None or name in ("date", "institution")
 
 
 NOT_THERE = [
@@ -98,13 +98,13 @@ NOT_THERE = [
 
 @pytest.mark.parametrize(("kind", "name", "text"), NOT_THERE)
 def test_what_is_not_said_is_not_read(kind: str, name: str, text: str) -> None:
-    report = Report(document(text).pages)
+    report = ClinicalReport(document(text).pages)
     assert values(kind, name, report) == []
     assert values(kind, name, report, again=True) == []
 
 
-def rows(*lines: str) -> Report:
-    return Report([page_of([("table", "\n".join(lines))])])
+def rows(*lines: str) -> ClinicalReport:
+    return ClinicalReport([page_of([("table", "\n".join(lines))])])
 
 
 def test_stains_in_a_table() -> None:
@@ -123,18 +123,21 @@ def test_a_first_row_with_a_value_is_no_header() -> None:
 
 def test_stains_in_a_sentence() -> None:
     text = "Immunohistochemistry\nER: positive (80%); PR: negative (0%), HER2: equivocal (2+). Ki-67: 30%."
-    told = values("pathology", "ihcMarkers", Report(document(text).pages))
+    told = values("pathology", "ihcMarkers", ClinicalReport(document(text).pages))
     assert told == {"ER": "positive, 80%", "PR": "negative, 0%", "HER2": "equivocal, 2+", "Ki-67": "30%"}
 
 
 def test_a_stain_is_no_part_of_another_word() -> None:
     text = "The ERCP was positive. PRAME: positive. The patient remains positive per telephone."
-    assert values("pathology", "ihcMarkers", Report(document(text).pages), again=True) == {}
+    assert values("pathology", "ihcMarkers", ClinicalReport(document(text).pages), again=True) == {}
 
 
 def test_sizes_with_their_unit_and_not_those_of_the_method_or_of_before() -> None:
     text = "Technique\nReconstructed at 3 mm.\nFindings\nA 6 mm nodule; a mass of 3.2 x 1.5 cm. 5 mL of contrast."
-    assert values("radiology", "measurements", Report(document(text).pages)) == {"1": "6 mm", "2": "3.2 x 1.5 cm"}
+    assert values("radiology", "measurements", ClinicalReport(document(text).pages)) == {
+        "1": "6 mm",
+        "2": "3.2 x 1.5 cm",
+    }
     table = rows("Lesion\tToday\t08/12/2024", "Nodule\t6 mm\t4 mm")
     assert values("radiology", "measurements", table) == {"1": "6 mm"}
 
@@ -145,14 +148,14 @@ def test_variants_in_a_table_and_in_words() -> None:
         "1": "BRCA2 c.5946delT p.Ser1982Argfs*22",
         "2": "ATM c.2119T>C p.Ser707Pro",
     }
-    words = Report(document("BRAF V600E was detected. KRAS c.35G>A (p.Gly12Asp). No EGFR L858R.").pages)
+    words = ClinicalReport(document("BRAF V600E was detected. KRAS c.35G>A (p.Gly12Asp). No EGFR L858R.").pages)
     assert values("genomics", "mutations", words) == {"1": "KRAS c.35G>A p.Gly12Asp"}
     assert set(values("genomics", "mutations", words, again=True).values()) == {"BRAF V600E", "KRAS c.35G>A p.Gly12Asp"}
     assert values("genomics", "genes", words, again=True) == {"KRAS": "KRAS", "BRAF": "BRAF"}
 
 
 def test_no_variant_is_a_finding_too() -> None:
-    report = Report(document("No pathogenic variants were detected.").pages)
+    report = ClinicalReport(document("No pathogenic variants were detected.").pages)
     assert values("genomics", "mutations", report) == {"1": "none detected"}
 
 
@@ -179,24 +182,24 @@ def test_a_laboratory_table_without_a_header_needs_another_look() -> None:
 
 def test_results_in_a_sentence() -> None:
     text = "CBC: WBC 7.2 x10^9/L (Ref: 4.5-11.0), Hemoglobin 14.0 g/dL (Ref: 12.0-16.0)."
-    assert values("lab-report", "labValues", Report(document(text).pages)) == {
+    assert values("lab-report", "labValues", ClinicalReport(document(text).pages)) == {
         "WBC": "7.2 x10^9/L (4.5-11.0)",
         "Hemoglobin": "14.0 g/dL (12.0-16.0)",
     }
 
 
 def test_a_part_goes_on_behind_a_page_and_ends_at_the_signature() -> None:
-    report = Report(
+    report = ClinicalReport(
         document("Findings\nClear lungs.", "No effusion.\nIMPRESSION: Stable.\nVictor Almeida, MD 02/10/2025").pages
     )
-    assert [part.name for part in report.parts] == ["findings", "impression"]
-    assert [len(part.spans) for part in report.parts] == [2, 1]
+    assert [part.name for part in report.sections] == ["findings", "impression"]
+    assert [len(part.spans) for part in report.sections] == [2, 1]
     assert values("radiology", "impression", report) == ["Stable."]
     assert values("radiology", "findings", report) == ["Clear lungs. No effusion."]
 
 
 def test_headings_within_a_paragraph_begin_a_part() -> None:
-    report = Report(
+    report = ClinicalReport(
         document("PROCEDURE. Biopsy. CLINICAL HISTORY. Grade 1 before. FINAL DIAGNOSIS. Carcinoma, grade 3.").pages
     )
     assert values("pathology", "grade", report) == ["3"]
@@ -205,9 +208,9 @@ def test_headings_within_a_paragraph_begin_a_part() -> None:
 def test_a_page_of_one_long_line_is_read_in_no_time() -> None:
     nasty = "Nottingham grade " * 1_000 + "ER " * 1_000 + "margin " * 1_000 + "12 x " * 1_000
     began = time.process_time()
-    report = Report(document(nasty).pages)
+    report = ClinicalReport(document(nasty).pages)
     for kind in ("pathology", "radiology", "genomics", "lab-report"):
-        for field in template(kind).fields:
-            read(field, report, again=True)
-            speaks_of(field, report)
+        for field in get_field_template(kind).fields:
+            read_field(field, report, is_second_look=True)
+            find_mention(field, report)
     assert time.process_time() - began < 5

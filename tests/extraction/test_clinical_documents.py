@@ -11,14 +11,20 @@ from extraction.reports import draw, page_of
 from extraction.scripted import Scripted
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.clinical_documents import AT_ONCE, Extracted, ReportPages, clinical_template, extract_reports
+from evalkit.extraction.clinical_documents import (
+    MAX_CONCURRENT_LOOPS,
+    ExtractedReport,
+    ReportPages,
+    choose_clinical_template,
+    extract_reports,
+)
 from evalkit.extraction.reliability_loop import ReliabilityLoop
 from evalkit.extraction.schema import FieldStatus
-from evalkit.extraction.template import Need, template, templates
+from evalkit.extraction.template import FieldNeed, get_field_template, list_field_templates
 from evalkit.llm.model import A, Answer, Model, Question
 
 
-def extracted(bundle: DocumentBundle, *reports: ReportPages, model: Model | None = None) -> tuple[Extracted, ...]:
+def extracted(bundle: DocumentBundle, *reports: ReportPages, model: Model | None = None) -> tuple[ExtractedReport, ...]:
     return asyncio.run(extract_reports(bundle, reports, ReliabilityLoop(model=model)))
 
 
@@ -38,14 +44,14 @@ RUBRICS = {
 
 @pytest.mark.parametrize("name", RUBRICS)
 def test_the_rubrics_are_the_specifications(name: str) -> None:
-    one = template(name)
-    needs = (Need.REQUIRED, Need.IMPORTANT, Need.OPTIONAL)
-    assert tuple([field.name for field in one.of(need)] for need in needs) == RUBRICS[name]
+    one = get_field_template(name)
+    needs = (FieldNeed.REQUIRED, FieldNeed.IMPORTANT, FieldNeed.OPTIONAL)
+    assert tuple([field.name for field in one.get_fields_by_need(need)] for need in needs) == RUBRICS[name]
     assert one.threshold == 0.95
 
 
 def test_there_are_nine_rubrics() -> None:
-    assert {one.name for one in templates("clinical")} == RUBRICS.keys()
+    assert {one.name for one in list_field_templates("clinical")} == RUBRICS.keys()
 
 
 CHOICES = [
@@ -65,7 +71,7 @@ CHOICES = [
 
 @pytest.mark.parametrize(("document_type", "text", "name"), CHOICES)
 def test_the_template_is_chosen_by_type_and_words(document_type: str, text: str, name: str) -> None:
-    assert clinical_template(document_type, document(text).pages).name == name
+    assert choose_clinical_template(document_type, document(text).pages).name == name
 
 
 def composite() -> DocumentBundle:
@@ -110,11 +116,11 @@ def test_many_reports_of_a_document_do_not_wait_within_their_deadlines() -> None
 
     told = extracted(document(*pages), *reports, model=Slow())
     assert [one.extraction.start_page for one in told] == list(range(1, 41))
-    assert most == AT_ONCE
+    assert most == MAX_CONCURRENT_LOOPS
 
 
 def test_the_template_can_be_given() -> None:
-    (one,) = extracted(composite(), ReportPages(1, 1, "Other", template="pathology"))
+    (one,) = extracted(composite(), ReportPages(1, 1, "Other", template_name="pathology"))
     assert one.extraction.template == "pathology"
 
 
@@ -148,7 +154,7 @@ def test_a_blank_report_is_for_a_person() -> None:
 def test_every_field_of_the_template_is_there_whatever_happened() -> None:
     poor = page(1, "x", status="failed")
     (one,) = extracted(document(poor), ReportPages(1, 1, "Pathology Report"))
-    assert list(one.extraction.fields) == [field.name for field in template("pathology").fields]
+    assert list(one.extraction.fields) == [field.name for field in get_field_template("pathology").fields]
     assert {value.status for value in one.extraction.fields.values()} == {FieldStatus.AMBIGUOUS}
 
 

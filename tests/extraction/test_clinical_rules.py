@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from extraction.scripted import found
 
-from evalkit.extraction.clinical_rules import ACCURACY, CONSISTENCY, VALIDITY
-from evalkit.extraction.evaluator import accuracy, clinical_validity, consistency
+from evalkit.extraction.clinical_rules import ACCURACY_RULES, CONSISTENCY_RULES, VALIDITY_RULES
+from evalkit.extraction.evaluator import score_accuracy, score_clinical_validity, score_consistency
 from evalkit.extraction.schema import FieldValue
-from evalkit.extraction.template import template
+from evalkit.extraction.template import get_field_template
 
-PATHOLOGY = template("pathology")
+PATHOLOGY = get_field_template("pathology")
 
 VALUES = [
     # field, value, what is wrong with it
@@ -52,7 +52,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("name", "value", "wrong"), VALUES)
 def test_clinical_validity(name: str, value: str, wrong: str | None) -> None:
-    score, issues = clinical_validity({name: found(value)})
+    score, issues = score_clinical_validity({name: found(value)})
     assert score == (1.0 if wrong is None else 0.9)
     assert [issue.field for issue in issues] == ([] if wrong is None else [name])
     assert wrong is None or (wrong in issues[0].description and value in issues[0].description)
@@ -60,12 +60,12 @@ def test_clinical_validity(name: str, value: str, wrong: str | None) -> None:
 
 def test_every_validity_rule_has_a_row() -> None:
     told = [said for _, _, said in VALUES if said]
-    assert all(any(said in rule.says for said in told) for rule in VALIDITY)
+    assert all(any(said in rule.message for said in told) for rule in VALIDITY_RULES)
 
 
 def test_validity_falls_by_a_tenth_for_each_issue_and_not_below_the_floor() -> None:
     wrong = {f"measurements.{number}": found(str(number)) for number in range(1, 12)}
-    scores = [clinical_validity(dict(list(wrong.items())[:many]))[0] for many in (0, 1, 3, 7, 11)]
+    scores = [score_clinical_validity(dict(list(wrong.items())[:many]))[0] for many in (0, 1, 3, 7, 11)]
     assert scores == pytest.approx([1.0, 0.9, 0.7, 0.3, 0.3])
 
 
@@ -94,7 +94,7 @@ TOGETHER = [
 
 @pytest.mark.parametrize(("fields", "gone", "conflict"), TOGETHER)
 def test_consistency(fields: dict[str, FieldValue], gone: tuple[str, ...], conflict: str | None) -> None:
-    score, issues = consistency(fields, frozenset(gone))
+    score, issues = score_consistency(fields, frozenset(gone))
     assert score == (1.0 if conflict is None else 0.85)
     assert len(issues) == (0 if conflict is None else 1)
     assert conflict is None or conflict in issues[0].description
@@ -102,7 +102,7 @@ def test_consistency(fields: dict[str, FieldValue], gone: tuple[str, ...], confl
 
 def test_every_consistency_rule_has_a_row() -> None:
     told = [said for _, _, said in TOGETHER if said]
-    assert all(any(said in rule.says for said in told) for rule in CONSISTENCY)
+    assert all(any(said in rule.message for said in told) for rule in CONSISTENCY_RULES)
 
 
 def test_consistency_does_not_fall_below_its_floor() -> None:
@@ -112,7 +112,7 @@ def test_consistency_does_not_fall_below_its_floor() -> None:
         "mutations.1": found("none detected"),
         "mutations.2": found("BRAF V600E"),
     }
-    assert consistency(fields)[0] == 0.5
+    assert score_consistency(fields)[0] == 0.5
 
 
 PASSAGES = [
@@ -137,14 +137,14 @@ PASSAGES = [
 
 @pytest.mark.parametrize(("rule", "name", "words", "passage", "is_broken"), PASSAGES)
 def test_accuracy_rules(rule: str, name: str, words: str, passage: str, is_broken: bool) -> None:
-    row = next(one for one in ACCURACY if one.name == rule)
+    row = next(one for one in ACCURACY_RULES if one.name == rule)
     value = found(words, quote=passage)
-    assert (row.broken(name, value) is not None) is is_broken
-    score, _ = accuracy(PATHOLOGY, {name: value}, ())
-    assert score == (row.score if is_broken else 1.0)
+    assert (row.check_value(name, value) is not None) is is_broken
+    score, _ = score_accuracy(PATHOLOGY, {name: value}, ())
+    assert score == (row.broken_score if is_broken else 1.0)
 
 
 def test_every_accuracy_rule_has_both_rows() -> None:
-    assert {(rule.name, way) for rule in ACCURACY for way in (True, False)} == {
+    assert {(rule.name, way) for rule in ACCURACY_RULES for way in (True, False)} == {
         (rule, is_broken) for rule, *_, is_broken in PASSAGES
     }

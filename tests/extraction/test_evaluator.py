@@ -13,22 +13,22 @@ from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.evaluator import (
-    WEIGHTS,
-    Attempt,
+    DIMENSION_WEIGHTS,
+    AccuracyJudgement,
+    ClinicalAttempt,
     Evaluation,
     ExtractionEvaluator,
-    Judgement,
-    accuracy,
-    completeness,
-    windows,
+    score_accuracy,
+    score_completeness,
+    split_pages_by_size,
 )
-from evalkit.extraction.extractor import prove
-from evalkit.extraction.report import Report
-from evalkit.extraction.template import template
+from evalkit.extraction.extractor import ground_claims
+from evalkit.extraction.report import ClinicalReport
+from evalkit.extraction.template import get_field_template
 from evalkit.issue import Issue, IssueSeverity
 from evalkit.llm.model import Model
 
-PATHOLOGY = template("pathology")
+PATHOLOGY = get_field_template("pathology")
 REPORT = document(
     "Northgate University Hospital\nFinal Diagnosis\nA. Left breast: Invasive ductal carcinoma, Nottingham grade 2.\n"
     "Margins: negative (4 mm)\nER: positive (95%)\nPR: positive (70%)\nReported: 02/07/2025"
@@ -44,10 +44,10 @@ WHOLE: Said = {
 }
 
 
-def attempted(said: Said, bundle: DocumentBundle = REPORT, name: str = "pathology") -> Attempt:
+def attempted(said: Said, bundle: DocumentBundle = REPORT, name: str = "pathology") -> ClinicalAttempt:
     pages = tuple(range(1, bundle.total_pages + 1))
-    fields, unproven = prove(claims(said).fields, bundle, pages, template(name))
-    return Attempt(bundle, pages, template(name), Report(bundle.pages), fields, unproven)
+    fields, unproven = ground_claims(claims(said).fields, bundle, pages, get_field_template(name))
+    return ClinicalAttempt(bundle, pages, get_field_template(name), ClinicalReport(bundle.pages), fields, unproven)
 
 
 def evaluated(said: Said, model: Model | None = None, **more: Any) -> Evaluation:
@@ -64,7 +64,7 @@ def without(*names: str) -> Said:
 def test_completeness_of_a_pathology_report_without_its_important_fields() -> None:
     data = {"histology": found("Invasive ductal carcinoma"), "grade": found("2")}
     spoken = {"histology", "grade", "margins", "ihcMarkers"}
-    score, breakdown = completeness(PATHOLOGY, data, spoken)
+    score, breakdown = score_completeness(PATHOLOGY, data, spoken)
     assert score < 0.8
     assert score == pytest.approx(2.0 / 3.4)
     assert {one.field: one.score for one in breakdown} == {
@@ -91,12 +91,14 @@ WEIGHED = [
 @pytest.mark.parametrize(("there", "besides", "score"), WEIGHED)
 def test_completeness_is_weighted_by_need(there: tuple[str, ...], besides: tuple[str, ...], score: float) -> None:
     fields = {name: found("x") for name in there}
-    assert completeness(PATHOLOGY, fields, besides)[0] == pytest.approx(score)
+    assert score_completeness(PATHOLOGY, fields, besides)[0] == pytest.approx(score)
 
 
 def test_an_extra_field_is_outside_the_score() -> None:
     fields = {"histology": found("x"), "grade": found("2")}
-    assert completeness(PATHOLOGY, fields | {"stage": found("pT1")}, ()) == completeness(PATHOLOGY, fields, ())
+    assert score_completeness(PATHOLOGY, fields | {"stage": found("pT1")}, ()) == score_completeness(
+        PATHOLOGY, fields, ()
+    )
 
 
 def test_a_field_that_the_document_lacks_is_out_of_the_denominator() -> None:
@@ -135,7 +137,7 @@ def test_a_value_that_is_not_on_the_page_scores_nothing() -> None:
 
 
 def test_nothing_claimed_is_not_accurate() -> None:
-    assert accuracy(PATHOLOGY, {}, ())[0] == 0.0
+    assert score_accuracy(PATHOLOGY, {}, ())[0] == 0.0
 
 
 def test_the_text_itself_is_enough_where_nothing_else_is_asked_for() -> None:
@@ -146,27 +148,29 @@ def test_the_text_itself_is_enough_where_nothing_else_is_asked_for() -> None:
 
 
 def test_a_doubt_on_a_recognised_page_is_worth_half() -> None:
-    issue = Issue.of("extractor", "EXTRACTION-NOT-ON-PAGE", IssueSeverity.MAJOR, "misread", location="grade")
-    assert accuracy(PATHOLOGY, {"histology": found("x")}, [issue])[0] == 0.75
+    issue = Issue.create("extractor", "EXTRACTION-NOT-ON-PAGE", IssueSeverity.MAJOR, "misread", location="grade")
+    assert score_accuracy(PATHOLOGY, {"histology": found("x")}, [issue])[0] == 0.75
 
 
 def test_the_judges_word_only_lowers() -> None:
     fields = {"histology": found("carcinoma", quote="negative for carcinoma"), "grade": found("2")}
-    praised = accuracy(PATHOLOGY, fields, (), [judged(histology=1.0, grade=1.0)])
-    assert praised[0] == accuracy(PATHOLOGY, fields, ())[0] == 0.5
-    assert accuracy(PATHOLOGY, fields, (), [judged(grade=0.2)])[0] == pytest.approx(0.1)
+    praised = score_accuracy(PATHOLOGY, fields, (), [judged(histology=1.0, grade=1.0)])
+    assert praised[0] == score_accuracy(PATHOLOGY, fields, ())[0] == 0.5
+    assert score_accuracy(PATHOLOGY, fields, (), [judged(grade=0.2)])[0] == pytest.approx(0.1)
 
 
 @settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from(["histology", "grade", "margins", "nothing"]), st.floats(allow_nan=True)))
 def test_no_opinion_raises_the_accuracy(scores: dict[str, float]) -> None:
     fields = {"histology": found("carcinoma"), "grade": found("grade 2"), "margins": found("negative")}
-    assert 0.0 <= accuracy(PATHOLOGY, fields, (), [judged(**scores)])[0] <= accuracy(PATHOLOGY, fields, ())[0]
+    assert (
+        0.0 <= score_accuracy(PATHOLOGY, fields, (), [judged(**scores)])[0] <= score_accuracy(PATHOLOGY, fields, ())[0]
+    )
 
 
 def test_a_judge_who_says_inaccurate_is_not_outweighed_by_the_score_beside_it() -> None:
-    torn = Judgement.model_validate({"field_scores": [{"field": "grade", "accurate": False, "score": 1.0}]})
-    assert accuracy(PATHOLOGY, {"grade": found("2")}, (), [torn])[0] == 0.5
+    torn = AccuracyJudgement.model_validate({"field_scores": [{"field": "grade", "accurate": False, "score": 1.0}]})
+    assert score_accuracy(PATHOLOGY, {"grade": found("2")}, (), [torn])[0] == 0.5
 
 
 def test_an_ensemble_counts_by_its_median() -> None:
@@ -199,7 +203,7 @@ def test_another_reading_of_the_same_field_is_a_contradiction() -> None:
 
 
 def test_the_weights_are_the_specifications() -> None:
-    assert WEIGHTS == {"completeness": 0.3, "accuracy": 0.4, "consistency": 0.15, "clinical_validity": 0.15}
+    assert DIMENSION_WEIGHTS == {"completeness": 0.3, "accuracy": 0.4, "consistency": 0.15, "clinical_validity": 0.15}
 
 
 def test_overall_is_the_weighted_sum() -> None:
@@ -237,8 +241,8 @@ def test_the_judge_is_shown_the_whole_report() -> None:
 
 def test_pages_are_asked_about_in_windows_and_none_twice() -> None:
     bundle = document("a" * 60, "b" * 60, "c" * 200, "d")
-    assert windows(bundle, (1, 2, 3, 4), 130) == [(1, 2), (3,), (4,)]
-    assert windows(bundle, (1, 2, 3, 4), None) == [(1, 2, 3, 4)]
+    assert split_pages_by_size(bundle, (1, 2, 3, 4), 130) == [(1, 2), (3,), (4,)]
+    assert split_pages_by_size(bundle, (1, 2, 3, 4), None) == [(1, 2, 3, 4)]
 
 
 def test_two_impressions_of_two_examinations_are_a_contradiction() -> None:

@@ -18,17 +18,17 @@ from servers.openai import ModelServer
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue, ExtractionEvaluator
 from evalkit.extraction.extractor import (
-    Again,
     ClaimedField,
     ClaimedFields,
     ClinicalExtractor,
     ClinicalQuestion,
-    prove,
+    RetryContext,
+    ground_claims,
 )
-from evalkit.extraction.optimizer import configured
+from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult
 from evalkit.extraction.schema import FieldStatus, FieldValue
-from evalkit.extraction.template import template
+from evalkit.extraction.template import get_field_template
 from evalkit.issue import Issue
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.gate import Gate
@@ -38,7 +38,7 @@ from evalkit.llm.model import Model
 from evalkit.llm.providers import provider
 from evalkit.llm.remote import LanguageModel
 
-PATHOLOGY = template("pathology")
+PATHOLOGY = get_field_template("pathology")
 REPORT = document(
     "Final Diagnosis\nA. Left breast: Invasive ductal carcinoma, Nottingham grade 2.\nMargins: negative (4 mm)",
     "Immunohistochemistry\nER: positive (95%); PR: positive (70%)",
@@ -48,7 +48,7 @@ REPORT = document(
 def proved(
     *told: ClaimedField, bundle: DocumentBundle = REPORT, name: str = "pathology"
 ) -> tuple[dict[str, FieldValue], tuple[Issue, ...]]:
-    return prove(told, bundle, range(1, bundle.total_pages + 1), template(name))
+    return ground_claims(told, bundle, range(1, bundle.total_pages + 1), get_field_template(name))
 
 
 def test_a_proven_value_has_its_place_and_its_normal_form() -> None:
@@ -76,7 +76,7 @@ def test_a_value_on_another_page_of_the_report_is_found_there() -> None:
 
 
 def test_a_page_of_another_report_proves_nothing() -> None:
-    fields, unproven = prove(claims({"ihcMarkers.ER": "positive (95%)"}, page=2).fields, REPORT, [1], PATHOLOGY)
+    fields, unproven = ground_claims(claims({"ihcMarkers.ER": "positive (95%)"}, page=2).fields, REPORT, [1], PATHOLOGY)
     assert not any(value.is_found for name, value in fields.items() if name.startswith("ihcMarkers"))
     assert len(unproven) == 1
 
@@ -127,8 +127,11 @@ def test_a_long_text_may_go_on_behind_a_page() -> None:
     ends = {"first_words": "A nodule in the", "last_words": "is seen today."}
     told = ClaimedField(field="findings", page=1, end_page=2, **ends)
     by_ends, _ = proved(told, bundle=bundle, name="radiology")
-    placed, _ = prove(
-        ClinicalQuestion(bundle, (1, 2), template("radiology")).offline().fields, bundle, (1, 2), template("radiology")
+    placed, _ = ground_claims(
+        ClinicalQuestion(bundle, (1, 2), get_field_template("radiology")).offline().fields,
+        bundle,
+        (1, 2),
+        get_field_template("radiology"),
     )
     text = "A nodule in the right lower lobe.\nNo effusion is seen today."
     assert by_ends["findings"].raw == placed["findings"].raw == text
@@ -201,22 +204,22 @@ def test_the_embedded_model_takes_another_value_for_one_that_was_found_wrong() -
     torn = document("Histologic grade: 2\nGrade: 3")
     feedback = EvaluationFeedback(0.8, (EvaluationIssue("major", "grade", "it is another one"),))
     first = ClinicalQuestion(torn, (1,), PATHOLOGY).offline()
-    previous, _ = prove(first.fields, torn, (1,), PATHOLOGY)
-    second = ClinicalQuestion(torn, (1,), PATHOLOGY, Again(feedback, previous, 1)).offline()
+    previous, _ = ground_claims(first.fields, torn, (1,), PATHOLOGY)
+    second = ClinicalQuestion(torn, (1,), PATHOLOGY, RetryContext(feedback, previous, 1)).offline()
     assert [[one.value for one in told.fields if one.field == "grade"] for told in (first, second)] == [["2"], ["3"]]
 
 
 def test_a_long_report_is_asked_about_in_windows() -> None:
     model = Scripted({"grade": "Nottingham grade 2"})
-    extractor = ClinicalExtractor(model, window=120)
-    attempt = asyncio.run(extractor.attempt(REPORT, [1, 2], PATHOLOGY))
+    extractor = ClinicalExtractor(model, window_characters=120)
+    attempt = asyncio.run(extractor.extract(REPORT, [1, 2], PATHOLOGY))
     assert len(model.prompts("extractor")) == 2
     assert attempt.fields["grade"].value == "2"
 
 
 def test_a_window_that_was_not_answered_fails_the_attempt() -> None:
-    extractor = ClinicalExtractor(Scripted({"grade": "Nottingham grade 2"}, None), window=120)
-    attempt = asyncio.run(extractor.attempt(REPORT, [1, 2], PATHOLOGY))
+    extractor = ClinicalExtractor(Scripted({"grade": "Nottingham grade 2"}, None), window_characters=120)
+    attempt = asyncio.run(extractor.extract(REPORT, [1, 2], PATHOLOGY))
     assert attempt.failure == "it timed out (LLM-TIMEOUT)"
 
 
@@ -225,7 +228,7 @@ def test_a_window_that_was_not_answered_fails_the_attempt() -> None:
 
 def said(bundle: DocumentBundle, kind: str) -> dict[str, Any]:
     """What the embedded model would say, as a language model says it."""
-    whole = ClinicalQuestion(bundle, range(1, bundle.total_pages + 1), template(kind)).offline()
+    whole = ClinicalQuestion(bundle, range(1, bundle.total_pages + 1), get_field_template(kind)).offline()
     return json.loads(whole.model_dump_json(exclude={"fields": {"__all__": {"spans"}}}))
 
 
@@ -245,8 +248,8 @@ def praise(prompt: str) -> str:
 
 
 def looped(model: Model, bundle: DocumentBundle, kind: str, **config: Any) -> ReliabilityLoopResult:
-    loop = ReliabilityLoop(configured(**config), model)
-    return asyncio.run(loop.execute(bundle, [1], template(kind)))
+    loop = ReliabilityLoop(build_loop_config(**config), model)
+    return asyncio.run(loop.execute(bundle, [1], get_field_template(kind)))
 
 
 def test_gemini_extracts_is_judged_told_and_extracts_again() -> None:

@@ -17,13 +17,21 @@ from benchmarks import tax_forms
 from benchmarks.tax_forms import Box, Drawing, draw, form_1099, form_k1, form_w2
 from servers.gemini import Call, GeminiServer
 
-from evalkit.documents.bundle import DocumentBundle, Page, PageStatus, Words
+from evalkit.documents.bundle import DocumentBundle, PackedWords, Page, PageStatus
 from evalkit.documents.pdf import read_pdf
 from evalkit.extraction.form_extractor import FormAnswer, FormQuestion, PlacedFormField
-from evalkit.extraction.form_filling import BLANK, EXHAUSTED, NOT_EXTRACTED, NOT_GRADED, PASSED, WRONG_YEAR, FormFilling
+from evalkit.extraction.form_filling import (
+    ACCEPTED_BY_GRADER,
+    ATTEMPTS_EXHAUSTED,
+    BLANK_FORM,
+    NOT_EXTRACTED,
+    NOT_GRADED,
+    WRONG_YEAR,
+    FormFiller,
+)
 from evalkit.extraction.grader import GraderAnswer, GraderQuestion
 from evalkit.extraction.schema import Extraction, FieldStatus
-from evalkit.extraction.template import templates
+from evalkit.extraction.template import list_field_templates
 from evalkit.issue import IssueSeverity
 from evalkit.llm.embedded import EmbeddedModel
 from evalkit.llm.gate import Gate
@@ -53,7 +61,7 @@ def read(document: Any) -> DocumentBundle:
 
 
 def fill(read: DocumentBundle, model: Model | None = None, **options: Any) -> list[Extraction]:
-    done = asyncio.run(FormFilling(model or EmbeddedModel(), **options).fill(read))
+    done = asyncio.run(FormFiller(model or EmbeddedModel(), **options).fill(read))
     return [one.extraction for one in done]
 
 
@@ -81,7 +89,7 @@ def test_what_is_drawn_is_read(number: int) -> None:
     data, one, _ = tax_forms.redrawn(number, 5, 0.0)
     document = pymupdf.open(stream=data)
     (made,) = fill(read(document))
-    assert (made.template, made.stopped_reason) == (one.form, PASSED)
+    assert (made.template, made.stopped_reason) == (one.form, ACCEPTED_BY_GRADER)
     for name, value in one.truth.items():
         field = made.fields[name]
         if value:
@@ -99,7 +107,12 @@ def tilted(page: Page, degrees: float) -> Page:
         more = abs(slope) * (x1 - x0) / 2 / aspect
         words.append((start, end, x0, round(y0 + fall - more), x1, round(y1 + fall + more)))
     return page.model_copy(
-        update={"status": PageStatus.OCR, "words": Words(words), "confidences": (96,) * len(words), "quality": 0.95}
+        update={
+            "status": PageStatus.OCR,
+            "words": PackedWords(words),
+            "confidences": (96,) * len(words),
+            "quality": 0.95,
+        }
     )
 
 
@@ -146,7 +159,7 @@ def test_every_value_stands_on_the_page_where_it_says() -> None:
 
 def test_a_blank_form_is_blank_at_once() -> None:
     (made,) = fill(bundle(emptied(w2())))
-    assert (made.stopped_reason, made.iterations, made.decision) == (BLANK, 1, "ESCALATE_TO_SME")
+    assert (made.stopped_reason, made.iterations, made.decision) == (BLANK_FORM, 1, "ESCALATE_TO_SME")
     assert made.document_type == "OTHER"
     assert [name for name, value in made.fields.items() if value.is_found] == ["tax_year"]
     assert made.issues[0].message.startswith("[ERROR:incomplete::]")
@@ -154,7 +167,7 @@ def test_a_blank_form_is_blank_at_once() -> None:
 
 def test_a_half_filled_form_is_tried_three_times_and_its_fields_are_kept() -> None:
     (made,) = fill(bundle(emptied(w2(), "Wages, tips, other compensation", "Social security wages")))
-    assert (made.stopped_reason, made.iterations, made.met_threshold) == (EXHAUSTED, 3, False)
+    assert (made.stopped_reason, made.iterations, made.met_threshold) == (ATTEMPTS_EXHAUSTED, 3, False)
     assert made.decision == "ESCALATE_TO_SME"
     assert made.fields["wages_tips"].is_found
     assert made.confidence <= 0.5
@@ -270,7 +283,7 @@ def test_feedback_changes_how_the_embedded_reader_reads() -> None:
         read = tax_forms.normal(one.form, name, made.fields[name].value or "")
         assert read == tax_forms.normal(one.form, name, one.truth[name]), name
     assert made.history[-1].score or (made.history[0].score or 0) < 0
-    assert (made.stopped_reason, made.iterations) == (PASSED, 2)
+    assert (made.stopped_reason, made.iterations) == (ACCEPTED_BY_GRADER, 2)
 
 
 # Other models
@@ -319,7 +332,7 @@ def test_a_models_values_are_proven_on_the_page() -> None:
 def test_a_value_that_is_not_on_the_page_never_passes() -> None:
     one = w2()
     (made,) = fill(bundle(one), Says(answer(one, wages_tips="99,123.45")))
-    assert (made.stopped_reason, made.decision) == (EXHAUSTED, "ESCALATE_TO_SME")
+    assert (made.stopped_reason, made.decision) == (ATTEMPTS_EXHAUSTED, "ESCALATE_TO_SME")
     assert made.fields["wages_tips"].value is None
     assert made.issues[0].code == "EXTRACTION-NOT-ON-PAGE"
     assert made.issues[0].severity is IssueSeverity.BLOCKER
@@ -347,7 +360,7 @@ def test_the_second_attempt_is_told_what_was_wrong() -> None:
     one = w2()
     model = Says(answer(one, wages_tips="99,123.45"), answer(one))
     (made,) = fill(bundle(one), model)
-    assert (made.stopped_reason, made.iterations) == (PASSED, 2)
+    assert (made.stopped_reason, made.iterations) == (ACCEPTED_BY_GRADER, 2)
     prompt = model.asked[1].prompt()
     assert "Previous attempt feedback:" in prompt
     assert "Wages, tips, other compensation: the value is not on the page" in prompt
@@ -358,7 +371,7 @@ def test_the_best_attempt_is_kept_not_the_last() -> None:
     one = w2()
     good, bad = answer(one, confidence=0.7), answer(one, confidence=0.7, wages_tips="", employer_ein="")
     (made,) = fill(bundle(one), Says(bad, good, bad))
-    assert (made.stopped_reason, made.iterations) == (EXHAUSTED, 3)
+    assert (made.stopped_reason, made.iterations) == (ATTEMPTS_EXHAUSTED, 3)
     assert made.fields["wages_tips"].is_found
     assert made.score == made.history[1].score
 
@@ -375,7 +388,7 @@ def test_a_grader_that_says_no_is_heard() -> None:
     no = GraderAnswer(passed=False, score=40, document_type="W-2", confidence=0.4, feedback="look at box 2")
     model = Says(answer(one), grades=(no, no, no))
     (made,) = fill(bundle(one), model)
-    assert (made.stopped_reason, made.decision) == (EXHAUSTED, "ESCALATE_TO_SME")
+    assert (made.stopped_reason, made.decision) == (ATTEMPTS_EXHAUSTED, "ESCALATE_TO_SME")
     assert "look at box 2" in model.asked[2].prompt()
 
 
@@ -399,16 +412,16 @@ def test_a_type_that_no_template_has_uses_the_generic_one() -> None:
     said = FormAnswer(likely_type="RECEIPT", overall_confidence=0.6, fields=())
     (made,) = fill(bundle(one), Says(said))
     assert made.template == "OTHER"
-    assert made.stopped_reason == BLANK
+    assert made.stopped_reason == BLANK_FORM
 
 
 def test_the_prompt_fences_the_document_and_names_types_and_fields() -> None:
     given = bundle(w2())
-    from evalkit.extraction.form_filling import form_parts
+    from evalkit.extraction.form_filling import split_into_form_parts
 
-    prompt = FormQuestion(given, form_parts(given)[0]).prompt()
+    prompt = FormQuestion(given, split_into_form_parts(given)[0]).prompt()
     assert prompt.startswith("<document-")
-    for one in templates("tax"):
+    for one in list_field_templates("tax"):
         assert one.document_type in prompt
     for name in ("wages_tips", "box_2a", "control_number", "$X,XXX.XX"):
         assert name in prompt
@@ -416,9 +429,9 @@ def test_the_prompt_fences_the_document_and_names_types_and_fields() -> None:
 
 def test_the_answer_of_a_language_model_is_read_without_places() -> None:
     given = bundle(w2())
-    from evalkit.extraction.form_filling import form_parts
+    from evalkit.extraction.form_filling import split_into_form_parts
 
-    question = FormQuestion(given, form_parts(given)[0])
+    question = FormQuestion(given, split_into_form_parts(given)[0])
     assert "rows" not in json.dumps(question.schema())
     text = json.dumps(
         {
@@ -427,7 +440,7 @@ def test_the_answer_of_a_language_model_is_read_without_places() -> None:
             "fields": [{"name": "wages_tips", "value": "1", "confidence": 1, "rows": [[0, 5]]}],
         }
     )
-    assert question.read(text).fields[0].rows == ()
+    assert question.parse_answer(text).fields[0].rows == ()
 
 
 def test_a_page_that_nobody_could_read_goes_to_a_person() -> None:
@@ -456,7 +469,7 @@ def test_gemini_is_asked_for_the_form_and_for_the_grade() -> None:
         async def filled() -> Extraction:
             model = LanguageModel(provider, Ledger(), Gate(4), seconds=30)
             try:
-                return (await FormFilling(model).fill(given))[0].extraction
+                return (await FormFiller(model).fill(given))[0].extraction
             finally:
                 await model.close()
 
@@ -483,7 +496,7 @@ def test_the_labelled_forms_are_read(tmp_path: Path) -> None:
 
 def test_boxes_have_labels_or_a_number() -> None:
     assert Box("x").label == "x"
-    for one in templates("tax"):
+    for one in list_field_templates("tax"):
         for field in one.fields:
             if one.name != "OTHER" and field.name != "tax_year":
                 assert field.labels or field.box, (one.name, field.name)

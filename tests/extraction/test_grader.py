@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from evalkit.extraction.grader import (
-    CHECKS,
-    Attempt,
+    FORM_CHECKS,
+    FormAttempt,
     GraderAnswer,
     GraderIssue,
-    grade,
-    lowered,
-    missing_fields,
+    grade_form,
+    list_missing_fields,
+    lower_grade,
 )
-from evalkit.extraction.schema import NOT_PRESENT, FieldStatus, FieldValue
-from evalkit.extraction.template import template
+from evalkit.extraction.schema import NOT_PRESENT_VALUE, FieldStatus, FieldValue
+from evalkit.extraction.template import get_field_template
 from evalkit.issue import IssueSeverity
 
 W2 = {
@@ -35,24 +35,24 @@ W2 = {
 }
 
 
-def attempt(form: str = "W-2", confidence: float = 0.97, number: int = 1, **values: str | None) -> Attempt:
-    known = template(form)
+def attempt(form: str = "W-2", confidence: float = 0.97, number: int = 1, **values: str | None) -> FormAttempt:
+    known = get_field_template(form)
     said: dict[str, str | None] = (W2 if form == "W-2" else {}) | values
-    fields = {field.name: NOT_PRESENT for field in known.fields}
+    fields = {field.name: NOT_PRESENT_VALUE for field in known.fields}
     fields |= {
         name: FieldValue(status=FieldStatus.FOUND, value=value, raw=value, page=1, confidence=0.97)
         for name, value in said.items()
         if value is not None
     }
-    return Attempt(known, known.document_type, fields, confidence, ("1099-NEC", "1099-MISC"), number)
+    return FormAttempt(known, known.document_type, fields, confidence, ("1099-NEC", "1099-MISC"), number)
 
 
-def issues(given: Attempt, year: int | None = None) -> list[str]:
-    return [str(issue) for issue in grade(given, year).issues]
+def issues(given: FormAttempt, year: int | None = None) -> list[str]:
+    return [str(issue) for issue in grade_form(given, year).issues]
 
 
 def test_a_complete_form_passes_with_the_points_of_the_specification() -> None:
-    given = grade(attempt(confidence=0.9))
+    given = grade_form(attempt(confidence=0.9))
     assert given.passed
     assert given.score == pytest.approx(40 + 30 + 18 + 10)
     assert given.scores == {"completeness": 0.4, "format": 0.3, "confidence": 0.18, "no_errors": 0.1}
@@ -60,16 +60,16 @@ def test_a_complete_form_passes_with_the_points_of_the_specification() -> None:
 
 
 def test_a_missing_required_field_takes_its_share_of_completeness_and_formats() -> None:
-    given = grade(attempt(employer_ein=None, confidence=1.0))
+    given = grade_form(attempt(employer_ein=None, confidence=1.0))
     # 5 of 6 required fields; 10 of the 11 fields that have a result
     assert given.score == pytest.approx(40 * 5 / 6 + 30 * 10 / 11 + 20 + 10, abs=0.01)
     assert given.failure_reasons == ("Missing Employer EIN (Box b)",)
-    assert not given.field_results["employer_ein"].valid
+    assert not given.field_results["employer_ein"].is_valid
     assert given.passed  # 70 % of the required fields, and 70 points, outweigh one reason
 
 
 def test_a_missing_optional_field_costs_nothing() -> None:
-    assert grade(attempt(ss_wages=None, ss_tax_withheld=None)).score == grade(attempt()).score
+    assert grade_form(attempt(ss_wages=None, ss_tax_withheld=None)).score == grade_form(attempt()).score
 
 
 @pytest.mark.parametrize(
@@ -82,19 +82,19 @@ def test_a_missing_optional_field_costs_nothing() -> None:
     ],
 )
 def test_a_value_in_the_wrong_format_is_told(field: str, value: str, told: str) -> None:
-    given = grade(attempt(**{field: value}))
+    given = grade_form(attempt(**{field: value}))
     assert told in (given.field_results[field].issue or "")
     assert any(told in reason for reason in given.failure_reasons)
 
 
 @pytest.mark.parametrize("value", ["***-**-0876", "554-03-0876"])
 def test_a_masked_number_is_a_number(value: str) -> None:
-    assert grade(attempt(employee_ssn=value)).failure_reasons == ()
+    assert grade_form(attempt(employee_ssn=value)).failure_reasons == ()
 
 
 def test_a_negative_amount_is_an_amount() -> None:
-    given = grade(attempt("K-1", partnership_ein="12-3456789", ordinary_income="-500.00", tax_year="2021"))
-    assert given.field_results["ordinary_income"].valid
+    given = grade_form(attempt("K-1", partnership_ein="12-3456789", ordinary_income="-500.00", tax_year="2021"))
+    assert given.field_results["ordinary_income"].is_valid
 
 
 @pytest.mark.parametrize(
@@ -106,45 +106,49 @@ def test_a_negative_amount_is_an_amount() -> None:
     ],
 )
 def test_seven_of_ten_required_fields_are_valid_or_it_fails(missing: tuple[str, ...], passes: bool) -> None:
-    given = grade(attempt(**dict.fromkeys(missing)))
+    given = grade_form(attempt(**dict.fromkeys(missing)))
     assert given.passed is passes
     assert given.score >= 70 or len(missing) > 2  # so it is the share that decides
 
 
 def test_too_few_required_fields_are_told() -> None:
-    given = grade(attempt(**dict.fromkeys(("employer_ein", "employer_name", "wages_tips"))))
+    given = grade_form(attempt(**dict.fromkeys(("employer_ein", "employer_name", "wages_tips"))))
     assert "Only 3/4 minimum required fields found" in given.failure_reasons
-    assert missing_fields(template("W-2"), given.field_results) == ("employer_ein", "employer_name", "wages_tips")
+    assert list_missing_fields(get_field_template("W-2"), given.field_results) == (
+        "employer_ein",
+        "employer_name",
+        "wages_tips",
+    )
 
 
 def test_below_the_threshold_nothing_passes() -> None:
-    given = grade(attempt(confidence=0.79))
+    given = grade_form(attempt(confidence=0.79))
     assert not given.passed
     assert given.confidence == 0.5
     assert "Confidence 79% below threshold 80%" in given.failure_reasons
-    assert grade(attempt(confidence=0.8)).passed
+    assert grade_form(attempt(confidence=0.8)).passed
 
 
 @pytest.mark.parametrize("values", [{}, {"wages_tips": "0.00", "ss_wages": "0"}])
 def test_a_blank_form_is_told_and_final(values: dict[str, str]) -> None:
     empty: dict[str, Any] = dict.fromkeys(W2) | {"tax_year": "2020"} | values
-    given = grade(attempt(**empty))
+    given = grade_form(attempt(**empty))
     assert (given.passed, given.is_final, given.document_type) == (False, True, "OTHER")
     assert str(given.issues[0]).startswith("[ERROR:incomplete::] Document appears to be a blank")
 
 
 def test_a_form_with_one_entry_is_not_blank() -> None:
     empty: dict[str, Any] = dict.fromkeys(W2)
-    given = grade(attempt(**(empty | {"wages_tips": "12.00"})))
+    given = grade_form(attempt(**(empty | {"wages_tips": "12.00"})))
     assert not given.is_final
     assert not given.passed
 
 
 def test_a_wrong_year_is_told_and_final() -> None:
-    given = grade(attempt(), 2021)
+    given = grade_form(attempt(), 2021)
     assert (given.passed, given.is_final) == (False, True)
     assert issues(attempt(), 2021) == ["[ERROR:wrong_year:2021:2020] Document is for tax year 2020, but we need 2021"]
-    assert given.score == pytest.approx(grade(attempt()).score - 10)
+    assert given.score == pytest.approx(grade_form(attempt()).score - 10)
 
 
 def test_the_right_year_and_no_expectation_say_nothing() -> None:
@@ -161,13 +165,13 @@ def test_a_year_that_cannot_be_told_is_a_warning() -> None:
     "text", ["DRAFT", "DRAFT AS OF June 4, 2024", "W-2 SAMPLE", "Draft as of 2020: not for filing"]
 )
 def test_a_draft_does_not_pass(text: str) -> None:
-    given = grade(replace(attempt(), text=text))
+    given = grade_form(replace(attempt(), page_text=text))
     assert not given.passed
     assert str(given.issues[0]).startswith("[ERROR:draft:final:")
 
 
 def test_a_word_like_draft_in_a_sentence_is_none() -> None:
-    assert grade(replace(attempt(), text="a bank draft, and a drafty sample room")).passed
+    assert grade_form(replace(attempt(), page_text="a bank draft, and a drafty sample room")).passed
 
 
 @pytest.mark.parametrize(
@@ -189,12 +193,12 @@ def test_a_word_like_draft_in_a_sentence_is_none() -> None:
     ],
 )
 def test_values_that_cannot_be_true_together_are_a_warning(values: dict[str, str], told: str) -> None:
-    given = grade(attempt(**values))
+    given = grade_form(attempt(**values))
     assert given.passed  # a warning does not veto …
     assert [one.severity for one in given.issues] == ["WARNING"]
     assert str(given.issues[0]).startswith("[WARNING:inconsistent::] " + told)
     # … but somebody looks at it
-    assert given.issues[0].issue(attempt().fields, "W-2").severity is IssueSeverity.MAJOR
+    assert given.issues[0].to_issue(attempt().fields, "W-2").severity is IssueSeverity.MAJOR
 
 
 def test_social_security_wages_may_be_a_tenth_above_the_wages() -> None:
@@ -228,9 +232,9 @@ def test_amounts_that_contradict_one_another_are_told(form: str, wrong: dict[str
 
 
 def test_every_check_has_a_case() -> None:
-    told = {row.field for row in CHECKS if row.form != "W-2"}
+    told = {row.field_name for row in FORM_CHECKS if row.template_name != "W-2"}
     assert told == {next(iter(mended)) for _, _, mended in CONTRADICTIONS}
-    assert len(CHECKS) == len(CONTRADICTIONS) + 5
+    assert len(FORM_CHECKS) == len(CONTRADICTIONS) + 5
 
 
 @pytest.mark.parametrize(
@@ -247,7 +251,9 @@ def test_every_check_has_a_case() -> None:
 def test_what_the_form_prints_is_no_entry(field: str, raw: str, told: str | None) -> None:
     value = FieldValue(status=FieldStatus.FOUND, value=raw, raw=raw, page=1, confidence=0.97)
     given = attempt(box_14="Union dues")
-    found = [one for one in grade(replace(given, fields={**given.fields, field: value})).issues if one.field == field]
+    found = [
+        one for one in grade_form(replace(given, fields={**given.fields, field: value})).issues if one.field == field
+    ]
     assert [one.text.partition(": ")[2] for one in found if one.type == "uncertain"] == ([told] if told else [])
 
 
@@ -264,14 +270,14 @@ def test_a_name_that_no_one_has_was_misread(raw: str, is_odd: bool) -> None:
     value = FieldValue(status=FieldStatus.FOUND, value=raw, raw=raw, page=1, confidence=0.97)
     given = attempt()
     given = replace(given, fields={**given.fields, "employer_name": value})
-    assert grade(given).issues == ()  # in a file somebody wrote it so
-    assert [one.type for one in grade(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
+    assert grade_form(given).issues == ()  # in a file somebody wrote it so
+    assert [one.type for one in grade_form(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
 
 
 def test_the_second_attempt_hears_of_other_types_and_the_third_of_the_critical_fields() -> None:
-    first = grade(attempt(confidence=0.1, employer_ein=None)).feedback
-    second = grade(attempt(confidence=0.1, employer_ein=None, number=2)).feedback
-    third = grade(attempt(confidence=0.1, employer_ein=None, number=3)).feedback
+    first = grade_form(attempt(confidence=0.1, employer_ein=None)).feedback
+    second = grade_form(attempt(confidence=0.1, employer_ein=None, number=2)).feedback
+    third = grade_form(attempt(confidence=0.1, employer_ein=None, number=3)).feedback
     assert "Employer EIN: typically found in Box b; An EIN is written XX-XXXXXXX" in first
     assert "Could this be a different form type? Check: 1099-NEC, 1099-MISC" in first
     assert "different form type" not in second
@@ -280,19 +286,19 @@ def test_the_second_attempt_hears_of_other_types_and_the_third_of_the_critical_f
 
 
 def test_amounts_that_no_field_has_are_told_to_a_person_and_to_the_next_attempt() -> None:
-    whole = replace(attempt(), strays=2)
-    assert [(one.severity, one.type) for one in grade(whole).issues] == [("WARNING", "incomplete")]
-    failing = replace(attempt(confidence=0.1), strays=2)
-    assert "Amounts on the form that no field has: 2." in grade(failing).feedback
-    assert "no field has" not in grade(attempt(confidence=0.1)).feedback
+    whole = replace(attempt(), stray_amount_count=2)
+    assert [(one.severity, one.type) for one in grade_form(whole).issues] == [("WARNING", "incomplete")]
+    failing = replace(attempt(confidence=0.1), stray_amount_count=2)
+    assert "Amounts on the form that no field has: 2." in grade_form(failing).feedback
+    assert "no field has" not in grade_form(attempt(confidence=0.1)).feedback
 
 
 @pytest.mark.parametrize("kind", ["RECEIPT", "STATEMENT", "OTHER"])
 def test_the_generic_template_wants_one_field(kind: str) -> None:
     some = replace(attempt("OTHER", confidence=0.6, any_amounts="12.00"), document_type=kind)
-    assert grade(some).passed
-    assert grade(some).document_type == kind
-    assert not grade(attempt("OTHER", confidence=0.6)).passed
+    assert grade_form(some).passed
+    assert grade_form(some).document_type == kind
+    assert not grade_form(attempt("OTHER", confidence=0.6)).passed
 
 
 @pytest.mark.parametrize(("status", "severity"), [("required", "WARNING"), ("optional", "INFO")])
@@ -300,14 +306,14 @@ def test_an_entry_that_cannot_be_told_is_for_a_person_where_it_is_required(statu
     name = "employer_ein" if status == "required" else "ss_wages"
     given = attempt()
     unclear = FieldValue(status=FieldStatus.AMBIGUOUS, raw="$-", page=1, confidence=0.9)
-    told = grade(replace(given, fields={**given.fields, name: unclear})).issues
+    told = grade_form(replace(given, fields={**given.fields, name: unclear})).issues
     assert [(one.severity, one.type) for one in told] == [(severity, "ambiguous")]
 
 
 def test_on_a_recognised_page_what_is_unsure_or_missing_is_for_a_person() -> None:
     given = replace(attempt(employer_ein=None), is_recognised=True)
     unsure = FieldValue(status=FieldStatus.FOUND, value="1513.42", raw="1,513.42", page=1, confidence=0.6)
-    told = grade(replace(given, fields={**given.fields, "ss_tax_withheld": unsure})).issues
+    told = grade_form(replace(given, fields={**given.fields, "ss_tax_withheld": unsure})).issues
     assert {(one.type, one.field) for one in told} == {
         ("missing_field", "employer_ein"),
         ("uncertain", "ss_tax_withheld"),
@@ -319,8 +325,8 @@ def test_a_recognised_value_below_nine_tenths_is_for_a_person(confidence: float,
     given = attempt()
     wages = given.fields["wages_tips"].model_copy(update={"confidence": confidence})
     given = replace(given, fields={**given.fields, "wages_tips": wages})
-    assert grade(given).issues == ()
-    assert [one.type for one in grade(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
+    assert grade_form(given).issues == ()
+    assert [one.type for one in grade_form(replace(given, is_recognised=True)).issues] == ["uncertain"] * is_odd
 
 
 # A model may only lower
@@ -331,8 +337,8 @@ def said(**given: Any) -> GraderAnswer:
 
 
 def test_a_model_that_agrees_changes_nothing() -> None:
-    rules = grade(attempt())
-    assert lowered(rules, said(score=100.0, confidence=1.0), 0.8) == rules
+    rules = grade_form(attempt())
+    assert lower_grade(rules, said(score=100.0, confidence=1.0), 0.8) == rules
 
 
 @pytest.mark.parametrize(
@@ -345,19 +351,19 @@ def test_a_model_that_agrees_changes_nothing() -> None:
     ],
 )
 def test_a_model_may_lower(answer: GraderAnswer) -> None:
-    given = lowered(grade(attempt()), answer, 0.8)
+    given = lower_grade(grade_form(attempt()), answer, 0.8)
     assert not given.passed
     assert given.confidence <= 0.5
 
 
 def test_a_model_never_raises() -> None:
-    rules = replace(grade(attempt(confidence=0.85)), score=80.0)
-    given = lowered(rules, said(score=100.0, confidence=1.0), 0.8)
+    rules = replace(grade_form(attempt(confidence=0.85)), score=80.0)
+    given = lower_grade(rules, said(score=100.0, confidence=1.0), 0.8)
     assert (given.score, given.confidence) == (80.0, 0.85)
-    failing = grade(attempt(confidence=0.1))
-    assert not lowered(failing, said(confidence=1.0), 0.8).passed
+    failing = grade_form(attempt(confidence=0.1))
+    assert not lower_grade(failing, said(confidence=1.0), 0.8).passed
 
 
 def test_a_models_finding_is_written_as_the_specification_writes_it() -> None:
     answer = said(issues=(GraderIssue(severity="warning", type="Odd Name", expected="a", actual="b", text="odd"),))
-    assert str(lowered(grade(attempt()), answer, 0.8).issues[0]) == "[WARNING:odd_name:a:b] odd"
+    assert str(lower_grade(grade_form(attempt()), answer, 0.8).issues[0]) == "[WARNING:odd_name:a:b] odd"

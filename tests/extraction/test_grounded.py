@@ -12,11 +12,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.extraction.extractor import ClaimedField, prove
+from evalkit.extraction.extractor import ClaimedField, ground_claims
 from evalkit.extraction.form_extractor import FormAnswer, PlacedFormField
-from evalkit.extraction.form_filling import FormFilling
+from evalkit.extraction.form_filling import FormFiller
 from evalkit.extraction.schema import Extraction, FieldStatus, FieldValue
-from evalkit.extraction.template import Field, template
+from evalkit.extraction.template import TemplateField, get_field_template
 from evalkit.grounding import Locator
 from evalkit.grounding.normalise import canonical_text
 from evalkit.issue import Issue
@@ -28,7 +28,7 @@ REPORT = document(
     "Margins: negative (4 mm)\nER: positive (95%); PR: not positive (0%)",
     "Comment\nTumor size: 2.4 x 1.8 cm. HER2: 2+, equivocal. No lymphovascular invasion.",
 )
-PATHOLOGY = template("pathology")
+PATHOLOGY = get_field_template("pathology")
 
 ON_THE_FORM = [value for value in W2.truth.values() if value]
 ON_THE_REPORT = [text for page in REPORT.pages for text in (*page.text.split("\n"), *page.text.split())]
@@ -85,9 +85,9 @@ ANSWERS = st.builds(
     FormAnswer,
     likely_type=st.sampled_from(["W-2", "1099-NEC", "K-1", "RECEIPT", "nonsense"]),
     overall_confidence=CONFIDENCE,
-    fields=st.lists(form_fields([*(one.name for one in template("W-2").fields), "payer_tin", "nobody_asked"])).map(
-        tuple
-    ),
+    fields=st.lists(
+        form_fields([*(one.name for one in get_field_template("W-2").fields), "payer_tin", "nobody_asked"])
+    ).map(tuple),
 )
 CLAIMS = st.lists(
     st.builds(
@@ -107,7 +107,7 @@ CLAIMS = st.lists(
 )
 
 
-def stands(value: FieldValue, field: Field, given: DocumentBundle) -> bool:
+def stands(value: FieldValue, field: TemplateField, given: DocumentBundle) -> bool:
     """Whether the value's own words are on its page, and mean the value."""
     assert value.page is not None
     assert value.raw is not None
@@ -116,7 +116,7 @@ def stands(value: FieldValue, field: Field, given: DocumentBundle) -> bool:
     lines = value.raw.split("\n")
     if not all(locator.has(line, value.page) and line in text for line in lines):
         return False
-    means = field.normal(value.raw)
+    means = field.normalise(value.raw)
     return value.value == means or "".join(canonical_text(value.raw).split()) == "".join(
         canonical_text(value.value.replace(",", " ") if len(lines) > 1 else value.value).split()
     )
@@ -127,21 +127,21 @@ def is_told(name: str, issues: tuple[Issue, ...]) -> bool:
 
 
 def filled(answer: FormAnswer) -> Extraction:
-    return asyncio.run(FormFilling(Says(answer)).fill(FORM))[0].extraction
+    return asyncio.run(FormFiller(Says(answer)).fill(FORM))[0].extraction
 
 
 @settings(max_examples=100, phases=(Phase.explicit, Phase.generate))
 @given(ANSWERS)
 def test_no_value_of_a_form_is_kept_that_its_page_does_not_have(answer: FormAnswer) -> None:
     made = filled(answer)
-    known = template(made.template)
+    known = get_field_template(made.template)
     said = {one.name: one.value for one in answer.fields}
     for name, value in made.fields.items():
-        field = known.field(name)
+        field = known.get_field(name)
         assert field is not None
         if value.is_found:
             assert stands(value, field, FORM), name
-            assert field.normal(value.value or "") is not None
+            assert field.normalise(value.value or "") is not None
         elif canonical_text(said.get(name) or "") or value.status is FieldStatus.AMBIGUOUS:
             assert is_told(name, made.issues), (name, value)
 
@@ -149,9 +149,9 @@ def test_no_value_of_a_form_is_kept_that_its_page_does_not_have(answer: FormAnsw
 @settings(max_examples=100, phases=(Phase.explicit, Phase.generate))
 @given(CLAIMS)
 def test_no_value_of_a_report_is_kept_that_its_pages_do_not_have(claims: list[ClaimedField]) -> None:
-    fields, issues = prove(claims, REPORT, (1, 2), PATHOLOGY)
+    fields, issues = ground_claims(claims, REPORT, (1, 2), PATHOLOGY)
     for name, value in fields.items():
-        field = PATHOLOGY.field(name.partition(".")[0])
+        field = PATHOLOGY.get_field(name.partition(".")[0])
         assert field is not None
         if field.reader in ("whole_text", "section"):
             continue

@@ -6,23 +6,23 @@ import pytest
 from builders import page
 
 from evalkit.extraction.forms import read_form
-from evalkit.extraction.labels import find_labels, is_print
-from evalkit.extraction.sheet import Sheet
-from evalkit.extraction.template import template
+from evalkit.extraction.labels import find_labels, is_printed_text
+from evalkit.extraction.sheet import FormSheet
+from evalkit.extraction.template import get_field_template
 
-NEC = template("1099-NEC")
+NEC = get_field_template("1099-NEC")
 CITY = "City or town, state or province, country, and ZIP or foreign postal code"
 
 
 def read(*lines: str, status: str = "ocr") -> dict[str, str]:
-    sheet = Sheet.of(page(1, "\n".join(lines), status=status))
+    sheet = FormSheet.from_page(page(1, "\n".join(lines), status=status))
     return {name: one.entry.value for name, one in read_form(sheet, NEC, is_loose=False).items()}
 
 
 @pytest.mark.parametrize(("status", "found"), [("ocr", True), ("text", False)])
 def test_a_short_word_of_a_long_label_may_be_misread_on_a_recognised_page_only(status: str, found: bool) -> None:
-    sheet = Sheet.of(page(1, CITY.replace(" or ", " of ", 1), status=status))
-    named = {label.slot.fields[0].name for label in find_labels(sheet, NEC, is_loose=False) if label.slot}
+    sheet = FormSheet.from_page(page(1, CITY.replace(" or ", " of ", 1), status=status))
+    named = {label.box.fields[0].name for label in find_labels(sheet, NEC, is_loose=False) if label.box}
     assert ("recipient_city" in named) is found
 
 
@@ -53,6 +53,6 @@ def test_what_is_left_of_a_label_is_no_entry() -> None:
     ],
 )
 def test_a_forms_own_print(name: str, text: str, printed: bool) -> None:
-    field = NEC.field(name)
+    field = NEC.get_field(name)
     assert field is not None
-    assert is_print(text, field, NEC) is printed
+    assert is_printed_text(text, field, NEC) is printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalkit.extraction.evaluator import EvaluationFeedback, EvaluationIssue
-from evalkit.extraction.optimizer import PROFILES, ExtractionOptimizer, ReliabilityLoopConfig, configured
+from evalkit.extraction.optimizer import LOOP_PROFILES, ExtractionOptimizer, ReliabilityLoopConfig, build_loop_config
 
 BASE = "Extract clinical data from this PATHOLOGY report."
 FEEDBACK = EvaluationFeedback(
@@ -84,24 +84,24 @@ STOPS = [
 @pytest.mark.parametrize(("current", "previous", "iteration", "goes_on", "reason"), STOPS)
 def test_stop_rules(current: float, previous: float | None, iteration: int, goes_on: bool, reason: str) -> None:
     decision = ExtractionOptimizer().should_continue(current, previous, iteration, ReliabilityLoopConfig())
-    assert (decision.goes_on, decision.reason) == (goes_on, reason)
+    assert (decision.should_continue, decision.reason) == (goes_on, reason)
 
 
 def test_profiles_are_the_specifications() -> None:
-    said = {name: (one.quality_threshold, one.max_iterations) for name, one in PROFILES.items()}
+    said = {name: (one.quality_threshold, one.max_iterations) for name, one in LOOP_PROFILES.items()}
     assert said == {"real-time": (0.85, 2), "batch": (0.95, 3), "clinical": (0.98, 5)}
-    assert all((one.min_improvement, one.timeout_seconds) == (0.05, 30.0) for one in PROFILES.values())
+    assert all((one.min_improvement, one.timeout_seconds) == (0.05, 30.0) for one in LOOP_PROFILES.values())
 
 
 def test_the_default_is_the_specifications() -> None:
-    assert ReliabilityLoopConfig() == configured() == PROFILES["batch"]
+    assert ReliabilityLoopConfig() == build_loop_config() == LOOP_PROFILES["batch"]
 
 
 def test_without_the_loop_there_is_one_attempt() -> None:
-    config = configured(enabled=False, max_iterations=5)
+    config = build_loop_config(enabled=False, max_iterations=5)
     assert ExtractionOptimizer().should_continue(0.1, None, 1, config).reason == "Max iterations reached"
 
 
 def test_options_count_before_the_profile() -> None:
-    config = configured("clinical", quality_threshold=0.9, timeout_ms=1500)
+    config = build_loop_config("clinical", quality_threshold=0.9, timeout_ms=1500)
     assert (config.quality_threshold, config.max_iterations, config.timeout_seconds) == (0.9, 5, 1.5)

@@ -18,15 +18,15 @@ from extraction.scripted import FINE, Said, Scripted, claims, judged
 from evalkit.documents.bundle import DocumentBundle
 from evalkit.extraction.evaluator import ExtractionEvaluator
 from evalkit.extraction.extractor import ClinicalExtractor
-from evalkit.extraction.loop_metrics import loop_metrics
-from evalkit.extraction.optimizer import configured
-from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult, extraction_of
+from evalkit.extraction.loop_metrics import compute_loop_metrics
+from evalkit.extraction.optimizer import build_loop_config
+from evalkit.extraction.reliability_loop import ReliabilityLoop, ReliabilityLoopResult, build_extraction
 from evalkit.extraction.schema import Extraction, FieldStatus
-from evalkit.extraction.template import template
+from evalkit.extraction.template import get_field_template
 from evalkit.llm.model import A, Answer, Model, Question
 from evalkit.settings import Settings
 
-PATHOLOGY = template("pathology")
+PATHOLOGY = get_field_template("pathology")
 REPORT = document(
     "Final Diagnosis\nA. Left breast: Invasive ductal carcinoma, Nottingham grade 2.\n"
     "Margins: negative (4 mm)\nER: positive (95%); PR: positive (70%)"
@@ -44,12 +44,12 @@ ALTERED: Said = FULL | {"grade": "Nottingham grade 3"}
 
 
 def run(model: Model, bundle: DocumentBundle = REPORT, progress: Any = None, **config: Any) -> ReliabilityLoopResult:
-    loop = ReliabilityLoop(configured(**config), model)
+    loop = ReliabilityLoop(build_loop_config(**config), model)
     return asyncio.run(loop.execute(bundle, range(1, bundle.total_pages + 1), PATHOLOGY, progress))
 
 
 def kept(result: ReliabilityLoopResult) -> Extraction:
-    return extraction_of(result, PATHOLOGY, "Pathology Report", (1, 1))
+    return build_extraction(result, PATHOLOGY, "Pathology Report", (1, 1))
 
 
 def test_it_iterates_until_the_threshold_is_met() -> None:
@@ -248,19 +248,19 @@ def test_what_was_below_eight_tenths_is_a_persons_first() -> None:
 
 def test_metrics_and_their_alerts() -> None:
     good, poor = run(Scripted(FULL)), run(Scripted(PARTIAL))
-    told = {metric.name: metric for metric in loop_metrics([good, poor])}
+    told = {metric.name: metric for metric in compute_loop_metrics([good, poor])}
     assert told["marc.iteration_count"].value == 1.5
     assert told["marc.threshold_met_rate"].value == 0.5
-    assert {name for name, metric in told.items() if metric.alerts} == {
+    assert {name for name, metric in told.items() if metric.alert_count} == {
         "marc.final_score",
         "marc.threshold_met_rate",
         "marc.improvement_per_iteration",
     }
     many = run(Scripted(PARTIAL), max_iterations=4, min_improvement=0.0)
     slow = ReliabilityLoopResult(good.best, good.history, True, "", 46.0)
-    alerts = {metric.name for metric in loop_metrics([many, slow]) if metric.alerts}
+    alerts = {metric.name for metric in compute_loop_metrics([many, slow]) if metric.alert_count}
     assert alerts >= {"marc.iteration_count", "marc.processing_time_ms"}
-    assert loop_metrics([]) == ()
+    assert compute_loop_metrics([]) == ()
 
 
 VARIABLES = {
@@ -294,7 +294,7 @@ def test_the_embedded_model_uses_the_feedback(kind: str) -> None:
         drawn = draw(kind, seed)
         if drawn.layout in LETTERS:
             continue
-        result = asyncio.run(ReliabilityLoop().execute(drawn.bundle, [1], template(kind)))
+        result = asyncio.run(ReliabilityLoop().execute(drawn.bundle, [1], get_field_template(kind)))
         right = [
             sum(
                 one.attempt.fields.get(name) is not None and one.attempt.fields[name].value == known.value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evalkit.errors import UsageError
-from evalkit.extraction.template import Need, read_template, template, templates
+from evalkit.extraction.template import FieldNeed, get_field_template, list_field_templates, parse_field_template
 
 GOOD = """name = "1098"
 kind = "tax"
@@ -29,11 +29,11 @@ pattern = '20\\d{2}'
 
 
 def test_a_template_is_read() -> None:
-    read = read_template(GOOD, "1098.toml")
+    read = parse_field_template(GOOD, "1098.toml")
     assert [field.name for field in read.fields] == ["interest", "tax_year"]
-    assert read.of(Need.REQUIRED) == (read.field("interest"),)
-    assert read.fields[1].normal("2020") == "2020"
-    assert read.fields[1].normal("1999") is None
+    assert read.get_fields_by_need(FieldNeed.REQUIRED) == (read.get_field("interest"),)
+    assert read.fields[1].normalise("2020") == "2020"
+    assert read.fields[1].normalise("1999") is None
 
 
 @pytest.mark.parametrize(
@@ -52,16 +52,16 @@ def test_a_template_is_read() -> None:
 )
 def test_what_is_wrong_is_told_by_its_line(old: str, new: str, told: list[str]) -> None:
     with pytest.raises(UsageError) as refused:
-        read_template(GOOD.replace(old, new, 1), "1098.toml")
+        parse_field_template(GOOD.replace(old, new, 1), "1098.toml")
     for part in ["1098.toml", *told]:
         assert part in str(refused.value), str(refused.value)
 
 
 def test_an_unknown_template_names_those_there_are() -> None:
     with pytest.raises(UsageError, match="there is no template W-99"):
-        template("W-99")
+        get_field_template("W-99")
 
 
 def test_names_of_templates_belong_to_one_kind() -> None:
-    names = [one.name for kind in ("clinical", "tax") for one in templates(kind)]  # type: ignore[arg-type]
+    names = [one.name for kind in ("clinical", "tax") for one in list_field_templates(kind)]  # type: ignore[arg-type]
     assert len(names) == len(set(names))

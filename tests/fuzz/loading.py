@@ -18,33 +18,33 @@ from statements.spoilt import put, spoilt
 from statements.test_template import TEXT
 from tables import Table
 
-from evalkit.batch.decisions import decisions
-from evalkit.batch.draws import draws
+from evalkit.batch.decisions import list_audit_events
+from evalkit.batch.draws import read_all_draws
 from evalkit.batch.extract import extract
-from evalkit.batch.identity import find
-from evalkit.batch.integrity import verify
-from evalkit.batch.labels import read_classifications, read_production, read_truth, stored_production
-from evalkit.batch.pace import pace
-from evalkit.batch.purge import is_begun, purge, records, without_purged
+from evalkit.batch.identity import discover_documents
+from evalkit.batch.integrity import verify_integrity
+from evalkit.batch.labels import read_classifications, read_production_labels, read_stored_labels, read_true_labels
+from evalkit.batch.pace import summarise_last_run
+from evalkit.batch.purge import exclude_purged, is_purge_unfinished, purge, read_purge_records
 from evalkit.batch.reindex import reindex
 from evalkit.batch.templates import review_template
-from evalkit.classification.traps import traps_of
+from evalkit.classification.traps import load_traps
 from evalkit.errors import EvalkitError
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.study import read_study
 from evalkit.evaluation.template_reviews import read_cycles
-from evalkit.extraction.template import read_template as read_form
-from evalkit.review import Desk, packet_digest, withdraw_silver
-from evalkit.review.ground_truth import read_review, silver_probability, withdraw_unbacked
-from evalkit.review.opinions import Opinions
+from evalkit.extraction.template import parse_field_template as read_form
+from evalkit.review import ReviewSession, compute_packet_digest, withdraw_silver_ground_truth
+from evalkit.review.ground_truth import read_review, read_silver_probability, withdraw_unconfirmed_fields
+from evalkit.review.opinions import CaseOpinions
 from evalkit.review.packet import read_packet
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import read_seeded
+from evalkit.review.seeded import read_seeded_case
 from evalkit.review.stored import read_bundle, read_extractions, read_result
 from evalkit.settings import Settings
-from evalkit.statements.template import read_template
-from evalkit.store import Files, Index, StoredDraft
-from evalkit.store.postgresql import schema_of
+from evalkit.statements.template import parse_template_toml
+from evalkit.store import OutputFolder, OutputIndex, StoredDraft
+from evalkit.store.postgresql import read_schema_name
 
 from .mutation import MARK, damaged_json, damaged_text
 
@@ -65,13 +65,13 @@ class Kind(NamedTuple):
 
 def _draft(folder: Path) -> None:
     """The workbench reads drafts from the database: what is damaged lies in a file here, and is put there."""
-    index = Index(folder / "output")
+    index = OutputIndex(folder / "output")
     text = (folder / "draft.json").read_bytes().decode(errors="replace")
-    index.drafts.put(StoredDraft("requisition", "dr_lee", "tab", "0" * 64, text, "2027-01-01T00:00:00+00:00"))
+    index.drafts.save_draft(StoredDraft("requisition", "dr_lee", "tab", "0" * 64, text, "2027-01-01T00:00:00+00:00"))
     index.close()
-    desk = Desk(folder / "output", "dr_lee", "tab")
+    desk = ReviewSession(folder / "output", "dr_lee", "tab")
     try:
-        desk.open("requisition")
+        desk.open_case("requisition")
     finally:
         desk.close()
 
@@ -89,9 +89,9 @@ def _opened(case_id: str) -> Load:
     """The case as the workbench opens it."""
 
     def load(folder: Path) -> None:
-        desk = Desk(folder / "output", "dr_lee", "tab")
+        desk = ReviewSession(folder / "output", "dr_lee", "tab")
         try:
-            desk.open(case_id)
+            desk.open_case(case_id)
         finally:
             desk.close()
 
@@ -99,9 +99,9 @@ def _opened(case_id: str) -> Load:
 
 
 def _purging(folder: Path) -> None:
-    files = Files(folder / "output")
-    without_purged(files, find([folder / "records"], {}), ())
-    if is_begun(folder / "output"):
+    files = OutputFolder(folder / "output")
+    exclude_purged(files, discover_documents([folder / "records"], {}), ())
+    if is_purge_unfinished(folder / "output"):
         purge(folder / "output", [], purged_at="2027-01-01T00:00:00+00:00")
 
 
@@ -110,47 +110,47 @@ def _seeded_name(folder: Path) -> str:
     return path.stem
 
 
-def _f(load: Callable[[Files], Any]) -> Load:
-    return lambda folder: load(Files(folder / "output"))
+def _f(load: Callable[[OutputFolder], Any]) -> Load:
+    return lambda folder: load(OutputFolder(folder / "output"))
 
 
 KINDS: dict[str, Kind] = {
     "bundle": Kind(f"output/document_bundles/{OTHER}.json", _f(lambda f: read_bundle(f, OTHER))),
     "result": Kind(f"output/results/{OTHER}.json", _f(lambda f: read_result(f, OTHER))),
-    "packet": Kind(f"output/sme_packets/sme_packet_{DOC}.json", _f(lambda f: packet_digest(read_packet(f, DOC)))),
+    "packet": Kind(f"output/sme_packets/sme_packet_{DOC}.json", _f(lambda f: compute_packet_digest(read_packet(f, DOC)))),
     "review": Kind(f"output/reviews/{DOC}/0001.json", _f(lambda f: read_review(f, DOC, 1))),
-    "opinions": Kind(f"output/reviews/{DOC}.second/0001.json", _f(lambda f: Opinions.read(f, DOC).record())),
+    "opinions": Kind(f"output/reviews/{DOC}.second/0001.json", _f(lambda f: CaseOpinions.read(f, DOC).build_ground_truth())),
     "silver truth": Kind(
         f"output/ground_truth/gt_{OTHER}.json",
-        _f(lambda f: (silver_probability(f, OTHER), withdraw_unbacked(f, OTHER), withdraw_silver(f, OTHER))),
+        _f(lambda f: (read_silver_probability(f, OTHER), withdraw_unconfirmed_fields(f, OTHER), withdraw_silver_ground_truth(f, OTHER))),
     ),
     "exported truth": Kind(f"output/ground_truth/gt_{DOC}.json", lambda folder: read_truths(folder / "output"), shows=" "),
     "fields": Kind(f"output/extractions/{OTHER}.json", _f(lambda f: read_extractions(f, OTHER))),
     "case of fields": Kind("output/sme_packets/sme_packet_w2.extraction.json", _opened("w2.extraction"), shows=" "),
     "case of a template": Kind("output/sme_packets/sme_packet_bank_bank.statement_template.json", _opened("bank_bank.statement_template"), shows=" "),
     "review of a template": Kind("output/template_reviews/bank_bank/cycle_1.json", _f(read_cycles)),
-    "where the database is": Kind("moved/database.json", lambda folder: schema_of(folder / "moved")),
+    "where the database is": Kind("moved/database.json", lambda folder: read_schema_name(folder / "moved")),
     "decisions of before": Kind(
-        "decisions.json", lambda folder: verify(folder / "output", against=folder / "decisions.json"), is_own=True
+        "decisions.json", lambda folder: verify_integrity(folder / "output", export_path=folder / "decisions.json"), is_own=True
     ),
-    "where the seconds went": Kind(f"output/results/{OTHER}.json", lambda folder: pace(folder / "output"), shows=" "),
+    "where the seconds went": Kind(f"output/results/{OTHER}.json", lambda folder: summarise_last_run(folder / "output"), shows=" "),
     "index": Kind(f"output/results/{OTHER}.json", lambda folder: reindex(folder / "output")),
-    "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).names(), Roster(f).check("abcd")))),
-    "production": Kind("output/production.json", _f(stored_production)),
-    "draw": Kind("output/draws/0001.json", _f(draws)),
-    "purge record": Kind("output/purged/0001.json", _f(records)),
+    "roster": Kind("output/reviewers.json", _f(lambda f: (Roster(f).list_names(), Roster(f).find_reviewer_by_code("abcd")))),
+    "production": Kind("output/production.json", _f(read_stored_labels)),
+    "draw": Kind("output/draws/0001.json", _f(read_all_draws)),
+    "purge record": Kind("output/purged/0001.json", _f(read_purge_records)),
     "purge begun": Kind("output/purging.json", _purging),
     "draft": Kind("draft.json", _draft, shows=" "),
     "template of a statement": Kind(
-        "bank.toml", lambda folder: read_template((folder / "bank.toml").read_bytes().decode(errors="replace"), "bank.toml"), is_json=False
+        "bank.toml", lambda folder: parse_template_toml((folder / "bank.toml").read_bytes().decode(errors="replace"), "bank.toml"), is_json=False
     ),
     "template of a form": Kind(
         "form.toml", lambda folder: read_form((folder / "form.toml").read_bytes().decode(errors="replace"), "form.toml"), is_json=False
     ),
     "settings": Kind("evalkit.toml", _settings, is_json=False, shows=" "),
-    "traps": Kind("traps.toml", lambda folder: traps_of.__wrapped__(str(folder / "traps.toml")), is_json=False),
-    "production labels": Kind("labels.csv", lambda folder: read_production(folder / "labels.csv"), is_json=False),
-    "true labels": Kind("truth.json", lambda folder: read_truth(folder / "truth.json"), is_own=True),
+    "traps": Kind("traps.toml", lambda folder: load_traps.__wrapped__(str(folder / "traps.toml")), is_json=False),
+    "production labels": Kind("labels.csv", lambda folder: read_production_labels(folder / "labels.csv"), is_json=False),
+    "true labels": Kind("truth.json", lambda folder: read_true_labels(folder / "truth.json"), is_own=True),
     "supplied": Kind("answers/x.json", lambda folder: read_classifications(folder / "answers", ())),
 }  # fmt: skip
 for _where in (
@@ -162,7 +162,7 @@ for _where in (
     )
     KINDS[f"audit of {_where.partition('/')[0]}"] = Kind(
         f"output/{_where.format(DOC)}",
-        lambda folder: (verify(folder / "output"), decisions(folder / "output")),
+        lambda folder: (verify_integrity(folder / "output"), list_audit_events(folder / "output")),
         shows=" ",
     )
 
@@ -172,9 +172,9 @@ def prepare(made: Path, folder: Path) -> None:
     shutil.copytree(made, folder / "output")
     shutil.copytree(made.parent / "records", folder / "records")
     purge(folder / "output", ["quest_cbc"], purged_at="2026-02-02T00:00:00+00:00")
-    Roster(Files(folder / "output")).add("dr_lee")
-    desk = Desk(folder / "output", "dr_lee", "tab")
-    case = desk.open("requisition")
+    Roster(OutputFolder(folder / "output")).add_reviewer("dr_lee")
+    desk = ReviewSession(folder / "output", "dr_lee", "tab")
+    case = desk.open_case("requisition")
     (folder / "draft.json").write_text(case.draft.model_dump_json())
     desk.close()
     (folder / "output/purging.json").write_text('{"schema_version": 1, "doc_id": null, "number": 2}')
@@ -192,8 +192,8 @@ def prepare(made: Path, folder: Path) -> None:
     shutil.copy(folder / f"records/answers/{OTHER}.json", folder / "answers/x.json")
     shutil.copy(root / "evalkit/extraction/templates/tax/1099-div.toml", folder / "form.toml")
     (folder / "bank.toml").write_text(TEXT)
-    Files(folder / "moved").write("database.json", {"schema_version": 1, "schema": f"evalkit_{0:016x}"})
-    events, _ = decisions(folder / "output")
+    OutputFolder(folder / "moved").write_json("database.json", {"schema_version": 1, "schema": f"evalkit_{0:016x}"})
+    events, _ = list_audit_events(folder / "output")
     (folder / "decisions.json").write_text(json.dumps({"events": events}))
     form = pymupdf.open()
     draw(form_w2(random.Random(1)), random.Random(4), form.new_page(width=612, height=792))
@@ -201,8 +201,8 @@ def prepare(made: Path, folder: Path) -> None:
     extract([folder / "w2.pdf"], output=folder / "output", tax_year=2099)  # of which the form is none
     bank = spoilt(folder, "bank")
     review_template(bank.case.template, "bank.toml", folder / "bank.pdf", output=folder / "output")
-    index = Index(folder / "output")
-    put(Files(folder / "output"), index, bank)  # as if no builder had found a better one
+    index = OutputIndex(folder / "output")
+    put(OutputFolder(folder / "output"), index, bank)  # as if no builder had found a better one
     index.close()
 
 
@@ -212,7 +212,7 @@ def fuzz(made: Path, folder: Path, *, each: int, seed: int) -> Table:
     kinds = {
         **KINDS,
         "seeded": Kind(
-            f"output/seeded/{_seeded_name(folder)}.json", _f(lambda f: read_seeded(f, _seeded_name(folder)))
+            f"output/seeded/{_seeded_name(folder)}.json", _f(lambda f: read_seeded_case(f, _seeded_name(folder)))
         ),
     }
     table = Table()

@@ -18,7 +18,7 @@ import evalkit
 from evalkit.batch import DocumentSummary
 from evalkit.errors import EvalkitError
 from evalkit.settings import Settings
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 from .mutation import damaged_json, damaged_text
 
@@ -167,5 +167,5 @@ def _run_again(records: Path, output: Path, told: str, table: Table) -> str:
     if any("unexpectedly" in (one.error or "") for one in run.documents):
         table.faults.append(f"{told}: {run.documents[0].error}")
         return "crashes"
-    assert Files(output).names("results")
+    assert OutputFolder(output).list_json_files("results")
     return "refused" if run.failed else "valid"

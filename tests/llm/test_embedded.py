@@ -26,7 +26,7 @@ class Addition(Question[Sum]):
     def __init__(self, *numbers: int) -> None:
         self.numbers = numbers
 
-    def worded(self) -> str:
+    def render_prompt(self) -> str:
         raise AssertionError("the embedded model is sent no prompt")
 
     def offline(self) -> Sum:

@@ -10,7 +10,7 @@ import pytest
 from builders import Json, doc2_6, doc2_6_answer, document, edited, page
 from servers.gemini import Call, GeminiServer
 
-from evalkit.classification.orchestrator import Outcome, RetryOrchestrator, reader_issues
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator, collect_reader_issues
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.classification.v3_traps import V3TrapDetector
@@ -55,12 +55,12 @@ def read(number: int) -> DocumentBundle:
     return bundle.model_copy(update={"sha256": f"{number:064x}"})
 
 
-def computed(outcome: Outcome, bundle: DocumentBundle) -> Decision:
+def computed(outcome: ClassificationOutcome, bundle: DocumentBundle) -> Decision:
     """What the arbiter says to the computed issues about the classification that the outcome ended with."""
     answer = outcome.classification
     assert answer is not None
     issues = [
-        *reader_issues(bundle),
+        *collect_reader_issues(bundle),
         *V1SchemaValidator().validate(answer, bundle),
         *V2ConsistencyChecker().validate(answer, bundle),
         *V3TrapDetector().validate(answer, bundle),
@@ -79,7 +79,7 @@ def test_no_verdict_is_milder_than_what_is_computed(profile: str) -> None:
             return '{"findings": []}'
         return json.dumps(edited(doc2_6_answer(), LIES[marks[call.prompt.split(maxsplit=1)[0]] // 2 % len(LIES)]))
 
-    async def all_of_them(server: GeminiServer) -> list[Outcome]:
+    async def all_of_them(server: GeminiServer) -> list[ClassificationOutcome]:
         model = LanguageModel(Gemini("m", base_url=server.url, api_key="k"), Ledger(), Gate(16))
         judge = RetryOrchestrator(model, profile=profile)  # type: ignore[arg-type]
         try:

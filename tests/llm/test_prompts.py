@@ -78,7 +78,7 @@ def test_every_prompt_has_a_version_that_follows_its_text() -> None:
 
 
 def test_the_document_comes_first_and_is_the_same_to_the_byte_for_all() -> None:
-    prompts = [*asked(), PrimaryClassifier().question(doc2_6()).prompt()]
+    prompts = [*asked(), PrimaryClassifier().build_question(doc2_6()).prompt()]
     assert len(prompts) == 4
     assert all(prompt.startswith(fenced(doc2_6())) for prompt in prompts)
 

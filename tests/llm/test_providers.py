@@ -21,7 +21,7 @@ from servers import openai as server
 from servers.openai import Call, Fault, ModelServer
 
 from evalkit.errors import UsageError
-from evalkit.extras import installing
+from evalkit.extras import format_install_hint
 from evalkit.llm.model import CallFailed, Provider, Reply, Request, Usage
 from evalkit.llm.providers import provider
 
@@ -525,7 +525,7 @@ for name in ("openai:m", "anthropic:m", "ollama:m"):
 print(provider("gemini:m", environment={"GEMINI_API_KEY": "k"}).name)
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == [f"MODEL-EXTRA Run {installing('providers')}. None"] * 3 + ["gemini:m"]
+    assert said.splitlines() == [f"MODEL-EXTRA Run {format_install_hint('providers')}. None"] * 3 + ["gemini:m"]
 
 
 def test_importing_it_imports_no_library():

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from servers import gemini
 from servers.gemini import Call, Fault, GeminiServer
 
-from evalkit.classification.orchestrator import Outcome, RetryOrchestrator
+from evalkit.classification.orchestrator import ClassificationOutcome, RetryOrchestrator
 from evalkit.classification.v4_evidence_quality import V4EvidenceQualityAssessor
 from evalkit.errors import StoreError
 from evalkit.llm.gate import Gate
@@ -28,7 +28,7 @@ from evalkit.llm.ledger import Ledger, Limits, MemoryJournal
 from evalkit.llm.model import Question, Reply, Request, Usage
 from evalkit.llm.prompts import fenced
 from evalkit.llm.remote import LanguageModel
-from evalkit.store import digest
+from evalkit.store import hash_canonical_json
 
 NOTHING_FOUND = '{"findings": []}'
 ROLES = {"full": ["classifier", "V2", "V3", "V4"], "lean": ["verifier"]}
@@ -46,7 +46,7 @@ def asked(
     return LanguageModel(provider, ledger or Ledger(), Gate(64), seconds=seconds, first_wait=0.001, longest_wait=0.01)
 
 
-async def evaluated(model: LanguageModel, **options: Any) -> Outcome:
+async def evaluated(model: LanguageModel, **options: Any) -> ClassificationOutcome:
     try:
         return await RetryOrchestrator(model, **options).evaluate(doc2_6())
     finally:
@@ -110,7 +110,7 @@ def test_every_fault_of_every_role_escalates_by_its_code_or_succeeds_after_a_ret
         seen[number] += call.role == role
         return fault.within(right(call)) if call.role == role and seen[number] <= times else right(call)
 
-    async def all_cells(server: GeminiServer) -> list[Outcome]:
+    async def all_cells(server: GeminiServer) -> list[ClassificationOutcome]:
         model = asked(server, seconds=10 if is_slow else 60)
         judges = {profile: RetryOrchestrator(model, profile=profile) for profile in ROLES}  # type: ignore[arg-type]
         outcomes = (judges[cell[0]].evaluate(bundle) for cell, bundle in zip(cells, bundles, strict=True))
@@ -156,7 +156,7 @@ def test_a_model_that_finds_nothing_silences_nothing_that_is_computed(profile: s
     bundle = document("CBC with differential\nWBC 8.2 4.0-11.0\nHemoglobin 13.4 12.0-16.0\nPlatelets 240 150-400")
     claimed = one_segment(GENOMIC, 1, evidence("WBC 8.2 4.0-11.0", 1))
 
-    async def outcome_of(model: LanguageModel) -> Outcome:
+    async def outcome_of(model: LanguageModel) -> ClassificationOutcome:
         try:
             return await RetryOrchestrator(model, profile=profile).evaluate(bundle, claimed)  # type: ignore[arg-type]
         finally:
@@ -241,7 +241,7 @@ def test_when_answers_cannot_be_kept_no_more_are_paid() -> None:
 
 
 def test_a_provider_that_wants_a_long_rest_is_left_alone() -> None:
-    async def three(server: GeminiServer) -> list[Outcome]:
+    async def three(server: GeminiServer) -> list[ClassificationOutcome]:
         model = asked(server)
         outcomes = [await RetryOrchestrator(model).evaluate(doc2_6()) for _ in range(3)]
         await model.close()
@@ -479,7 +479,7 @@ class Aside(Question[Remark]):
     def __init__(self, temperature: float = 0.0, seconds: float | None = None) -> None:
         self.temperature, self.seconds = temperature, seconds
 
-    def worded(self) -> str:
+    def render_prompt(self) -> str:
         return "What do you say?"
 
     def offline(self) -> Remark:
@@ -511,7 +511,7 @@ def test_at_temperature_0_it_is_the_question_that_it_was_before_there_were_other
     }  # fmt: skip
     with GeminiServer(lambda call: '{"words": "well"}') as server:
         asyncio.run(said(server, question, ledger=Ledger(journal)))
-    assert [call.answer for call in journal.of(digest(plain))] == ['{"words": "well"}']
+    assert [call.answer for call in journal.of(hash_canonical_json(plain))] == ['{"words": "well"}']
 
 
 @pytest.mark.parametrize(("own", "all_", "calls"), [(1.2, 600, 1), (None, 6, 2)])

@@ -22,9 +22,9 @@ from evalkit.classification.schema import (
 from evalkit.classification.v5_arbiter import V5DecisionMaker
 from evalkit.documents.bundle import Block, DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.issue import Issue, IssueSeverity
-from evalkit.review import Desk as Tab
-from evalkit.review import SMEPacket, SMEPacketGenerator, SMEReviewHelper, publish
-from evalkit.store import Files, Index, bundle_name
+from evalkit.review import ReviewSession as Tab
+from evalkit.review import SMEPacket, SMEPacketGenerator, SMEReviewHelper, publish_packet
+from evalkit.store import OutputFolder, OutputIndex, bundle_file_name
 
 BOX = (0.1, 0.1, 0.9, 0.2)
 
@@ -117,7 +117,7 @@ class Build:
         """An issue; the agent is in its id."""
         agent: Any = issue_id.partition("-")[0]
         message = fields.pop("message", "something is wrong")
-        made = Issue.of(agent, code, IssueSeverity(severity), message, **fields)
+        made = Issue.create(agent, code, IssueSeverity(severity), message, **fields)
         return made.model_copy(update={"issue_id": issue_id})
 
     @staticmethod
@@ -177,8 +177,8 @@ class Desk:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.files = Files(root)
-        self.index = Index(root)
+        self.files = OutputFolder(root)
+        self.index = OutputIndex(root)
 
     def helper(self, reviewer: str = "dr_lee") -> SMEReviewHelper:
         """An expert whose clock says 2025-02-01, then one second more at each look."""
@@ -195,15 +195,15 @@ class Desk:
     ) -> SMEPacket:
         """A case in the queue, with its bundle."""
         made = (bundle or Build.bundle()).model_copy(update={"doc_id": doc_id})
-        self.files.write(bundle_name(doc_id), made.model_dump(mode="json"))
+        self.files.write_json(bundle_file_name(doc_id), made.model_dump(mode="json"))
         packet = Build.packet(Build.result(classification, issues, doc_id), made, **changed)
-        publish(self.files, self.index, packet)
+        publish_packet(self.files, self.index, packet)
         return packet
 
     def truth(self, case_id: str = "doc2_6") -> dict[str, Any] | None:
         """The ground truth file of a case, if there is one."""
         name = f"ground_truth/gt_{case_id}.json"
-        return self.files.read(name) if self.files.exists(name) else None
+        return self.files.read_json(name) if self.files.has_file(name) else None
 
 
 @pytest.fixture(scope="session")

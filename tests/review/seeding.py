@@ -7,7 +7,7 @@ from typing import Any
 
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.review.seeded import Seeded
-from evalkit.store import result_name
+from evalkit.store import result_file_name
 
 NOW = "2025-02-02T00:00:00.000Z"
 PATHOLOGY, NOTE = "Pathology Report", "Clinical Note"
@@ -38,7 +38,7 @@ def escalated(desk: Any, build: Any, doc_id: str = "doc2_6") -> None:
     issue = issue.model_copy(update={"issue_id": "READER-0001"})
     times = {"times": {"started_at": "2025-02-01T09:59:00+00:00", "finished_at": "2025-02-01T10:00:00+00:00"}}
     result = build.result(answer(build), [issue], doc_id).model_copy(update=times)
-    desk.files.write(result_name(doc_id), result.model_dump(mode="json"))
+    desk.files.write_json(result_file_name(doc_id), result.model_dump(mode="json"))
     desk.publish(answer(build), [issue], bundle=build.bundle(PAGES), doc_id=doc_id)
 
 

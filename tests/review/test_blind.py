@@ -8,7 +8,7 @@ import pytest
 
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import ReviewConflict, ReviewRefused
-from evalkit.review import Case, Desk, Draft, MustSee, publish
+from evalkit.review import Draft, ReviewCase, ReviewSession, ViewingRequirements, publish_packet
 from evalkit.review.packet import SMEPacket
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
@@ -36,13 +36,13 @@ def second(build: Any, desk: Any, answer: Any) -> None:
     """A second opinion on an escalated document with a blocking issue."""
     bundle = build.bundle([[f"page {number}"] for number in range(1, 9)])
     packet = desk.publish(answer, [build.issue("V3-0001")], bundle)
-    publish(desk.files, desk.index, packet.model_copy(update={"case_id": "doc2_6.second"}))
+    publish_packet(desk.files, desk.index, packet.model_copy(update={"case_id": "doc2_6.second"}))
 
 
 def drawn(draft: Draft, *, at: int = 6, kinds: tuple[DocumentType, DocumentType] = (GENOMIC, NOTE)) -> Draft:
     """Two documents, both begun to be read."""
-    draft = draft.split_at(at).with_type(0, kinds[0]).with_type(1, kinds[1])
-    return draft.seen_page(1).seen_page(at)
+    draft = draft.toggle_boundary(at).set_segment_type(0, kinds[0]).set_segment_type(1, kinds[1])
+    return draft.mark_page_seen(1).mark_page_seen(at)
 
 
 @pytest.mark.parametrize(
@@ -62,21 +62,26 @@ def drawn(draft: Draft, *, at: int = 6, kinds: tuple[DocumentType, DocumentType]
 def test_which_cases_are_blind(build: Any, case_id: str, reason: str, revision: int, expected: bool) -> None:
     packet = build.packet(build.result(build.single("Other")), review_reason=reason)
     packet = packet.model_copy(update={"case_id": case_id})
-    case = Case(packet, build.bundle(), revision, Draft.blank(1), None, is_completed=revision == 1, reviews=())
+    case = ReviewCase(
+        packet, build.bundle(), revision, Draft.create_blank(1), None, is_completed=revision == 1, reviews=()
+    )
     assert case.is_blind is expected
 
 
 def test_a_blind_case_starts_with_nothing_and_tells_nothing(audit: Any, desk: Any, tab: Any) -> None:
-    case = tab("dr_lee").open("doc2_6")
+    case = tab("dr_lee").open_case("doc2_6")
     assert case.is_blind
-    assert (case.draft, case.must_see) == (Draft.blank(8), MustSee(pages=(1,), issues=()))
+    assert (case.draft, case.viewing_requirements) == (
+        Draft.create_blank(8),
+        ViewingRequirements(page_numbers=(1,), issue_ids=()),
+    )
     for draft in (case.draft, drawn(case.draft), drawn(case.draft, at=3, kinds=(OTHER, OTHER))):
-        assert case.changes(draft) == ()
-        assert case.refusal() is None
-        assert case.why_not_validate(draft) == "Give your own answer: what the agent said is shown after it."
-    shares = dict(case.mixture(drawn(case.draft, at=5)))
+        assert case.describe_changes(draft) == ()
+        assert case.explain_permanent_validation_block() is None
+        assert case.explain_validation_block(draft) == "Give your own answer: what the agent said is shown after it."
+    shares = dict(case.compute_mixture(drawn(case.draft, at=5)))
     assert (shares[GENOMIC], shares[NOTE]) == (0.5, 0.5)
-    assert sum(share for _, share in case.mixture(case.draft)) == 0
+    assert sum(share for _, share in case.compute_mixture(case.draft)) == 0
 
 
 def test_what_a_blind_case_tells_does_not_depend_on_what_the_agent_said(build: Any) -> None:
@@ -86,19 +91,19 @@ def test_what_a_blind_case_tells_does_not_depend_on_what_the_agent_said(build: A
     for answer in (answer_of(build), build.single("Other", 8), broken, None):
         packet = build.packet(build.result(answer, [build.issue()]), bundle)
         packet = packet.model_copy(update={"case_id": "doc2_6.second"})
-        case = Case(packet, bundle, 0, Draft.blank(8), None, is_completed=False, reviews=())
-        drafts = (case.draft, case.draft.split_at(6), drawn(case.draft), drawn(case.draft, at=2))
+        case = ReviewCase(packet, bundle, 0, Draft.create_blank(8), None, is_completed=False, reviews=())
+        drafts = (case.draft, case.draft.toggle_boundary(6), drawn(case.draft), drawn(case.draft, at=2))
         told.append(
             [
                 (
                     case.is_changed(one),
-                    case.changes(one),
-                    case.mixture(one),
-                    case.not_yet_seen(one),
-                    case.refusal(),
-                    case.why_not_validate(one),
-                    case.why_not_submit(one),
-                    case.must_see,
+                    case.describe_changes(one),
+                    case.compute_mixture(one),
+                    case.find_unseen_requirements(one),
+                    case.explain_permanent_validation_block(),
+                    case.explain_validation_block(one),
+                    case.explain_submission_block(one),
+                    case.viewing_requirements,
                 )
                 for one in drafts
             ]
@@ -107,28 +112,28 @@ def test_what_a_blind_case_tells_does_not_depend_on_what_the_agent_said(build: A
 
 
 def test_an_answer_is_a_type_for_every_segment_whose_first_page_was_seen(audit: Any, tab: Any) -> None:
-    case = tab("dr_lee").open("doc2_6")
+    case = tab("dr_lee").open_case("doc2_6")
     draft = case.draft
-    assert (case.is_changed(draft), case.why_not_submit(draft)) == (False, "pages 1–8 have no type yet")
-    draft = draft.split_at(8).split_at(4).with_type(1, NOTE)
-    assert case.why_not_submit(draft) == "pages 1–3 and 8 have no type yet"
-    draft = draft.with_type(0, NOTE)
-    assert case.why_not_submit(draft) == "page 8 has no type yet"
-    draft = draft.with_type(2, OTHER).seen_page(5)
-    assert (case.is_changed(draft), case.why_not_submit(draft)) == (True, "pages 1, 4 and 8 not yet seen")
-    assert case.not_yet_seen(draft) == MustSee(pages=(1, 4, 8), issues=())
-    draft = draft.seen_page(1).seen_page(8)
-    assert case.why_not_submit(draft) == "page 4 not yet seen"
-    assert case.why_not_submit(draft.seen_page(4)) is None
+    assert (case.is_changed(draft), case.explain_submission_block(draft)) == (False, "pages 1–8 have no type yet")
+    draft = draft.toggle_boundary(8).toggle_boundary(4).set_segment_type(1, NOTE)
+    assert case.explain_submission_block(draft) == "pages 1–3 and 8 have no type yet"
+    draft = draft.set_segment_type(0, NOTE)
+    assert case.explain_submission_block(draft) == "page 8 has no type yet"
+    draft = draft.set_segment_type(2, OTHER).mark_page_seen(5)
+    assert (case.is_changed(draft), case.explain_submission_block(draft)) == (True, "pages 1, 4 and 8 not yet seen")
+    assert case.find_unseen_requirements(draft) == ViewingRequirements(page_numbers=(1, 4, 8), issue_ids=())
+    draft = draft.mark_page_seen(1).mark_page_seen(8)
+    assert case.explain_submission_block(draft) == "page 4 not yet seen"
+    assert case.explain_submission_block(draft.mark_page_seen(4)) is None
 
 
 def test_what_is_no_answer_yet_is_refused(audit: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    draft = lee.open("doc2_6").draft
+    draft = lee.open_case("doc2_6").draft
     with pytest.raises(ReviewRefused, match="no type yet"):
         lee.submit("doc2_6", draft)
     with pytest.raises(ReviewRefused, match="not yet seen"):
-        lee.submit("doc2_6", draft.with_type(0, OTHER))
+        lee.submit("doc2_6", draft.set_segment_type(0, OTHER))
     with pytest.raises(ReviewRefused, match="your own answer"):
         lee.submit("doc2_6", drawn(draft), validate=True)
     assert not (desk.root / "reviews").exists()
@@ -136,16 +141,16 @@ def test_what_is_no_answer_yet_is_refused(audit: Any, desk: Any, tab: Any) -> No
 
 def test_saying_the_same_validates(audit: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    draft = drawn(lee.open("doc2_6").draft).with_flag(1, "other_patient").seen_mixture()
+    draft = drawn(lee.open_case("doc2_6").draft).toggle_segment_flag(1, "other_patient").mark_mixture_seen()
     done = lee.submit("doc2_6", draft)
     review = done.review
     assert (review.outcome, review.vouched) == ("validated", ("dominant_type", "segments"))
     assert review.after == review.before == audit.classification
     assert (review.shown.agent, review.shown.production) == (False, "after")
     assert [row["flag"] for row in review.segment_flags] == ["other_patient"]
-    assert (done.production, done.agent, done.agrees) == ("Other", "Genomic Report", True)
+    assert (done.production_type, done.agent_type, done.is_same_as_agent) == ("Other", "Genomic Report", True)
     assert desk.truth()["ground_truth_source"] == "SME_VALIDATED"
-    assert not lee.open("doc2_6").is_blind
+    assert not lee.open_case("doc2_6").is_blind
 
 
 @pytest.mark.parametrize(
@@ -153,47 +158,47 @@ def test_saying_the_same_validates(audit: Any, desk: Any, tab: Any) -> None:
     [
         lambda d: drawn(d, at=5),
         lambda d: drawn(d, kinds=(GENOMIC, OTHER)),
-        lambda d: drawn(d).split_at(3).seen_page(3),
-        lambda d: d.with_type(0, GENOMIC).seen_page(1),
-        lambda d: d.split_at(3).split_at(5).with_type(0, NOTE).with_type(1, NOTE).with_type(2, GENOMIC).with_dominant(NOTE)
-        .seen_page(1).seen_page(3).seen_page(5),
+        lambda d: drawn(d).toggle_boundary(3).mark_page_seen(3),
+        lambda d: d.set_segment_type(0, GENOMIC).mark_page_seen(1),
+        lambda d: d.toggle_boundary(3).toggle_boundary(5).set_segment_type(0, NOTE).set_segment_type(1, NOTE).set_segment_type(2, GENOMIC).set_dominant_type(NOTE)
+        .mark_page_seen(1).mark_page_seen(3).mark_page_seen(5),
     ],
 )  # fmt: skip
 def test_saying_something_else_corrects(audit: Any, desk: Any, tab: Any, answer: Any) -> None:
     lee = tab("dr_lee")
-    draft = answer(lee.open("doc2_6").draft)
+    draft = answer(lee.open_case("doc2_6").draft)
     done = lee.submit("doc2_6", draft)
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("dominant_type", "segments"))
     ranges = [(one.start_page, one.end_page, one.dominant_type) for one in done.review.after.segments]
     assert ranges == [(one.start_page, one.end_page, one.dominant_type) for one in draft.segments]
     assert done.review.after.dominant_type_overall is draft.dominant_type
     assert done.review.shown.agent is False
-    assert (done.agent, done.agrees) == ("Genomic Report", False)
+    assert (done.agent_type, done.is_same_as_agent) == ("Genomic Report", False)
 
 
 def test_shares_that_are_stated_are_kept_though_the_rest_is_the_same(audit: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    draft = drawn(lee.open("doc2_6").draft).with_mixture({GENOMIC: 0.6, NOTE: 0.4})
+    draft = drawn(lee.open_case("doc2_6").draft).set_mixture({GENOMIC: 0.6, NOTE: 0.4})
     done = lee.submit("doc2_6", draft)
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("dominant_type", "segments", "mixture"))
-    assert done.agrees is True
+    assert done.is_same_as_agent is True
 
 
 def test_a_blind_case_that_nobody_can_tell(audit: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    done = lee.submit("doc2_6", lee.open("doc2_6").draft, undeterminable="illegible")
+    done = lee.submit("doc2_6", lee.open_case("doc2_6").draft, undeterminable="illegible")
     assert (done.review.outcome, done.review.shown.agent) == ("undeterminable", False)
-    assert (done.agent, done.agrees) == ("Genomic Report", None)
+    assert (done.agent_type, done.is_same_as_agent) == ("Genomic Report", None)
     assert desk.truth() is None
 
 
 def test_a_second_opinion_needs_no_look_at_the_issues(build: Any, desk: Any, tab: Any) -> None:
     second(build, desk, answer_of(build))
     kim = tab("dr_kim")
-    case = kim.open("doc2_6.second")
-    assert case.must_see.issues == ()
+    case = kim.open_case("doc2_6.second")
+    assert case.viewing_requirements.issue_ids == ()
     done = kim.submit("doc2_6.second", drawn(case.draft))
-    assert (done.review.outcome, done.review.vouched, done.agrees) == (
+    assert (done.review.outcome, done.review.vouched, done.is_same_as_agent) == (
         "validated",
         ("dominant_type", "segments"),
         True,
@@ -206,9 +211,9 @@ def test_repairs_that_are_offered_are_done_when_the_same_is_said(build: Any, des
     bundle = build.bundle([["a"]] * 8)
     issue = build.issue("V1-0001", "BLOCKER", "V1-SEGMENT-COUNT", auto_fixable=True)
     packet = desk.publish(answer, [issue], bundle)
-    publish(desk.files, desk.index, packet.model_copy(update={"case_id": "doc2_6.second"}))
+    publish_packet(desk.files, desk.index, packet.model_copy(update={"case_id": "doc2_6.second"}))
     lee = tab("dr_lee")
-    review = lee.submit("doc2_6.second", drawn(lee.open("doc2_6.second").draft)).review
+    review = lee.submit("doc2_6.second", drawn(lee.open_case("doc2_6.second").draft)).review
     assert [repair.code for repair in review.repairs_applied] == ["V1-SEGMENT-COUNT"]
 
 
@@ -231,33 +236,33 @@ def test_where_the_agents_answer_cannot_stand_an_answer_still_ends_well(
     }[says]
     second(build, desk, given)
     kim = tab("dr_kim")
-    case = kim.open("doc2_6.second")
-    assert (case.is_blind, case.refusal()) == (True, None)
+    case = kim.open_case("doc2_6.second")
+    assert (case.is_blind, case.explain_permanent_validation_block()) == (True, None)
     done = kim.submit("doc2_6.second", drawn(case.draft))
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("dominant_type", "segments"))
     assert [(one.start_page, one.end_page) for one in done.review.after.segments] == [(1, 5), (6, 8)]
-    assert done.agrees is (says == "contradicts itself")
-    assert done.agent == (None if says == "nothing" else "Genomic Report")
+    assert done.is_same_as_agent is (says == "contradicts itself")
+    assert done.agent_type == (None if says == "nothing" else "Genomic Report")
 
 
 def test_a_draft_of_a_blind_case_stays_blind_when_the_document_is_run_anew(build: Any, desk: Any, tab: Any) -> None:
     bundle = build.bundle([["a"]] * 8)
     desk.publish(answer_of(build), bundle=bundle, review_reason="audit")
     lee = tab("dr_lee")
-    lee.save_draft("doc2_6", lee.open("doc2_6").draft.with_notes("begun"))
-    lee.release("doc2_6")
+    lee.save_draft("doc2_6", lee.open_case("doc2_6").draft.set_notes("begun"))
+    lee.release_case("doc2_6")
     desk.publish(build.single("Other", 8), bundle=bundle, review_reason="audit")
-    case = lee.open("doc2_6")
-    assert (case.draft.segments, case.draft.dominant_type) == (Draft.blank(8).segments, None)
+    case = lee.open_case("doc2_6")
+    assert (case.draft.segments, case.draft.dominant_type) == (Draft.create_blank(8).segments, None)
     assert case.draft.notes == "begun"
 
 
 def test_a_draft_that_cannot_be_read_does_not_uncover_the_agent(audit: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    lee.save_draft("doc2_6", lee.open("doc2_6").draft)
-    stored = desk.index.drafts.newest("doc2_6", "dr_lee", "tab of dr_lee")
-    desk.index.drafts.put(type(stored)(**{**vars(stored), "draft": "{}"}))
-    assert lee.open("doc2_6").draft == Draft.blank(8)
+    lee.save_draft("doc2_6", lee.open_case("doc2_6").draft)
+    stored = desk.index.drafts.find_newest_draft("doc2_6", "dr_lee", "tab of dr_lee")
+    desk.index.drafts.save_draft(type(stored)(**{**vars(stored), "draft": "{}"}))
+    assert lee.open_case("doc2_6").draft == Draft.create_blank(8)
 
 
 def test_a_case_that_is_not_blind_tells_production_but_no_agreement(build: Any, desk: Any, tab: Any) -> None:
@@ -265,15 +270,15 @@ def test_a_case_that_is_not_blind_tells_production_but_no_agreement(build: Any, 
     desk.publish(build.single("Other"), doc_id="unknown")
     lee = tab("dr_lee")
     for doc_id, production in (("known", "Clinical Note"), ("unknown", None)):
-        done = lee.submit(doc_id, lee.open(doc_id).draft.seen_page(1), validate=True)
-        assert (done.production, done.agent, done.agrees) == (production, None, None)
+        done = lee.submit(doc_id, lee.open_case(doc_id).draft.mark_page_seen(1), validate=True)
+        assert (done.production_type, done.agent_type, done.is_same_as_agent) == (production, None, None)
 
 
 # --- undo -----------------------------------------------------------------------------------------------------------
 
 
-def submitted(lee: Desk) -> Draft:
-    draft = drawn(lee.open("doc2_6").draft, at=5).with_flag(0, "duplicate").with_notes("as I see it")
+def submitted(lee: ReviewSession) -> Draft:
+    draft = drawn(lee.open_case("doc2_6").draft, at=5).toggle_segment_flag(0, "duplicate").set_notes("as I see it")
     lee.submit("doc2_6", draft)
     return draft
 
@@ -282,17 +287,17 @@ def test_the_last_submission_is_undone_with_its_draft(audit: Any, desk: Any, tab
     lee = tab("dr_lee")
     draft = submitted(lee)
     clock.wait(seconds=3)
-    assert lee.undo_submitted() == "doc2_6"
+    assert lee.undo_last_submission() == "doc2_6"
     assert desk.truth() is None
-    assert lee.next_case() == "doc2_6"
-    case = lee.open("doc2_6")
-    assert (case.draft, case.saved_at) == (draft, "2025-02-01T10:40:03+00:00")
+    assert lee.choose_next_case() == "doc2_6"
+    case = lee.open_case("doc2_6")
+    assert (case.draft, case.draft_saved_at) == (draft, "2025-02-01T10:40:03+00:00")
     assert [(one.outcome, one.correction_notes) for one in case.reviews] == [
         ("corrected", "as I see it"),
         ("reopened", "undone by the reviewer"),
     ]
     assert not case.is_blind  # the agent's answer was told after the decision
-    review = lee.submit("doc2_6", draft.with_type(0, OTHER)).review
+    review = lee.submit("doc2_6", draft.set_segment_type(0, OTHER)).review
     assert (review.outcome, review.shown.agent) == ("corrected", True)
 
 
@@ -303,14 +308,14 @@ def test_only_the_last_submission_of_this_tab_is_undone_and_only_once(
     lee = tab("dr_lee")
     for one in (lee, tab("dr_lee", "second tab")):
         with pytest.raises(ReviewRefused, match="nothing was submitted here"):
-            one.undo_submitted()
+            one.undo_last_submission()
     submitted(lee)
     with pytest.raises(ReviewRefused, match="nothing was submitted here"):
-        tab("dr_lee", "second tab").undo_submitted()
-    lee.submit("plain", lee.open("plain").draft, undeterminable="illegible")
-    assert lee.undo_submitted() == "plain"
+        tab("dr_lee", "second tab").undo_last_submission()
+    lee.submit("plain", lee.open_case("plain").draft, undeterminable="illegible")
+    assert lee.undo_last_submission() == "plain"
     with pytest.raises(ReviewRefused, match="nothing was submitted here"):
-        lee.undo_submitted()
+        lee.undo_last_submission()
     assert desk.truth() is not None
 
 
@@ -321,8 +326,8 @@ def test_a_submission_that_was_refused_leaves_the_one_before_to_be_undone(
     lee = tab("dr_lee")
     submitted(lee)
     with pytest.raises(ReviewRefused):
-        lee.submit("plain", lee.open("plain").draft)
-    assert lee.undo_submitted() == "doc2_6"
+        lee.submit("plain", lee.open_case("plain").draft)
+    assert lee.undo_last_submission() == "doc2_6"
 
 
 def test_what_somebody_else_has_reviewed_since_is_not_undone(audit: Any, desk: Any, tab: Any) -> None:
@@ -330,6 +335,6 @@ def test_what_somebody_else_has_reviewed_since_is_not_undone(audit: Any, desk: A
     submitted(lee)
     desk.helper("dr_kim").save_review("doc2_6", corrected_dominant_type="Other")
     with pytest.raises(ReviewConflict):
-        lee.undo_submitted()
+        lee.undo_last_submission()
     assert desk.truth()["reviewer"] == "dr_kim"
-    assert desk.index.drafts.newest("doc2_6", "dr_lee", "tab of dr_lee") is None
+    assert desk.index.drafts.find_newest_draft("doc2_6", "dr_lee", "tab of dr_lee") is None

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import ReviewRefused
-from evalkit.review import Case, Draft
+from evalkit.review import Draft, ReviewCase
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
 
 
 @pytest.fixture(scope="module")
-def case(build: Any) -> Case:
+def case(build: Any) -> ReviewCase:
     """Eight pages that the agent calls a genomic report (1–3), a note (4–5) and something else (6–8)."""
     return made(
         build,
@@ -26,14 +26,14 @@ def case(build: Any) -> Case:
     )
 
 
-def made(build: Any, segments: list[tuple[int, int, Any]], mixture: dict[str, float], dominant: str) -> Case:
+def made(build: Any, segments: list[tuple[int, int, Any]], mixture: dict[str, float], dominant: str) -> ReviewCase:
     answer = build.answer(
         [build.segment(at, start, end, kind) for at, (start, end, kind) in enumerate(segments, 1)], mixture, dominant
     )
     bundle = build.bundle([["a"]] * 8)
     issues = [build.issue("V4-0001"), build.issue("V3-0001", "MINOR")]
     packet = build.packet(build.result(answer, issues), bundle)
-    return Case(packet, bundle, 0, Draft.of(packet), None, is_completed=False, reviews=())
+    return ReviewCase(packet, bundle, 0, Draft.from_packet(packet), None, is_completed=False, reviews=())
 
 
 # --- what differs -------------------------------------------------------------------------------------------------
@@ -43,28 +43,28 @@ def made(build: Any, segments: list[tuple[int, int, Any]], mixture: dict[str, fl
     ("change", "expected"),
     [
         (lambda d: d, ()),
-        (lambda d: d.with_notes("x").with_flag(0, "duplicate").with_verdict("V4-0001", "confirmed"), ()),
-        (lambda d: d.with_type(1, OTHER), ("Pages 4–5: Clinical Note → Other", "The whole file: Genomic Report → Other")),
+        (lambda d: d.set_notes("x").toggle_segment_flag(0, "duplicate").set_issue_verdict("V4-0001", "confirmed"), ()),
+        (lambda d: d.set_segment_type(1, OTHER), ("Pages 4–5: Clinical Note → Other", "The whole file: Genomic Report → Other")),
         (
-            lambda d: d.with_type(1, None),
+            lambda d: d.set_segment_type(1, None),
             ("Pages 4–5: Clinical Note → no type",),
         ),
-        (lambda d: d.split_at(2), ("A new document starts on page 2",)),
-        (lambda d: d.split_at(2).with_type(0, NOTE), ("A new document starts on page 2", "Page 1: Genomic Report → Clinical Note", "The whole file: Genomic Report → Clinical Note")),
-        (lambda d: d.split_at(6), ("Pages 5 and 6 belong to one document", "Pages 6–8: Other → Clinical Note", "The whole file: Genomic Report → Clinical Note")),
-        (lambda d: d.start_at(1, 3), ("A new document starts on page 3", "Pages 3 and 4 belong to one document", "Page 3: Genomic Report → Clinical Note", "The whole file: Genomic Report → Clinical Note")),
-        (lambda d: d.with_dominant(OTHER), ("The whole file: Genomic Report → Other",)),
-        (lambda d: d.with_mixture({OTHER: 0.705, NOTE: 0.295, GENOMIC: 0.0}), ("Shares of the file: Other 70.5 %, Clinical Note 29.5 %",)),
+        (lambda d: d.toggle_boundary(2), ("A new document starts on page 2",)),
+        (lambda d: d.toggle_boundary(2).set_segment_type(0, NOTE), ("A new document starts on page 2", "Page 1: Genomic Report → Clinical Note", "The whole file: Genomic Report → Clinical Note")),
+        (lambda d: d.toggle_boundary(6), ("Pages 5 and 6 belong to one document", "Pages 6–8: Other → Clinical Note", "The whole file: Genomic Report → Clinical Note")),
+        (lambda d: d.move_segment_start(1, 3), ("A new document starts on page 3", "Pages 3 and 4 belong to one document", "Page 3: Genomic Report → Clinical Note", "The whole file: Genomic Report → Clinical Note")),
+        (lambda d: d.set_dominant_type(OTHER), ("The whole file: Genomic Report → Other",)),
+        (lambda d: d.set_mixture({OTHER: 0.705, NOTE: 0.295, GENOMIC: 0.0}), ("Shares of the file: Other 70.5 %, Clinical Note 29.5 %",)),
     ],
 )  # fmt: skip
-def test_each_difference_is_one_sentence(case: Case, change: Any, expected: tuple[str, ...]) -> None:
-    assert case.changes(change(case.draft)) == expected
+def test_each_difference_is_one_sentence(case: ReviewCase, change: Any, expected: tuple[str, ...]) -> None:
+    assert case.describe_changes(change(case.draft)) == expected
 
 
 def test_where_the_agents_ranges_cover_nothing_all_is_new(build: Any) -> None:
     case = made(build, [(1, 5, GENOMIC), (5, 8, NOTE)], {"Genomic Report": 1.0}, "Genomic Report")
-    draft = case.draft.split_at(5).with_type(0, GENOMIC).with_type(1, NOTE)
-    assert case.changes(draft) == (
+    draft = case.draft.toggle_boundary(5).set_segment_type(0, GENOMIC).set_segment_type(1, NOTE)
+    assert case.describe_changes(draft) == (
         "A new document starts on page 5",
         "Pages 1–4: no type → Genomic Report",
         "Pages 5–8: no type → Clinical Note",
@@ -72,20 +72,22 @@ def test_where_the_agents_ranges_cover_nothing_all_is_new(build: Any) -> None:
 
 
 @given(st.data())
-def test_there_is_a_sentence_exactly_where_something_is_changed(case: Case, data: st.DataObject) -> None:
+def test_there_is_a_sentence_exactly_where_something_is_changed(case: ReviewCase, data: st.DataObject) -> None:
     draft = case.draft
     for _ in range(data.draw(st.integers(0, 4))):
         position = data.draw(st.integers(0, len(draft.segments) - 1))
         page = data.draw(st.integers(1, 8))
-        move = data.draw(st.sampled_from(["with_type", "split_at", "start_at", "end_at", "with_flag"]))
+        move = data.draw(
+            st.sampled_from(["with_type", "toggle_boundary", "move_segment_start", "move_segment_end", "with_flag"])
+        )
         if move == "with_type":
-            draft = draft.with_type(position, data.draw(st.sampled_from([None, GENOMIC, NOTE, OTHER])))
+            draft = draft.set_segment_type(position, data.draw(st.sampled_from([None, GENOMIC, NOTE, OTHER])))
         elif move == "with_flag":
-            draft = draft.with_flag(position, "out_of_order")
+            draft = draft.toggle_segment_flag(position, "out_of_order")
         else:
-            draft = draft.split_at(page) if move == "split_at" else getattr(draft, move)(position, page)
-    assert bool(case.changes(draft)) is case.is_changed(draft)
-    assert len(set(case.changes(draft))) == len(case.changes(draft))
+            draft = draft.toggle_boundary(page) if move == "toggle_boundary" else getattr(draft, move)(position, page)
+    assert bool(case.describe_changes(draft)) is case.is_changed(draft)
+    assert len(set(case.describe_changes(draft))) == len(case.describe_changes(draft))
 
 
 # --- why not submit -----------------------------------------------------------------------------------------------
@@ -95,23 +97,28 @@ def test_there_is_a_sentence_exactly_where_something_is_changed(case: Case, data
     ("change", "expected"),
     [
         (lambda d: d, "nothing was changed"),
-        (lambda d: d.with_flag(0, "duplicate").with_issue_note("V4-0001", "words"), "nothing was changed"),
-        (lambda d: d.with_notes("words"), "nothing was changed"),
-        (lambda d: d.with_type(1, None), "pages 4–5 have no type yet"),
-        (lambda d: d.split_at(2).with_type(0, None), "page 1 has no type yet"),
-        (lambda d: d.split_at(2).with_type(0, None).with_type(3, None), "pages 1 and 6–8 have no type yet"),
-        (lambda d: d.with_mixture({OTHER: 1.0}), None),
-        (lambda d: d.with_type(1, OTHER), None),
+        (lambda d: d.toggle_segment_flag(0, "duplicate").set_issue_note("V4-0001", "words"), "nothing was changed"),
+        (lambda d: d.set_notes("words"), "nothing was changed"),
+        (lambda d: d.set_segment_type(1, None), "pages 4–5 have no type yet"),
+        (lambda d: d.toggle_boundary(2).set_segment_type(0, None), "page 1 has no type yet"),
+        (
+            lambda d: d.toggle_boundary(2).set_segment_type(0, None).set_segment_type(3, None),
+            "pages 1 and 6–8 have no type yet",
+        ),
+        (lambda d: d.set_mixture({OTHER: 1.0}), None),
+        (lambda d: d.set_segment_type(1, OTHER), None),
     ],
 )
-def test_why_a_draft_cannot_be_submitted_is_said_before_it_is(case: Case, change: Any, expected: str | None) -> None:
+def test_why_a_draft_cannot_be_submitted_is_said_before_it_is(
+    case: ReviewCase, change: Any, expected: str | None
+) -> None:
     draft = change(case.draft)
-    assert case.why_not_submit(draft) == expected
+    assert case.explain_submission_block(draft) == expected
     if expected:
         with pytest.raises(ReviewRefused, match=expected):
-            case.said(draft, validate=False, undeterminable=None)
+            case.build_submission(draft, validate=False, undeterminable=None)
     else:
-        assert case.said(draft, validate=False, undeterminable=None).corrects
+        assert case.build_submission(draft, validate=False, undeterminable=None).correction_parts
 
 
 # --- what flags and notes become ------------------------------------------------------------------------------------
@@ -125,9 +132,13 @@ def test_flags_and_notes_of_segments_are_rows_of_the_review(build: Any, desk: An
     )
     desk.publish(answer, bundle=build.bundle([["a"]] * 4))
     lee = tab("dr_lee")
-    draft = lee.open("doc2_6").draft.seen_page(1).seen_page(3)
-    draft = draft.with_flag(1, "other_patient").with_flag(1, "duplicate").with_segment_note(1, "born 1950")
-    draft = draft.with_segment_note(0, "a cover sheet")
+    draft = lee.open_case("doc2_6").draft.mark_page_seen(1).mark_page_seen(3)
+    draft = (
+        draft.toggle_segment_flag(1, "other_patient")
+        .toggle_segment_flag(1, "duplicate")
+        .set_segment_note(1, "born 1950")
+    )
+    draft = draft.set_segment_note(0, "a cover sheet")
     review = lee.submit("doc2_6", draft, validate=True).review
     first = {"segment_index": 1, "start_page": 1, "end_page": 2}
     second = {"segment_index": 2, "start_page": 3, "end_page": 4}
@@ -138,7 +149,7 @@ def test_flags_and_notes_of_segments_are_rows_of_the_review(build: Any, desk: An
         {**second, "note": "born 1950"},
     )
     assert review.shown.agent is True
-    assert desk.files.read("reviews/doc2_6/0001.json")["segment_flags"] == list(review.segment_flags)
+    assert desk.files.read_json("reviews/doc2_6/0001.json")["segment_flags"] == list(review.segment_flags)
 
 
 @pytest.mark.parametrize("is_broken", [True, False])
@@ -149,12 +160,17 @@ def test_flags_never_stand_in_the_way_of_a_review(build: Any, desk: Any, tab: An
     )
     desk.publish(answer, [build.issue()], build.bundle([["a"]] * 4))
     lee = tab("dr_lee")
-    draft = lee.open("doc2_6").draft
+    draft = lee.open_case("doc2_6").draft
     if says == "segments":
-        draft = draft.split_at(2).with_type(0, NOTE).with_type(1, OTHER).with_type(len(draft.segments), OTHER)
+        draft = (
+            draft.toggle_boundary(2)
+            .set_segment_type(0, NOTE)
+            .set_segment_type(1, OTHER)
+            .set_segment_type(len(draft.segments), OTHER)
+        )
     elif says == "type":
-        draft = draft.with_dominant(OTHER if is_broken else NOTE).with_notes("see page 1")
-    draft = draft.with_flag(0, "duplicate")
+        draft = draft.set_dominant_type(OTHER if is_broken else NOTE).set_notes("see page 1")
+    draft = draft.toggle_segment_flag(0, "duplicate")
     review = lee.submit("doc2_6", draft, undeterminable="illegible" if says == "undeterminable" else None).review
     one = draft.segments[0]
     assert review.segment_flags == (
@@ -162,20 +178,23 @@ def test_flags_never_stand_in_the_way_of_a_review(build: Any, desk: Any, tab: An
     )
 
 
-def test_words_about_an_issue_go_into_its_verdict_or_else_into_the_notes(case: Case) -> None:
-    draft = case.draft.with_type(0, OTHER).with_verdict("V4-0001", "dismissed")
-    draft = draft.with_issue_note("V4-0001", "it is there")
-    draft = draft.with_issue_note("V3-0001", "a real report").with_notes("see page 2")
-    said = case.said(draft, validate=False, undeterminable=None)
+def test_words_about_an_issue_go_into_its_verdict_or_else_into_the_notes(case: ReviewCase) -> None:
+    draft = case.draft.set_segment_type(0, OTHER).set_issue_verdict("V4-0001", "dismissed")
+    draft = draft.set_issue_note("V4-0001", "it is there")
+    draft = draft.set_issue_note("V3-0001", "a real report").set_notes("see page 2")
+    said = case.build_submission(draft, validate=False, undeterminable=None)
     assert [(one.issue_id, one.verdict, one.note) for one in said.issue_verdicts] == [
         ("V4-0001", "dismissed", "it is there")
     ]
     assert said.correction_notes == "see page 2\nV3-0001: a real report"
-    again = draft.with_verdict("V4-0001", None)
-    assert case.said(again, validate=False, undeterminable=None).correction_notes == (
+    again = draft.set_issue_verdict("V4-0001", None)
+    assert case.build_submission(again, validate=False, undeterminable=None).correction_notes == (
         "see page 2\nV3-0001: a real report\nV4-0001: it is there"
     )
-    assert case.said(case.draft.with_type(0, OTHER), validate=False, undeterminable=None).issue_verdicts == ()
+    assert (
+        case.build_submission(case.draft.set_segment_type(0, OTHER), validate=False, undeterminable=None).issue_verdicts
+        == ()
+    )
 
 
 # --- flags from Python ----------------------------------------------------------------------------------------------

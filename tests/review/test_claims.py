@@ -19,10 +19,18 @@ from review.racing import claims_won, race_for_claims, together
 
 from evalkit.batch.reindex import reindex
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused, StoreError
-from evalkit.review import Case, Desk, Draft, packet_digest, publish, rebuild_closings, withdraw
-from evalkit.review.ground_truth import newest_revision
+from evalkit.review import (
+    Draft,
+    ReviewCase,
+    ReviewSession,
+    compute_packet_digest,
+    publish_packet,
+    rebuild_closing_rows,
+    withdraw_packet,
+)
+from evalkit.review.ground_truth import find_newest_revision
 from evalkit.review.packet import read_packet
-from evalkit.store import Claim, Index, StoredDraft
+from evalkit.store import CaseClaim, OutputIndex, StoredDraft
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -37,7 +45,7 @@ def case(build: Any, desk: Any) -> str:
 
 def statuses(desk: Any, case_id: str = "doc2_6") -> tuple[str, str]:
     """What index and packet say."""
-    rows = {row["case_id"]: row["review_status"] for row in desk.index.cases()}
+    rows = {row["case_id"]: row["review_status"] for row in desk.index.list_cases()}
     return rows[case_id], read_packet(desk.files, case_id).review_status
 
 
@@ -45,10 +53,10 @@ def statuses(desk: Any, case_id: str = "doc2_6") -> tuple[str, str]:
 
 
 def test_a_case_that_is_open_elsewhere_says_with_whom_and_since_when(case: str, tab: Any, clock: Any) -> None:
-    tab("dr_lee").open(case)
+    tab("dr_lee").open_case(case)
     clock.wait(minutes=5)
     with pytest.raises(CaseTaken) as refused:
-        tab("dr_kim").open(case)
+        tab("dr_kim").open_case(case)
     error = refused.value
     assert (error.holder, error.since, error.same_reviewer) == ("dr_lee", SINCE, False)
     assert error.message == "open by dr_lee since 10:40"
@@ -59,25 +67,25 @@ def test_a_case_that_is_open_elsewhere_says_with_whom_and_since_when(case: str, 
 
 
 def test_a_second_tab_of_the_same_reviewer_is_another_holder(case: str, tab: Any) -> None:
-    tab("dr_lee").open(case)
+    tab("dr_lee").open_case(case)
     with pytest.raises(CaseTaken) as refused:
-        tab("dr_lee", "second tab").open(case)
+        tab("dr_lee", "second tab").open_case(case)
     assert refused.value.same_reviewer
 
 
 def test_another_reviewer_with_the_same_tab_id_is_another_holder(case: str, tab: Any) -> None:
-    tab("dr_lee", "tab").open(case)
+    tab("dr_lee", "tab").open_case(case)
     with pytest.raises(CaseTaken):
-        tab("dr_kim", "tab").open(case)
+        tab("dr_kim", "tab").open_case(case)
 
 
 def test_a_reload_of_the_tab_simply_gets_the_case_back(case: str, tab: Any, clock: Any, desk: Any) -> None:
     before, after = tab("dr_lee", "tab"), tab("dr_lee", "tab")
-    before.open(case)
+    before.open_case(case)
     clock.wait(minutes=1)
-    after.open(case)
+    after.open_case(case)
     before.close()
-    (claim,) = desk.index.claims.live(SINCE).values()
+    (claim,) = desk.index.claims.list_live_claims(SINCE).values()
     assert (claim.since, claim.expires_at) == (SINCE, "2025-02-01T10:56:00+00:00")
 
 
@@ -85,46 +93,48 @@ def test_a_page_that_was_loaded_again_keeps_the_case_that_the_old_one_gives_back
     case: str, tab: Any, clock: Any, desk: Any
 ) -> None:
     before, after = tab("dr_lee", "tab"), tab("dr_lee", "tab")
-    before.open(case)
+    before.open_case(case)
     clock.wait(seconds=1)
-    after.open(case)
-    before.renew(case)  # a pulse that waited in the old page's kernel
-    before.release(case)
+    after.open_case(case)
+    before.renew_claim(case)  # a pulse that waited in the old page's kernel
+    before.release_case(case)
     assert statuses(desk) == ("in_review", "in_review")
     clock.wait(minutes=5)
-    after.renew(case)
+    after.renew_claim(case)
     after.release(case)
     assert statuses(desk) == ("pending", "pending")
 
 
 def test_who_leaves_the_desk_gives_back_what_is_open_there(case: str, tab: Any, desk: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    draft = lee.open(case).draft.with_notes("mine")
+    draft = lee.open_case(case).draft.set_notes("mine")
     lee.save_draft(case, draft)
     lee.close()
     assert statuses(desk) == ("pending", "pending")
-    kim.open(case)
-    kim.release(case)
-    assert tab("dr_lee").open(case).draft.notes == "mine"
+    kim.open_case(case)
+    kim.release_case(case)
+    assert tab("dr_lee").open_case(case).draft.notes == "mine"
 
 
 def test_a_case_that_cannot_be_given_back_now_can_be_later_and_keeps_no_other(
     case: str, tab: Any, desk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lee, given_back = tab("dr_lee"), []
-    lee.open(case)
+    lee.open_case(case)
     with monkeypatch.context() as patch:
-        patch.setattr("evalkit.review.desk.writing", _busy)
+        patch.setattr("evalkit.review.desk.hold_write_lock", _busy)
         with pytest.raises(StoreError, match="busy"):
-            lee.release(case)
-        lee._opened = {"before": None, case: lee._opened[case], "after": None}
-        patch.setattr(lee, "release", lambda case_id: given_back.append(case_id) or Desk.release(lee, case_id))
+            lee.release_case(case)
+        lee._opened_cases = {"before": None, case: lee._opened_cases[case], "after": None}
+        patch.setattr(
+            lee, "release_case", lambda case_id: given_back.append(case_id) or ReviewSession.release_case(lee, case_id)
+        )
         with pytest.raises(StoreError, match="busy"):
             lee.close()
     assert sorted(given_back) == sorted(["before", case, "after"])
     assert statuses(desk) == ("in_review", "in_review")
-    lee.renew(case)
-    lee.release(case)
+    lee.renew_claim(case)
+    lee.release_case(case)
     assert statuses(desk) == ("pending", "pending")
 
 
@@ -133,142 +143,142 @@ def _busy(*_: Any) -> Any:
 
 
 def test_a_claim_runs_out_after_15_minutes(case: str, tab: Any, clock: Any) -> None:
-    tab("dr_lee").open(case)
+    tab("dr_lee").open_case(case)
     kim = tab("dr_kim")
     clock.wait(minutes=14, seconds=59)
     with pytest.raises(CaseTaken):
-        kim.open(case)
+        kim.open_case(case)
     clock.wait(seconds=1)
-    kim.open(case)
+    kim.open_case(case)
 
 
 def test_renewing_keeps_the_claim_and_its_beginning(case: str, tab: Any, clock: Any, desk: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    lee.open(case)
+    lee.open_case(case)
     for _ in range(5):
         clock.wait(minutes=10)
-        lee.renew(case)
+        lee.renew_claim(case)
     with pytest.raises(CaseTaken) as refused:
-        kim.open(case)
+        kim.open_case(case)
     assert refused.value.since == SINCE
     clock.wait(minutes=15)
-    kim.open(case)
+    kim.open_case(case)
     with pytest.raises(CaseTaken, match="dr_kim"):
-        lee.renew(case)
+        lee.renew_claim(case)
 
 
 def test_a_heartbeat_does_not_write_each_time(case: str, tab: Any, clock: Any, desk: Any) -> None:
     lee = tab("dr_lee")
-    lee.open(case)
+    lee.open_case(case)
     expiries = []
     for _ in range(40):
         clock.wait(seconds=2)
-        lee.renew(case)
-        (claim,) = desk.index.claims.live(SINCE).values()
+        lee.renew_claim(case)
+        (claim,) = desk.index.claims.list_live_claims(SINCE).values()
         expiries.append(claim.expires_at)
     assert len(set(expiries)) == 3
 
 
 def test_an_expired_claim_that_nobody_took_is_taken_again(case: str, tab: Any, clock: Any, desk: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    lee.open(case)
+    lee.open_case(case)
     clock.wait(hours=2)
-    assert kim.queue().rows[0].status == "pending"
+    assert kim.load_queue_page().rows[0].status == "pending"
     assert statuses(desk) == ("pending", "pending")
-    lee.renew(case)
+    lee.renew_claim(case)
     assert statuses(desk) == ("in_review", "in_review")
     with pytest.raises(CaseTaken) as refused:
-        kim.open(case)
+        kim.open_case(case)
     assert refused.value.since == "2025-02-01T12:40:00+00:00"
 
 
 def test_taking_over_on_purpose_and_the_loser_is_told(case: str, tab: Any, desk: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    mine = lee.open(case).draft.with_notes("mine")
-    kim.open(case, take_over=True)
+    mine = lee.open_case(case).draft.set_notes("mine")
+    kim.open_case(case, take_over=True)
     with pytest.raises(CaseTaken, match="open by dr_kim"):
-        lee.renew(case)
+        lee.renew_claim(case)
     with pytest.raises(CaseTaken, match="open by dr_kim"):
-        lee.submit(case, mine.with_dominant("Clinical Note"))
+        lee.submit(case, mine.set_dominant_type("Clinical Note"))
     lee.save_draft(case, mine)
-    lee.release(case)
-    assert [row.holder for row in lee.queue().rows] == ["dr_kim"]
-    assert newest_revision(desk.files, case) == 0
-    kim.release(case)
-    assert lee.open(case).draft.notes == "mine"
+    lee.release_case(case)
+    assert [row.holder for row in lee.load_queue_page().rows] == ["dr_kim"]
+    assert find_newest_revision(desk.files, case) == 0
+    kim.release_case(case)
+    assert lee.open_case(case).draft.notes == "mine"
 
 
 def test_what_was_said_on_an_expired_claim_is_saved_and_leaves_no_claim(
     case: str, tab: Any, clock: Any, desk: Any
 ) -> None:
     lee = tab("dr_lee")
-    draft = lee.open(case).draft.with_dominant("Clinical Note")
+    draft = lee.open_case(case).draft.set_dominant_type("Clinical Note")
     clock.wait(hours=2)
     assert lee.submit(case, draft).revision == 1
-    assert desk.index.claims.live("") == {}
+    assert desk.index.claims.list_live_claims("") == {}
 
 
 def test_a_case_that_is_taken_over_while_it_is_submitted_is_not_submitted(
     case: str, tab: Any, desk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    draft = lee.open(case).draft.with_dominant("Clinical Note")
-    said = Case.said
+    draft = lee.open_case(case).draft.set_dominant_type("Clinical Note")
+    said = ReviewCase.build_submission
 
     def meanwhile(*args: Any, **words: Any) -> Any:
-        kim.open(case, take_over=True)
+        kim.open_case(case, take_over=True)
         return said(*args, **words)
 
-    monkeypatch.setattr(Case, "said", meanwhile)
+    monkeypatch.setattr(ReviewCase, "build_submission", meanwhile)
     with pytest.raises(CaseTaken, match="dr_kim"):
         lee.submit(case, draft)
-    assert newest_revision(desk.files, case) == 0
+    assert find_newest_revision(desk.files, case) == 0
 
 
 def test_a_case_that_is_closed_while_it_is_submitted_stays_closed(
     case: str, tab: Any, desk: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lee = tab("dr_lee")
-    draft = lee.open(case).draft.with_dominant("Clinical Note")
-    said = Case.said
+    draft = lee.open_case(case).draft.set_dominant_type("Clinical Note")
+    said = ReviewCase.build_submission
 
     def meanwhile(*args: Any, **words: Any) -> Any:
         desk.helper("dr_kim").save_review(case, corrected_dominant_type="Other", base_revision=0)
         return said(*args, **words)
 
-    monkeypatch.setattr(Case, "said", meanwhile)
+    monkeypatch.setattr(ReviewCase, "build_submission", meanwhile)
     with pytest.raises(ReviewConflict):
         lee.submit(case, draft)
-    assert desk.index.claims.live(SINCE) == {}
+    assert desk.index.claims.list_live_claims(SINCE) == {}
     assert desk.truth()["reviewer"] == "dr_kim"
 
 
 def test_nothing_is_renewed_or_submitted_that_is_not_open_here(case: str, tab: Any) -> None:
     lee = tab("dr_lee")
-    draft = lee.open(case).draft
-    lee.release(case)
-    for call in (partial(lee.renew, case), partial(lee.submit, case, draft, undeterminable="illegible")):
+    draft = lee.open_case(case).draft
+    lee.release_case(case)
+    for call in (partial(lee.renew_claim, case), partial(lee.submit, case, draft, undeterminable="illegible")):
         with pytest.raises(ReviewRefused, match="not open here"):
             call()
-    lee.release(case)
+    lee.release_case(case)
     with pytest.raises(NotFound, match="nothing"):
-        lee.open("nothing")
+        lee.open_case("nothing")
 
 
 def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, tab: Any, clock: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    mine = lee.open(case).draft.with_dominant("Clinical Note")
-    kim.submit(case, kim.open(case, take_over=True).draft.with_dominant("Pathology Report"))
-    for call in (partial(lee.renew, case), partial(lee.submit, case, mine)):
+    mine = lee.open_case(case).draft.set_dominant_type("Clinical Note")
+    kim.submit(case, kim.open_case(case, take_over=True).draft.set_dominant_type("Pathology Report"))
+    for call in (partial(lee.renew_claim, case), partial(lee.submit, case, mine)):
         with pytest.raises(ReviewConflict, match="reviewed since"):
             call()
     lee.save_draft(case, mine)
-    found = lee.open(case)
+    found = lee.open_case(case)
     assert found.is_completed
     assert found.draft == mine
-    lee.renew(case)
-    assert lee._index.claims.live(SINCE) == {}
-    assert lee.queue().rows == ()
+    lee.renew_claim(case)
+    assert lee._index.claims.list_live_claims(SINCE) == {}
+    assert lee.load_queue_page().rows == ()
     with pytest.raises(ReviewRefused, match="is closed"):
         lee.submit(case, mine)
 
@@ -277,53 +287,56 @@ def test_the_loser_of_a_submitted_case_hears_of_the_review(case: str, tab: Any, 
 
 
 def test_a_claim_shows_in_index_and_packet_and_leaves_the_hash_alone(case: str, tab: Any, desk: Any) -> None:
-    before = packet_digest(read_packet(desk.files, case))
+    before = compute_packet_digest(read_packet(desk.files, case))
     lee = tab("dr_lee")
-    assert lee.open(case).packet == read_packet(desk.files, case)
+    assert lee.open_case(case).packet == read_packet(desk.files, case)
     assert statuses(desk) == ("in_review", "in_review")
-    assert packet_digest(read_packet(desk.files, case)) == before
-    lee.release(case)
+    assert compute_packet_digest(read_packet(desk.files, case)) == before
+    lee.release_case(case)
     assert statuses(desk) == ("pending", "pending")
 
 
 def test_a_run_leaves_a_claimed_packet_alone(build: Any, case: str, tab: Any, desk: Any, clock: Any) -> None:
     lee = tab("dr_lee")
-    packet = lee.open(case).packet
+    packet = lee.open_case(case).packet
     newer = packet.model_copy(update={"decision_rule": "8", "review_status": "pending"})
-    assert publish(desk.files, desk.index, newer, clock=clock) is False
-    assert withdraw(desk.files, desk.index, case, clock=clock) is False
+    assert publish_packet(desk.files, desk.index, newer, clock=clock) is False
+    assert withdraw_packet(desk.files, desk.index, case, clock=clock) is False
     assert read_packet(desk.files, case) == packet
     assert statuses(desk) == ("in_review", "in_review")
     clock.wait(minutes=15)
-    assert publish(desk.files, desk.index, newer, clock=clock) is True
+    assert publish_packet(desk.files, desk.index, newer, clock=clock) is True
     assert statuses(desk) == ("pending", "pending")
-    for call in (partial(lee.renew, case), partial(lee.submit, case, Draft.of(packet), undeterminable="x")):
+    for call in (
+        partial(lee.renew_claim, case),
+        partial(lee.submit, case, Draft.from_packet(packet), undeterminable="x"),
+    ):
         with pytest.raises(ReviewConflict, match="run anew"):
             call()
-    assert not lee.open(case).is_completed
-    lee.release(case)
-    assert withdraw(desk.files, desk.index, case, clock=clock) is True
-    assert lee.queue().rows == ()
+    assert not lee.open_case(case).is_completed
+    lee.release_case(case)
+    assert withdraw_packet(desk.files, desk.index, case, clock=clock) is True
+    assert lee.load_queue_page().rows == ()
 
 
 def test_an_equal_packet_is_not_rewritten_for_a_claim_that_ran_out(case: str, tab: Any, desk: Any, clock: Any) -> None:
-    packet = tab("dr_lee").open(case).packet
+    packet = tab("dr_lee").open_case(case).packet
     clock.wait(minutes=15)
     later = packet.model_copy(update={"created_at": "2026-01-01T00:00:00+00:00", "review_status": "pending"})
-    assert publish(desk.files, desk.index, later, clock=clock) is False
+    assert publish_packet(desk.files, desk.index, later, clock=clock) is False
     assert read_packet(desk.files, case).created_at == packet.created_at
     assert statuses(desk) == ("pending", "pending")
 
 
 def test_a_rebuilt_index_leaves_claims_and_drafts_alone(case: str, tab: Any, desk: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    lee.save_draft(case, lee.open(case).draft.with_notes("mine"))
+    lee.save_draft(case, lee.open_case(case).draft.set_notes("mine"))
     reindex(desk.root)
     with pytest.raises(CaseTaken):
-        kim.open(case)
-    assert kim.queue().rows[0].holder == "dr_lee"
+        kim.open_case(case)
+    assert kim.load_queue_page().rows[0].holder == "dr_lee"
     assert statuses(desk) == ("in_review", "in_review")
-    assert lee.open(case).draft.notes == "mine"
+    assert lee.open_case(case).draft.notes == "mine"
 
 
 def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, desk: Any, tab: Any) -> None:
@@ -331,15 +344,15 @@ def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, desk: Any, ta
         desk.publish(build.single("Other"), doc_id=doc_id)
     lee = tab("dr_lee")
     for doc_id in ("a", "b"):
-        lee.submit(doc_id, lee.open(doc_id).draft, undeterminable="illegible")
+        lee.submit(doc_id, lee.open_case(doc_id).draft, undeterminable="illegible")
     desk.helper().reopen("b", "it can be read after all")
-    assert desk.index.closed() == 1
-    closings = list(rebuild_closings(desk.files))
+    assert desk.index.count_closings() == 1
+    closings = list(rebuild_closing_rows(desk.files))
     assert closings == [{"case_id": "a", "reviewer": "dr_lee", "closed_at": SINCE, "seconds_active": 0.0}]
     desk.index.rebuild(
         [], [], [*closings, {"case_id": "z", "reviewer": "dr_kim", "closed_at": SINCE, "seconds_active": None}]
     )
-    assert (desk.index.closed(), desk.index.closed(reviewer="dr_lee")) == (2, 1)
+    assert (desk.index.count_closings(), desk.index.count_closings(reviewer="dr_lee")) == (2, 1)
 
 
 # --- Python beside the screen --------------------------------------------------------------------------------------
@@ -347,18 +360,18 @@ def test_who_closed_what_can_be_rebuilt_from_the_files(build: Any, desk: Any, ta
 
 def test_python_does_not_save_what_somebody_else_has_open(case: str, tab: Any, desk: Any) -> None:
     # The helper's clock shows noon.
-    desk.index.claims.take(Claim(case, "dr_kim", "tab", SINCE, "2025-02-01T12:15:00+00:00"), now=SINCE)
+    desk.index.claims.acquire_claim(CaseClaim(case, "dr_kim", "tab", SINCE, "2025-02-01T12:15:00+00:00"), now=SINCE)
     with pytest.raises(CaseTaken, match="dr_kim"):
         desk.helper("dr_lee").save_review(case, corrected_dominant_type="Other")
-    assert newest_revision(desk.files, case) == 0
+    assert find_newest_revision(desk.files, case) == 0
     desk.helper("dr_kim").save_review(case, corrected_dominant_type="Other")
-    assert desk.index.claims.live(SINCE) == {}
+    assert desk.index.claims.list_live_claims(SINCE) == {}
     assert statuses(desk) == ("completed", "completed")
 
 
 def test_python_saves_on_the_revision_it_names_and_the_screen_is_told(case: str, tab: Any, desk: Any) -> None:
     lee = tab("dr_lee")
-    draft = lee.open(case).draft.with_dominant("Clinical Note")
+    draft = lee.open_case(case).draft.set_dominant_type("Clinical Note")
     desk.helper("dr_kim").save_review(case, corrected_dominant_type="Pathology Report", base_revision=0)
     with pytest.raises(ReviewConflict):
         lee.submit(case, draft)
@@ -366,7 +379,7 @@ def test_python_saves_on_the_revision_it_names_and_the_screen_is_told(case: str,
 
 
 def test_listing_from_python_lets_cases_wait_again(case: str, tab: Any, desk: Any) -> None:
-    tab("dr_kim").open(case)
+    tab("dr_kim").open_case(case)
     assert list(desk.helper().list_pending_reviews()["review_status"]) == ["pending"]  # it is noon there
     assert statuses(desk) == ("pending", "pending")
 
@@ -385,11 +398,13 @@ def test_races_for_a_claim_over_processes_have_one_winner_each(tmp_path: Path) -
         futures = [pool.submit(claims_won, tmp_path, me, turns, barrier.wait) for me in ("dr_lee", "dr_kim")]
         lee, kim = (future.result() for future in futures)
     assert [a + b for a, b in zip(lee, kim, strict=True)] == [1] * turns
-    assert Counter(claim.reviewer for claim in Index(tmp_path).claims.live(SINCE).values())["dr_lee"] == sum(lee)
+    assert Counter(claim.reviewer for claim in OutputIndex(tmp_path).claims.list_live_claims(SINCE).values())[
+        "dr_lee"
+    ] == sum(lee)
 
 
-def _take_and_submit(desk: Desk, case_id: str) -> int:
-    return desk.submit(case_id, desk.open(case_id, take_over=True).draft, undeterminable="illegible").revision
+def _take_and_submit(desk: ReviewSession, case_id: str) -> int:
+    return desk.submit(case_id, desk.open_case(case_id, take_over=True).draft, undeterminable="illegible").revision
 
 
 def test_two_who_take_over_and_submit_never_decide_twice(build: Any, desk: Any, tab: Any) -> None:
@@ -400,8 +415,8 @@ def test_two_who_take_over_and_submit_never_decide_twice(build: Any, desk: Any, 
         outcomes = together(*(partial(_take_and_submit, one, case_id) for one in tabs))
         told.update(type(one).__name__ for one in outcomes)
         assert sum(one == 1 for one in outcomes) == 1
-        assert newest_revision(desk.files, case_id) == 1
-        assert desk.index.claims.live(SINCE, case_id) == {}
+        assert find_newest_revision(desk.files, case_id) == 1
+        assert desk.index.claims.list_live_claims(SINCE, case_id) == {}
         assert statuses(desk, case_id) == ("completed", "completed")
     assert told["int"] == 40
     assert set(told) <= {"int", "CaseTaken", "ReviewConflict", "ReviewRefused"}
@@ -413,7 +428,7 @@ def test_a_run_never_replaces_the_packet_under_an_expert(build: Any, desk: Any, 
         packet = desk.publish(build.single("Other"), doc_id=f"doc_{turn}")
         newer = packet.model_copy(update={"decision_rule": "8"})
         case, is_written = together(
-            partial(lee.open, packet.case_id), partial(publish, desk.files, desk.index, newer, clock=clock)
+            partial(lee.open_case, packet.case_id), partial(publish_packet, desk.files, desk.index, newer, clock=clock)
         )
         assert case.packet == read_packet(desk.files, packet.case_id)
         assert case.packet.decision_rule == ("8" if is_written else packet.decision_rule)
@@ -422,8 +437,8 @@ def test_a_run_never_replaces_the_packet_under_an_expert(build: Any, desk: Any, 
 
 def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
     for turn in range(10):
-        opened = together(*(partial(Index, tmp_path / str(turn)) for _ in range(4)))
-        assert [type(one) for one in opened] == [Index] * 4
+        opened = together(*(partial(OutputIndex, tmp_path / str(turn)) for _ in range(4)))
+        assert [type(one) for one in opened] == [OutputIndex] * 4
         for one in opened:
             one.close()
 
@@ -434,37 +449,37 @@ def test_many_open_a_new_database_at_once(tmp_path: Path) -> None:
 def test_a_draft_outlives_its_writer_killed_in_the_next_moment(case: str, desk: Any) -> None:
     program = """if True:
         import os, sys
-        from evalkit.review import Desk
-        desk = Desk(sys.argv[1], "dr_lee", "tab")
-        draft = desk.open("doc2_6").draft
+        from evalkit.review import ReviewSession
+        desk = ReviewSession(sys.argv[1], "dr_lee", "tab")
+        draft = desk.open_case("doc2_6").draft
         for number in range(30):
-            draft = draft.with_notes(f"note {number}")
+            draft = draft.set_notes(f"note {number}")
             saved_at = desk.save_draft("doc2_6", draft)
         os.write(1, saved_at.encode())
         os._exit(9)
     """
     done = subprocess.run([sys.executable, "-c", program, desk.root], capture_output=True, text=True, check=False)
     assert done.returncode == 9, done.stderr
-    again = Desk(desk.root, "dr_lee", "tab")
-    found = again.open(case)
-    assert (found.draft.notes, found.saved_at) == ("note 29", done.stdout)
+    again = ReviewSession(desk.root, "dr_lee", "tab")
+    found = again.open_case(case)
+    assert (found.draft.notes, found.draft_saved_at) == ("note 29", done.stdout)
     again.close()
 
 
 def test_what_a_patients_draft_says_is_in_no_error(tmp_path: Path) -> None:
-    index = Index(tmp_path)
+    index = OutputIndex(tmp_path)
     with index.claims._database._engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE drafts")
     draft = StoredDraft("a", "dr_lee", "tab", "0" * 64, json.dumps({"notes": "John Doe"}), SINCE)
     with pytest.raises(EvalkitError) as refused:
-        index.drafts.put(draft)
+        index.drafts.save_draft(draft)
     assert "John Doe" not in f"{refused.value} {refused.value.__cause__}"
     index.close()
 
 
 def test_moments_are_stored_in_utc(case: str, desk: Any) -> None:
     zone = datetime.fromisoformat("2025-02-01T10:40:00-05:00")
-    lee = Desk(desk.root, "dr_lee", "tab", clock=lambda: zone)
-    lee.open(case)
-    assert lee.queue().rows[0].since == zone.astimezone(UTC).isoformat()
+    lee = ReviewSession(desk.root, "dr_lee", "tab", clock=lambda: zone)
+    lee.open_case(case)
+    assert lee.load_queue_page().rows[0].since == zone.astimezone(UTC).isoformat()
     lee.close()

@@ -16,16 +16,23 @@ from evalkit.classification.schema import (
     PresenceLevel,
     Segment,
     TypePresence,
-    exact,
+    convert_to_decimals,
 )
 from evalkit.classification.v1_schema import V1SchemaValidator
 from evalkit.classification.v2_consistency import V2ConsistencyChecker
 from evalkit.documents.bundle import DocumentBundle, LayoutMetadata, Page, PageStatus
 from evalkit.errors import ReviewRefused
 from evalkit.issue import IssueSeverity
-from evalkit.review.corrections import PARTS, Part, corrected, faults, type_only, validated
+from evalkit.review.corrections import (
+    CLASSIFICATION_PARTS,
+    ClassificationPart,
+    correct_classification,
+    correct_type_only,
+    find_rule_violations,
+    validate_classification,
+)
 
-DEFAULT: tuple[Part, ...] = ("dominant_type", "segments")
+DEFAULT: tuple[ClassificationPart, ...] = ("dominant_type", "segments")
 
 
 def is_clean(answer: ClassificationOutput, bundle: DocumentBundle) -> bool:
@@ -42,7 +49,7 @@ def five(build: Any) -> Any:
 def test_validating_applies_the_repairs_and_says_which(build: Any, five: Any) -> None:
     answer = build.single("Other", pages=5).model_copy(update={"number_of_segments": 3})
     issues = V1SchemaValidator().validate(answer, five)
-    repaired, repairs = validated(answer, issues, five, DEFAULT)
+    repaired, repairs = validate_classification(answer, issues, five, DEFAULT)
     assert repaired == answer.model_copy(update={"number_of_segments": 1})
     assert [(one.code, one.before, one.after) for one in repairs] == [("V1-SEGMENT-COUNT", 3, 1)]
 
@@ -54,13 +61,13 @@ def test_validating_is_refused_with_a_reason_per_fault(build: Any, five: Any) ->
         "Other",
     )
     with pytest.raises(ReviewRefused, match=r"V2-PAGE-OVERLAP: .*page 3.*; V2-PAGE-GAP: .*page 5"):
-        validated(answer, [], five, DEFAULT)
-    assert validated(answer, [], five, ["mixture"])[0] == answer
+        validate_classification(answer, [], five, DEFAULT)
+    assert validate_classification(answer, [], five, ["mixture"])[0] == answer
 
 
 def test_nothing_to_agree_with(five: Any) -> None:
     with pytest.raises(ReviewRefused, match="nothing to agree with"):
-        validated(None, [], five, DEFAULT)
+        validate_classification(None, [], five, DEFAULT)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +96,10 @@ def test_a_fault_counts_where_its_part_is_vouched_for(
     answer = build.answer([build.segment(1, 1, 3, "Pathology Report"), second], mixture, "Pathology Report")
     answer = answer.model_copy(update={key: change[key] for key in change if key not in ("second", "mixture")})
     needed = [frozenset([parts] if isinstance(parts, str) else parts) for parts in counts_for]
-    for vouched in (frozenset(part for at, part in enumerate(PARTS) if bits >> at & 1) for bits in range(8)):
-        found = {issue.code for issue in faults(answer, five, vouched)}
+    for vouched in (
+        frozenset(part for at, part in enumerate(CLASSIFICATION_PARTS) if bits >> at & 1) for bits in range(8)
+    ):
+        found = {issue.code for issue in find_rule_violations(answer, five, vouched)}
         assert (code in found) is any(parts <= vouched for parts in needed), vouched
 
 
@@ -100,7 +109,7 @@ def test_who_agrees_has_answered_what_the_classifier_doubted(build: Any, five: A
     )
     issues = V2ConsistencyChecker().validate(doubted, five)
     assert [one.code for one in issues] == ["V2-BOUNDARY-DOUBT"]
-    assert validated(doubted, issues, five, PARTS)[0].segments == doubted.segments
+    assert validate_classification(doubted, issues, five, CLASSIFICATION_PARTS)[0].segments == doubted.segments
 
 
 # --- type only -------------------------------------------------------------------------------------------------------
@@ -160,8 +169,8 @@ def test_a_type_only_correction_is_never_refused(
     answer: ClassificationOutput | None, kind: DocumentType, pages: int
 ) -> None:
     bundle = _blank(pages)
-    after = corrected(answer, bundle, dominant_type=kind.value, vouched=["dominant_type"])
-    assert after == type_only(answer, kind, bundle)
+    after = correct_classification(answer, bundle, dominant_type=kind.value, vouched_parts=["dominant_type"])
+    assert after == correct_type_only(answer, kind, bundle)
     assert after.dominant_type_overall is kind
     if answer is not None and len(answer.segments) > 1:
         assert (after.segments, after.document_mixture) == (answer.segments, answer.document_mixture)
@@ -178,7 +187,9 @@ def test_segments_without_composition_are_all_of_their_type(build: Any, five: An
         {"start_page": 4, "end_page": 5, "dominant_type": "Clinical Note"},
         {"start_page": 1, "end_page": 3, "dominant_type": "Other"},
     ]
-    after = corrected(build.single("Genomic Report", 5), five, segments=given_segments, vouched=DEFAULT)
+    after = correct_classification(
+        build.single("Genomic Report", 5), five, segments=given_segments, vouched_parts=DEFAULT
+    )
     assert is_clean(after, five)
     assert after.dominant_type_overall == "Other"
     assert [(one.segment_index, one.start_page, one.segment_page_count) for one in after.segments] == [
@@ -196,11 +207,11 @@ def test_segments_without_composition_are_all_of_their_type(build: Any, five: An
 
 def test_tuples_and_the_packets_own_segments_are_taken_too(build: Any, five: Any) -> None:
     agent = build.single("Genomic Report", 5)
-    after = corrected(agent, five, segments=[(1, 5, "Other")], vouched=DEFAULT)
+    after = correct_classification(agent, five, segments=[(1, 5, "Other")], vouched_parts=DEFAULT)
     assert after.segments[0].dominant_type == "Other"
-    again = corrected(agent, five, segments=[agent.to_json()["segments"][0]], vouched=DEFAULT)
+    again = correct_classification(agent, five, segments=[agent.to_json()["segments"][0]], vouched_parts=DEFAULT)
     assert again.segments == agent.segments
-    assert corrected(agent, five, segments=agent.segments, vouched=DEFAULT) == again
+    assert correct_classification(agent, five, segments=agent.segments, vouched_parts=DEFAULT) == again
 
 
 @settings(deadline=None)
@@ -209,9 +220,9 @@ def test_segments_that_cover_every_page_once_always_pass(cuts: set[int], kinds: 
     bundle = _blank(30)
     edges = [0, *sorted(cuts), 30]
     parts = [(a + 1, b, kind) for a, b, kind in zip(edges, edges[1:], kinds, strict=False)]
-    after = corrected(None, bundle, segments=parts, vouched=PARTS)
+    after = correct_classification(None, bundle, segments=parts, vouched_parts=CLASSIFICATION_PARTS)
     assert is_clean(after, bundle)
-    assert sum(exact(entry.overall_share for entry in after.document_mixture)) == 1
+    assert sum(convert_to_decimals(entry.overall_share for entry in after.document_mixture)) == 1
 
 
 @pytest.mark.parametrize(
@@ -228,21 +239,23 @@ def test_segments_that_cover_every_page_once_always_pass(cuts: set[int], kinds: 
 @pytest.mark.parametrize("vouched", [DEFAULT, ()])
 def test_faulty_segments_are_refused(five: Any, parts: list[Any], code: str, vouched: tuple[Any, ...]) -> None:
     with pytest.raises(ReviewRefused, match=code):
-        corrected(None, five, segments=parts, vouched=vouched)
+        correct_classification(None, five, segments=parts, vouched_parts=vouched)
 
 
 @pytest.mark.parametrize("vouched", [DEFAULT, ()])
-def test_a_type_that_the_segments_contradict_is_refused(five: Any, vouched: tuple[Part, ...]) -> None:
+def test_a_type_that_the_segments_contradict_is_refused(five: Any, vouched: tuple[ClassificationPart, ...]) -> None:
     """What an expert types in must pass, also where they do not stand for it."""
     with pytest.raises(ReviewRefused, match="V2-DOMINANT-OVERALL"):
-        corrected(None, five, dominant_type="Other", segments=[(1, 5, "Clinical Note")], vouched=vouched)
+        correct_classification(
+            None, five, dominant_type="Other", segments=[(1, 5, "Clinical Note")], vouched_parts=vouched
+        )
 
 
 def test_compositions_are_completed_and_checked(build: Any, five: Any) -> None:
     presence = {"document_type": "Other", "presence_level": "PRIMARY", "segment_share": 0.7}
     embedded = {"document_type": "Clinical Note", "presence_level": "EMBEDDED_RAW", "segment_share": 0.3}
     whole = {"start_page": 1, "end_page": 5, "dominant_type": "Other", "segment_composition": [presence, embedded]}
-    after = corrected(None, five, segments=[whole], vouched=PARTS)
+    after = correct_classification(None, five, segments=[whole], vouched_parts=CLASSIFICATION_PARTS)
     assert is_clean(after, five)
     levels = {one.document_type.value: one.presence_level for one in after.document_mixture}
     assert (levels["Other"], levels["Clinical Note"], levels["Genomic Report"]) == (
@@ -251,10 +264,12 @@ def test_compositions_are_completed_and_checked(build: Any, five: Any) -> None:
         "NO_EVIDENCE",
     )
     with pytest.raises(ReviewRefused, match="V2-SEGMENT-SHARE-SUM"):
-        corrected(None, five, segments=[{**whole, "segment_composition": [presence]}], vouched=DEFAULT)
+        correct_classification(
+            None, five, segments=[{**whole, "segment_composition": [presence]}], vouched_parts=DEFAULT
+        )
     negative = [{**presence, "segment_share": 1.3}, {**embedded, "segment_share": -0.3}]
     with pytest.raises(ReviewRefused, match="V1-SHARE-RANGE"):
-        corrected(None, five, segments=[{**whole, "segment_composition": negative}], vouched=DEFAULT)
+        correct_classification(None, five, segments=[{**whole, "segment_composition": negative}], vouched_parts=DEFAULT)
 
 
 def test_the_mixture_of_one_segment_is_its_composition(build: Any, five: Any) -> None:
@@ -262,7 +277,7 @@ def test_the_mixture_of_one_segment_is_its_composition(build: Any, five: Any) ->
         {"document_type": "Pathology Report", "overall_share": 0.8},
         {"document_type": "Genomic Report", "overall_share": 0.2, "presence_level": "EMBEDDED_RAW"},
     ]
-    after = corrected(build.single("Genomic Report", 5), five, mixture=mixture, vouched=["mixture"])
+    after = correct_classification(build.single("Genomic Report", 5), five, mixture=mixture, vouched_parts=["mixture"])
     assert is_clean(after, five)
     assert after.dominant_type_overall == "Pathology Report"
     assert after.segments[0].dominant_type == "Pathology Report"
@@ -276,22 +291,28 @@ def test_the_mixture_of_several_segments_must_agree_with_them(build: Any, five: 
         {"document_type": "Other", "overall_share": 0.6},
         {"document_type": "Clinical Note", "overall_share": 0.4},
     ]
-    after = corrected(agent, five, mixture=good, vouched=["mixture"])
+    after = correct_classification(agent, five, mixture=good, vouched_parts=["mixture"])
     assert after.segments == agent.segments
     assert is_clean(after, five)
     with pytest.raises(ReviewRefused, match="V2-MIXTURE"):
-        corrected(agent, five, mixture=[{"document_type": "Other", "overall_share": 1.0}], vouched=["mixture"])
+        correct_classification(
+            agent, five, mixture=[{"document_type": "Other", "overall_share": 1.0}], vouched_parts=["mixture"]
+        )
 
 
 def test_a_near_tie_is_a_tie(build: Any) -> None:
     shares = {"Radiology Report": 0.99, "Other": 0.01}
     mixed = build.segment(1, 1, 2, "Radiology Report", shares)
-    after = corrected(None, build.bundle([["text"]] * 4), segments=[mixed, (3, 4, "Other")], vouched=PARTS)
+    after = correct_classification(
+        None, build.bundle([["text"]] * 4), segments=[mixed, (3, 4, "Other")], vouched_parts=CLASSIFICATION_PARTS
+    )
     assert [entry.overall_share for entry in after.document_mixture if entry.document_type == "Other"] == [0.505]
     assert after.dominant_type_overall == "Radiology Report"
 
 
 def test_a_tie_goes_to_the_report_with_as_many_pages(build: Any) -> None:
     four = build.bundle([["text"]] * 4)
-    after = corrected(None, four, segments=[(1, 2, "Other"), (3, 4, "Radiology Report")], vouched=PARTS)
+    after = correct_classification(
+        None, four, segments=[(1, 2, "Other"), (3, 4, "Radiology Report")], vouched_parts=CLASSIFICATION_PARTS
+    )
     assert after.dominant_type_overall == "Radiology Report"

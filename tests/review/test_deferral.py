@@ -11,10 +11,10 @@ from review.racing import together
 from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
 from evalkit.errors import CaseTaken, EvalkitError, NotFound, ReviewConflict, ReviewRefused
-from evalkit.review import Desk, publish, withdraw
-from evalkit.review.claims import reconcile
-from evalkit.review.ground_truth import newest_revision
-from evalkit.review.packet import moment, read_packet
+from evalkit.review import ReviewSession, publish_packet, withdraw_packet
+from evalkit.review.claims import reconcile_claims
+from evalkit.review.ground_truth import find_newest_revision
+from evalkit.review.packet import format_timestamp, read_packet
 from evalkit.store import Deferral
 
 pytestmark = pytest.mark.usefixtures("database")
@@ -31,30 +31,30 @@ def case(build: Any, desk: Any) -> str:
 
 def status(desk: Any, case_id: str = "doc2_6") -> str:
     """What index and packet say: the same."""
-    rows = {row["case_id"]: row["review_status"] for row in desk.index.cases()}
+    rows = {row["case_id"]: row["review_status"] for row in desk.index.list_cases()}
     assert rows[case_id] == read_packet(desk.files, case_id).review_status
     return rows[case_id]
 
 
-def put_off(tab: Desk, case_id: str, reason: str = WHY, notes: str = "as far as I came") -> str:
-    return tab.defer(case_id, tab.open(case_id).draft.with_notes(notes), reason)
+def put_off(tab: ReviewSession, case_id: str, reason: str = WHY, notes: str = "as far as I came") -> str:
+    return tab.defer_case(case_id, tab.open_case(case_id).draft.set_notes(notes), reason)
 
 
 def test_a_case_is_put_off_with_its_draft_and_the_reason(case: str, desk: Any, tab: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
     assert put_off(lee, case, f" {WHY}\n") == AT
     assert status(desk) == "deferred"
-    assert desk.index.claims.live(AT) == {}
-    assert desk.index.deferrals.all() == {case: Deferral(case, "dr_lee", WHY, AT)}
-    assert newest_revision(desk.files, case) == 0
-    found = kim.open(case)
+    assert desk.index.claims.list_live_claims(AT) == {}
+    assert desk.index.deferrals.list_deferrals() == {case: Deferral(case, "dr_lee", WHY, AT)}
+    assert find_newest_revision(desk.files, case) == 0
+    found = kim.open_case(case)
     assert found.deferral == Deferral(case, "dr_lee", WHY, AT)
     assert found.draft.notes == ""
     assert status(desk) == "in_review"
-    kim.release(case)
+    kim.release_case(case)
     assert status(desk) == "deferred"
-    again = lee.open(case)
-    assert (again.draft.notes, again.saved_at) == ("as far as I came", AT)
+    again = lee.open_case(case)
+    assert (again.draft.notes, again.draft_saved_at) == ("as far as I came", AT)
     assert list(desk.helper().list_pending_reviews()["review_status"]) == ["deferred"]
 
 
@@ -62,57 +62,57 @@ def test_a_case_is_put_off_with_its_draft_and_the_reason(case: str, desk: Any, t
 def test_putting_off_needs_a_reason(case: str, desk: Any, tab: Any, reason: str) -> None:
     with pytest.raises(ReviewRefused, match="needs a reason"):
         put_off(tab("dr_lee"), case, reason)
-    assert (status(desk), desk.index.deferrals.all()) == ("in_review", {})
+    assert (status(desk), desk.index.deferrals.list_deferrals()) == ("in_review", {})
 
 
 def test_it_lasts_until_the_next_review(case: str, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
     put_off(lee, case)
     put_off(tab("dr_kim"), case, "so it is")
-    assert desk.index.deferrals.of(case).reviewer == "dr_kim"
-    found = lee.open(case)
+    assert desk.index.deferrals.find_deferral(case).reviewer == "dr_kim"
+    found = lee.open_case(case)
     lee.submit(case, found.draft, undeterminable="illegible")
-    assert (status(desk), desk.index.deferrals.all()) == ("completed", {})
-    assert lee.open(case).deferral is None
+    assert (status(desk), desk.index.deferrals.list_deferrals()) == ("completed", {})
+    assert lee.open_case(case).deferral is None
     desk.helper().reopen(case, "it can be read")
     assert status(desk) == "pending"
     put_off(lee, case)
     desk.helper("dr_kim").save_review(case, corrected_dominant_type="Clinical Note")
-    assert (status(desk), desk.index.deferrals.all()) == ("completed", {})
+    assert (status(desk), desk.index.deferrals.list_deferrals()) == ("completed", {})
 
 
 def test_what_is_not_ones_own_or_closed_is_not_put_off(case: str, desk: Any, tab: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    draft = lee.open(case).draft
-    kim.open(case, take_over=True)
+    draft = lee.open_case(case).draft
+    kim.open_case(case, take_over=True)
     with pytest.raises(CaseTaken, match="dr_kim"):
-        lee.defer(case, draft, WHY)
+        lee.defer_case(case, draft, WHY)
     kim.submit(case, draft, undeterminable="illegible")
     with pytest.raises(ReviewConflict, match="reviewed since"):
-        lee.defer(case, draft, WHY)
+        lee.defer_case(case, draft, WHY)
     with pytest.raises(ReviewRefused, match="not open here"):
-        kim.defer(case, draft, WHY)
-    kim.open(case)
+        kim.defer_case(case, draft, WHY)
+    kim.open_case(case)
     with pytest.raises(ReviewRefused, match="is closed"):
-        kim.defer(case, draft, WHY)
-    assert (status(desk), desk.index.deferrals.all()) == ("completed", {})
+        kim.defer_case(case, draft, WHY)
+    assert (status(desk), desk.index.deferrals.list_deferrals()) == ("completed", {})
 
 
 def test_a_claim_that_ran_out_leaves_it_put_off(case: str, desk: Any, tab: Any, clock: Any) -> None:
     put_off(tab("dr_lee"), case)
     kim = tab("dr_kim")
-    kim.open(case)
+    kim.open_case(case)
     clock.wait(minutes=15)
-    reconcile(desk.files, desk.index, moment(clock()))
+    reconcile_claims(desk.files, desk.index, format_timestamp(clock()))
     assert status(desk) == "deferred"
-    kim.renew(case)
+    kim.renew_claim(case)
     assert status(desk) == "in_review"
 
 
 def test_a_rebuilt_index_still_says_so(case: str, desk: Any, tab: Any) -> None:
     put_off(tab("dr_lee"), case)
     reindex(desk.root)
-    assert (status(desk), desk.index.deferrals.of(case).reason) == ("deferred", WHY)
+    assert (status(desk), desk.index.deferrals.find_deferral(case).reason) == ("deferred", WHY)
 
 
 def test_a_new_run_leaves_it_put_off_or_forgets_it(case: str, build: Any, desk: Any, tab: Any, clock: Any) -> None:
@@ -120,43 +120,45 @@ def test_a_new_run_leaves_it_put_off_or_forgets_it(case: str, build: Any, desk: 
     packet = read_packet(desk.files, case)
     fresh = packet.model_copy(update={"review_status": "pending"})
     for newer in (fresh, fresh.model_copy(update={"decision_rule": "8"})):
-        publish(desk.files, desk.index, newer, clock=clock)
+        publish_packet(desk.files, desk.index, newer, clock=clock)
         assert status(desk) == "deferred"
         assert read_packet(desk.files, case).decision_rule == newer.decision_rule
-    assert withdraw(desk.files, desk.index, case, clock=clock) is True
-    assert desk.index.deferrals.all() == {}
-    publish(desk.files, desk.index, fresh, clock=clock)
+    assert withdraw_packet(desk.files, desk.index, case, clock=clock) is True
+    assert desk.index.deferrals.list_deferrals() == {}
+    publish_packet(desk.files, desk.index, fresh, clock=clock)
     assert status(desk) == "pending"
 
 
 def test_a_withdrawn_second_opinion_is_nobodys(build: Any, desk: Any, tab: Any) -> None:
     desk.publish(build.single("Other"), [build.issue()])
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    lee.ask_second("doc2_6", lee.open("doc2_6").draft.with_type(0, DocumentType.GENOMIC_REPORT), WHY)
+    lee.request_second_opinion(
+        "doc2_6", lee.open_case("doc2_6").draft.set_segment_type(0, DocumentType.GENOMIC_REPORT), WHY
+    )
     put_off(kim, "doc2_6.second")
     assert status(desk, "doc2_6.second") == "deferred"
     reindex(desk.root)
     assert status(desk, "doc2_6.second") == "deferred"
-    desk.index.deferrals.drop("doc2_6.second")
+    desk.index.deferrals.remove_deferral("doc2_6.second")
     desk.helper("dr_lee").reopen("doc2_6", "hm")
     with pytest.raises(NotFound):
-        kim.open("doc2_6.second")
+        kim.open_case("doc2_6.second")
 
 
 def test_of_putting_off_and_submitting_at_once_the_review_stands(build: Any, desk: Any, tab: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
     for turn in range(40):
         case_id = desk.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
-        drafts = [one.open(case_id, take_over=True).draft.with_notes("mine") for one in (lee, kim)]
-        desk.index.claims.drop(case_id)
+        drafts = [one.open_case(case_id, take_over=True).draft.set_notes("mine") for one in (lee, kim)]
+        desk.index.claims.remove_claim(case_id)
         outcomes = together(
-            partial(lee.defer, case_id, drafts[0], WHY),
+            partial(lee.defer_case, case_id, drafts[0], WHY),
             partial(kim.submit, case_id, drafts[1], undeterminable="illegible"),
         )
         deferred, submitted = (not isinstance(one, EvalkitError) for one in outcomes)
         # Who puts off first gives the case back, and the other may still submit it.
         assert submitted
-        assert newest_revision(desk.files, case_id) == 1
+        assert find_newest_revision(desk.files, case_id) == 1
         assert deferred or isinstance(outcomes[0], CaseTaken | ReviewConflict)
-    assert desk.index.deferrals.all() == {}
-    assert {row["review_status"] for row in desk.index.cases()} == {"completed"}
+    assert desk.index.deferrals.list_deferrals() == {}
+    assert {row["review_status"] for row in desk.index.list_cases()} == {"completed"}

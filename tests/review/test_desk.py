@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from evalkit.classification.schema import DocumentType
-from evalkit.classification.v5_arbiter import TABLE, V5DecisionMaker
+from evalkit.classification.v5_arbiter import DECISION_TABLE, V5DecisionMaker
 from evalkit.errors import CaseTaken, NotFound, ReviewConflict, ReviewRefused, StoreError, UsageError
-from evalkit.review import Case, Desk, Draft, MustSee, packet_digest
-from evalkit.review.case import COUNTED
+from evalkit.review import Draft, ReviewCase, ReviewSession, ViewingRequirements, compute_packet_digest
+from evalkit.review.case import COUNTED_ISSUES_BY_RULE
 from evalkit.review.packet import read_packet
 from evalkit.store import StoredDraft
 
@@ -39,12 +39,12 @@ def plain(build: Any, desk: Any) -> Any:
     return desk.publish(build.single("Other"), [build.issue("V4-0001", "MAJOR", "V4-EVIDENCE-WEAK")])
 
 
-def seen_all(case: Case) -> Draft:
+def seen_all(case: ReviewCase) -> Draft:
     draft = case.draft
-    for page in case.must_see.pages:
-        draft = draft.seen_page(page)
-    for issue_id in case.must_see.issues:
-        draft = draft.seen_evidence(issue_id)
+    for page in case.viewing_requirements.page_numbers:
+        draft = draft.mark_page_seen(page)
+    for issue_id in case.viewing_requirements.issue_ids:
+        draft = draft.mark_evidence_seen(issue_id)
     return draft
 
 
@@ -56,10 +56,10 @@ def test_the_queue_is_strictly_worst_first_and_says_who_has_what(build: Any, des
     for doc_id, issues in {"c": [minor], "b": [major], "a": [], "z": [blocker, major], "y": [blocker]}.items():
         desk.publish(build.single("Other"), issues, doc_id=doc_id)
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    lee.open("z")
+    lee.open_case("z")
     clock.wait(minutes=1)
-    kim.open("b")
-    queue = lee.queue()
+    kim.open_case("b")
+    queue = lee.load_queue_page()
     assert [row.case_id for row in queue.rows] == ["z", "y", "b", "c", "a"]
     assert (queue.pending, queue.in_review, queue.done_today, queue.done_by_me) == (3, 2, 0, 0)
     first, second, third, *_ = queue.rows
@@ -74,18 +74,18 @@ def test_the_queue_is_strictly_worst_first_and_says_who_has_what(build: Any, des
     assert (first.pdf_filename, first.pages, first.blocker, first.major, first.minor) == ("doc2_6.pdf", 1, 1, 1, 0)
     assert (first.doc_id, first.review_reason) == ("z", "escalated")
     assert first.decision_reason == "a critical failure cannot be corrected automatically"
-    assert [row.is_mine for row in tab("dr_lee", "second tab").queue().rows] == [False] * 5
+    assert [row.is_mine for row in tab("dr_lee", "second tab").load_queue_page().rows] == [False] * 5
 
 
 def test_done_today_begins_at_midnight_of_the_clock(build: Any, desk: Any, tab: Any, clock: Any) -> None:
     for doc_id in ("a", "b", "c"):
         desk.publish(build.single("Other"), doc_id=doc_id)
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    lee.submit("a", lee.open("a").draft, undeterminable="illegible")
+    lee.submit("a", lee.open_case("a").draft, undeterminable="illegible")
     clock.wait(hours=13, minutes=20)  # midnight
-    lee.submit("b", lee.open("b").draft, undeterminable="illegible")
-    kim.submit("c", kim.open("c").draft, undeterminable="illegible")
-    queue = lee.queue()
+    lee.submit("b", lee.open_case("b").draft, undeterminable="illegible")
+    kim.submit("c", kim.open_case("c").draft, undeterminable="illegible")
+    queue = lee.load_queue_page()
     assert (queue.rows, queue.pending, queue.done_today, queue.done_by_me) == ((), 0, 2, 1)
 
 
@@ -93,16 +93,16 @@ def test_the_next_case_is_the_worst_that_nobody_has_open(build: Any, desk: Any, 
     for doc_id, count in {"a": 3, "b": 2, "c": 1}.items():
         desk.publish(build.single("Other"), [build.issue(f"V3-000{n}") for n in range(count)], doc_id=doc_id)
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    assert lee.next_case() == "a"
-    kim.open("a")
-    assert lee.next_case() == "b"
-    lee.open("b")
-    assert lee.next_case() == "c"
-    assert tab("dr_lee", "second tab").next_case() == "c"
-    lee.open("c")
-    assert lee.next_case() is None
-    kim.release("a")
-    assert lee.next_case() == "a"
+    assert lee.choose_next_case() == "a"
+    kim.open_case("a")
+    assert lee.choose_next_case() == "b"
+    lee.open_case("b")
+    assert lee.choose_next_case() == "c"
+    assert tab("dr_lee", "second tab").choose_next_case() == "c"
+    lee.open_case("c")
+    assert lee.choose_next_case() is None
+    kim.release_case("a")
+    assert lee.choose_next_case() == "a"
 
 
 @pytest.mark.parametrize("reason", ["audit", "sample"])
@@ -114,12 +114,12 @@ def test_one_in_eight_is_an_audit_or_sample(build: Any, desk: Any, tab: Any, rea
     lee = tab("dr_lee")
     served = []
     for _ in range(19):
-        case_id = lee.next_case()
+        case_id = lee.choose_next_case()
         served.append(case_id)
-        lee.submit(case_id, lee.open(case_id).draft, undeterminable="illegible")
+        lee.submit(case_id, lee.open_case(case_id).draft, undeterminable="illegible")
     assert [at for at, case_id in enumerate(served, 1) if case_id.startswith("drawn")] == [8, 16]
     assert [case_id for case_id in served if case_id.startswith("bad")] == [f"bad_{n:02d}" for n in range(17)]
-    assert tab("dr_kim").next_case() == "bad_17"  # each counts their own
+    assert tab("dr_kim").choose_next_case() == "bad_17"  # each counts their own
 
 
 def test_an_audit_that_is_open_is_not_served_and_without_any_the_worst_is(build: Any, desk: Any, tab: Any) -> None:
@@ -128,11 +128,11 @@ def test_an_audit_that_is_open_is_not_served_and_without_any_the_worst_is(build:
     desk.publish(build.single("Other"), doc_id="drawn", review_reason="audit")
     lee = tab("dr_lee")
     for _ in range(7):
-        case_id = lee.next_case()
-        lee.submit(case_id, lee.open(case_id).draft, undeterminable="illegible")
-    assert lee.next_case() == "drawn"
-    tab("dr_kim").open("drawn")
-    assert lee.next_case() == "bad_7"
+        case_id = lee.choose_next_case()
+        lee.submit(case_id, lee.open_case(case_id).draft, undeterminable="illegible")
+    assert lee.choose_next_case() == "drawn"
+    tab("dr_kim").open_case("drawn")
+    assert lee.choose_next_case() == "bad_7"
 
 
 # --- opening and drafts ------------------------------------------------------------------------------------------
@@ -140,68 +140,73 @@ def test_an_audit_that_is_open_is_not_served_and_without_any_the_worst_is(build:
 
 def test_a_reload_finds_page_and_draft(two: Any, tab: Any, clock: Any) -> None:
     before = tab("dr_lee", "tab")
-    case = before.open("doc2_6")
-    assert (case.saved_at, case.revision, case.is_completed, case.reviews) == (None, 0, False, ())
-    draft = case.draft.split_at(3).with_type(1, OTHER).with_notes("looks like a CBC").seen_evidence("V4-0001")
-    draft = draft.seen_page(6)
+    case = before.open_case("doc2_6")
+    assert (case.draft_saved_at, case.revision, case.is_completed, case.reviews) == (None, 0, False, ())
+    draft = (
+        case.draft.toggle_boundary(3)
+        .set_segment_type(1, OTHER)
+        .set_notes("looks like a CBC")
+        .mark_evidence_seen("V4-0001")
+    )
+    draft = draft.mark_page_seen(6)
     clock.wait(seconds=7)
     assert before.save_draft("doc2_6", draft) == "2025-02-01T10:40:07+00:00"
     before.close()
-    found = tab("dr_lee", "tab").open("doc2_6")
-    assert (found.draft, found.saved_at) == (draft, "2025-02-01T10:40:07+00:00")
+    found = tab("dr_lee", "tab").open_case("doc2_6")
+    assert (found.draft, found.draft_saved_at) == (draft, "2025-02-01T10:40:07+00:00")
 
 
 def test_drafts_are_each_reviewers_own(two: Any, tab: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    lee.save_draft("doc2_6", lee.open("doc2_6").draft.with_notes("lee's"))
-    taken = kim.open("doc2_6", take_over=True)
-    assert (taken.draft.notes, taken.saved_at) == ("", None)
-    kim.save_draft("doc2_6", taken.draft.with_notes("kim's"))
-    kim.release("doc2_6")
-    assert lee.open("doc2_6").draft.notes == "lee's"
+    lee.save_draft("doc2_6", lee.open_case("doc2_6").draft.set_notes("lee's"))
+    taken = kim.open_case("doc2_6", take_over=True)
+    assert (taken.draft.notes, taken.draft_saved_at) == ("", None)
+    kim.save_draft("doc2_6", taken.draft.set_notes("kim's"))
+    kim.release_case("doc2_6")
+    assert lee.open_case("doc2_6").draft.notes == "lee's"
 
 
 def test_two_tabs_of_one_reviewer_do_not_write_over_each_other(two: Any, tab: Any, clock: Any) -> None:
     first, second = tab("dr_lee", "first"), tab("dr_lee", "second")
-    draft = first.open("doc2_6").draft.with_notes("begun in the first")
+    draft = first.open_case("doc2_6").draft.set_notes("begun in the first")
     first.save_draft("doc2_6", draft)
-    taken = second.open("doc2_6", take_over=True)
+    taken = second.open_case("doc2_6", take_over=True)
     assert taken.draft == draft  # the same person goes on
     clock.wait(seconds=1)
-    second.save_draft("doc2_6", draft.with_notes("from the second"))
-    first.save_draft("doc2_6", draft.with_notes("still typing in the first"))
-    assert tab("dr_lee", "second").open("doc2_6").draft.notes == "from the second"
-    second.submit("doc2_6", draft.with_dominant(OTHER))
+    second.save_draft("doc2_6", draft.set_notes("from the second"))
+    first.save_draft("doc2_6", draft.set_notes("still typing in the first"))
+    assert tab("dr_lee", "second").open_case("doc2_6").draft.notes == "from the second"
+    second.submit("doc2_6", draft.set_dominant_type(OTHER))
     with pytest.raises(ReviewConflict):
-        first.submit("doc2_6", draft.with_dominant(NOTE))
-    assert first.open("doc2_6").draft.notes == "still typing in the first"
+        first.submit("doc2_6", draft.set_dominant_type(NOTE))
+    assert first.open_case("doc2_6").draft.notes == "still typing in the first"
 
 
 def test_after_submitting_the_drafts_that_went_into_it_are_gone(two: Any, tab: Any, clock: Any) -> None:
     yesterday = tab("dr_lee", "yesterday's tab")
-    yesterday.save_draft("doc2_6", yesterday.open("doc2_6").draft.with_notes("begun"))
+    yesterday.save_draft("doc2_6", yesterday.open_case("doc2_6").draft.set_notes("begun"))
     clock.wait(days=1)
     today = tab("dr_lee", "today's tab")
-    draft = today.open("doc2_6").draft
+    draft = today.open_case("doc2_6").draft
     assert draft.notes == "begun"
     today.save_draft("doc2_6", draft)
-    today.submit("doc2_6", draft.with_dominant(OTHER))
-    found = today.open("doc2_6")
-    assert (found.is_completed, found.saved_at, found.draft) == (True, None, Draft.of(two))
+    today.submit("doc2_6", draft.set_dominant_type(OTHER))
+    found = today.open_case("doc2_6")
+    assert (found.is_completed, found.draft_saved_at, found.draft) == (True, None, Draft.from_packet(two))
     assert [review.outcome for review in found.reviews] == ["corrected"]
-    assert found.refusal() == "This case is closed already."
+    assert found.explain_permanent_validation_block() == "This case is closed already."
 
 
 def test_a_draft_on_a_packet_that_was_run_anew_keeps_what_was_decided(
     build: Any, two: Any, desk: Any, tab: Any
 ) -> None:
     lee = tab("dr_lee")
-    draft = lee.open("doc2_6").draft.with_type(0, OTHER).seen_evidence("V3-0001").with_notes("a CBC")
-    lee.save_draft("doc2_6", draft.with_verdict("V3-0001", "confirmed", ""))
-    lee.release("doc2_6")
+    draft = lee.open_case("doc2_6").draft.set_segment_type(0, OTHER).mark_evidence_seen("V3-0001").set_notes("a CBC")
+    lee.save_draft("doc2_6", draft.set_issue_verdict("V3-0001", "confirmed", ""))
+    lee.release_case("doc2_6")
     bundle = build.bundle([[f"page {number}"] for number in range(1, 9)])
     desk.publish(build.single("Pathology Report", 8), [build.issue("V3-0001", message="another")], bundle)
-    found = lee.open("doc2_6")
+    found = lee.open_case("doc2_6")
     assert found.draft.segments == draft.segments
     assert (found.draft.notes, found.draft.evidence_seen, found.draft.issue_verdicts) == ("a CBC", (), ())
 
@@ -209,42 +214,47 @@ def test_a_draft_on_a_packet_that_was_run_anew_keeps_what_was_decided(
 def test_a_draft_that_cannot_be_read_does_not_lock_the_case(
     two: Any, desk: Any, tab: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    stored = StoredDraft("doc2_6", "dr_lee", "tab of dr_lee", packet_digest(two), '{"notes": "John Doe"}', "2025")
-    desk.index.drafts.put(stored)
+    stored = StoredDraft(
+        "doc2_6", "dr_lee", "tab of dr_lee", compute_packet_digest(two), '{"notes": "John Doe"}', "2025"
+    )
+    desk.index.drafts.save_draft(stored)
     with caplog.at_level(logging.DEBUG):
-        assert tab("dr_lee").open("doc2_6").draft == Draft.of(two)
+        assert tab("dr_lee").open_case("doc2_6").draft == Draft.from_packet(two)
     assert "draft" in caplog.text
     assert "John Doe" not in caplog.text
 
 
 def test_drafts_are_private_and_named_cases_only(two: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    lee.save_draft("doc2_6", Draft.of(two))  # no claim is needed
+    lee.save_draft("doc2_6", Draft.from_packet(two))  # no claim is needed
     for path in desk.root.glob("evalkit.sqlite*"):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
     with pytest.raises(NotFound):
-        lee.save_draft("nothing", Draft.of(two))
+        lee.save_draft("nothing", Draft.from_packet(two))
 
 
 def test_a_case_whose_files_are_torn_is_not_claimed(two: Any, desk: Any, tab: Any) -> None:
     (desk.root / "document_bundles/doc2_6.json").write_text("{}")
     lee = tab("dr_lee")
     with pytest.raises(StoreError):
-        lee.open("doc2_6")
-    assert lee.queue().rows[0].status == "pending"
+        lee.open_case("doc2_6")
+    assert lee.load_queue_page().rows[0].status == "pending"
 
 
 def test_a_desk_needs_a_name_a_tab_and_a_folder(desk: Any, tmp_path: Any) -> None:
     for reviewer, session, root in ((" ", "tab", desk.root), ("dr_lee", "", desk.root), ("dr_lee", "tab", "nowhere")):
         with pytest.raises(UsageError):
-            Desk(root, reviewer, session)
+            ReviewSession(root, reviewer, session)
 
 
 # --- what must be seen --------------------------------------------------------------------------------------------
 
 
 def test_every_row_of_the_arbiter_says_what_it_counted() -> None:
-    assert set(COUNTED) == {str(number) for number in range(1, len(TABLE) + 1)} | {"retries", "cycle"}
+    assert set(COUNTED_ISSUES_BY_RULE) == {str(number) for number in range(1, len(DECISION_TABLE) + 1)} | {
+        "retries",
+        "cycle",
+    }
 
 
 @pytest.mark.parametrize(
@@ -274,30 +284,32 @@ def test_what_the_winning_row_counted_must_be_seen(
         assert V5DecisionMaker().decide(made).rule == rule
     result = build.result(build.single("Other"), [*made, repaired]).model_copy(update={"decision_rule": rule})
     packet = build.packet(result)
-    case = Case(packet, build.bundle(), 0, Draft.of(packet), None, is_completed=False, reviews=())
-    assert case.must_see == MustSee(pages=(1,), issues=tuple(ids[name] for name in expected))
+    case = ReviewCase(packet, build.bundle(), 0, Draft.from_packet(packet), None, is_completed=False, reviews=())
+    assert case.viewing_requirements == ViewingRequirements(
+        page_numbers=(1,), issue_ids=tuple(ids[name] for name in expected)
+    )
 
 
 def test_what_is_missing_is_said_in_words(two: Any, tab: Any) -> None:
-    case = tab("dr_lee").open("doc2_6")
-    assert case.must_see == MustSee(pages=(1, 6), issues=("V3-0001", "V4-0001"))
+    case = tab("dr_lee").open_case("doc2_6")
+    assert case.viewing_requirements == ViewingRequirements(page_numbers=(1, 6), issue_ids=("V3-0001", "V4-0001"))
     draft = case.draft
-    assert case.why_not_validate(draft) == "2 blocking issues and pages 1 and 6 not yet seen"
-    draft = draft.seen_page(1).seen_evidence("V3-0001").seen_page(5).seen_evidence("V1-0001")
-    assert case.not_yet_seen(draft) == MustSee(pages=(6,), issues=("V4-0001",))
-    assert case.why_not_validate(draft) == "1 blocking issue and page 6 not yet seen"
-    assert case.why_not_validate(draft.seen_page(6)) == "1 blocking issue not yet seen"
-    assert case.why_not_validate(draft.seen_evidence("V4-0001")) == "page 6 not yet seen"
-    assert case.why_not_validate(seen_all(case)) is None
-    assert "correction" in str(case.why_not_validate(seen_all(case).with_type(0, OTHER)))
+    assert case.explain_validation_block(draft) == "2 blocking issues and pages 1 and 6 not yet seen"
+    draft = draft.mark_page_seen(1).mark_evidence_seen("V3-0001").mark_page_seen(5).mark_evidence_seen("V1-0001")
+    assert case.find_unseen_requirements(draft) == ViewingRequirements(page_numbers=(6,), issue_ids=("V4-0001",))
+    assert case.explain_validation_block(draft) == "1 blocking issue and page 6 not yet seen"
+    assert case.explain_validation_block(draft.mark_page_seen(6)) == "1 blocking issue not yet seen"
+    assert case.explain_validation_block(draft.mark_evidence_seen("V4-0001")) == "page 6 not yet seen"
+    assert case.explain_validation_block(seen_all(case)) is None
+    assert "correction" in str(case.explain_validation_block(seen_all(case).set_segment_type(0, OTHER)))
 
 
 def test_the_context_of_an_issue_comes_with_the_case(two: Any, tab: Any) -> None:
-    case = tab("dr_lee").open("doc2_6")
-    assert case.context("V1-0001").issue.page == 7
-    assert case.context("V1-0001") is case.context("V1-0001")
+    case = tab("dr_lee").open_case("doc2_6")
+    assert case.get_issue_context("V1-0001").issue.page == 7
+    assert case.get_issue_context("V1-0001") is case.get_issue_context("V1-0001")
     with pytest.raises(NotFound):
-        case.context("V9-0001")
+        case.get_issue_context("V9-0001")
 
 
 # --- validating ---------------------------------------------------------------------------------------------------
@@ -305,31 +317,31 @@ def test_the_context_of_an_issue_comes_with_the_case(two: Any, tab: Any) -> None
 
 def test_nothing_is_validated_before_it_was_seen(two: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    case = lee.open("doc2_6")
+    case = lee.open_case("doc2_6")
     with pytest.raises(ReviewRefused, match="2 blocking issues and pages 1 and 6 not yet seen"):
         lee.submit("doc2_6", case.draft, validate=True)
     assert not (desk.root / "reviews").exists()
-    draft = seen_all(case).with_verdict("V3-0001", "dismissed", "it is a real report").with_notes("checked")
+    draft = seen_all(case).set_issue_verdict("V3-0001", "dismissed", "it is a real report").set_notes("checked")
     lee.save_draft("doc2_6", draft)
     done = lee.submit("doc2_6", draft.model_copy(update={"seconds_active": 41.5}), validate=True)
     review = done.review
     assert (done.revision, done.saved_at) == (1, "2025-02-01T10:40:00+00:00")
-    assert review.model_dump(mode="json") == desk.files.read("reviews/doc2_6/0001.json")
+    assert review.model_dump(mode="json") == desk.files.read_json("reviews/doc2_6/0001.json")
     assert (review.outcome, review.reviewer, review.seconds_active) == ("validated", "dr_lee", 41.5)
     assert (review.pages_seen, review.evidence_seen) == ((1, 6), ("V3-0001", "V4-0001"))
     assert (review.correction_notes, review.issue_verdicts[0].note) == ("checked", "it is a real report")
     assert review.vouched == ("dominant_type", "segments")
     assert desk.truth()["ground_truth_source"] == "SME_VALIDATED"
     assert read_packet(desk.files, "doc2_6").review_status == "completed"
-    assert review.packet_sha256 == packet_digest(two)
-    assert (lee.queue().rows, lee.queue().done_by_me) == ((), 1)
-    assert desk.index.drafts.newest("doc2_6", "dr_lee", "tab of dr_lee") is None
-    assert desk.index.claims.live("2025-02-01T10:40:00+00:00") == {}
+    assert review.packet_sha256 == compute_packet_digest(two)
+    assert (lee.load_queue_page().rows, lee.load_queue_page().done_by_me) == ((), 1)
+    assert desk.index.drafts.find_newest_draft("doc2_6", "dr_lee", "tab of dr_lee") is None
+    assert desk.index.claims.list_live_claims("2025-02-01T10:40:00+00:00") == {}
 
 
 def test_what_was_changed_is_not_validated(two: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    draft = seen_all(lee.open("doc2_6")).with_dominant(NOTE)
+    draft = seen_all(lee.open_case("doc2_6")).set_dominant_type(NOTE)
     with pytest.raises(ReviewRefused, match="submit it as a correction"):
         lee.submit("doc2_6", draft, validate=True)
     assert desk.truth() is None
@@ -338,14 +350,14 @@ def test_what_was_changed_is_not_validated(two: Any, desk: Any, tab: Any) -> Non
 def test_the_shares_are_vouched_for_only_if_they_were_opened_and_hold(build: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
     desk.publish(build.single("Other"), doc_id="holds")
-    assert lee.submit("holds", seen_all(lee.open("holds")).seen_mixture(), validate=True).review.vouched == (
+    assert lee.submit("holds", seen_all(lee.open_case("holds")).mark_mixture_seen(), validate=True).review.vouched == (
         "dominant_type",
         "segments",
         "mixture",
     )
     wrong = build.answer([build.segment(1, 1, 1, "Other")], {"Other": 0.6, "Clinical Note": 0.4}, "Other")
     desk.publish(wrong, doc_id="wrong")
-    assert lee.submit("wrong", seen_all(lee.open("wrong")).seen_mixture(), validate=True).review.vouched == (
+    assert lee.submit("wrong", seen_all(lee.open_case("wrong")).mark_mixture_seen(), validate=True).review.vouched == (
         "dominant_type",
         "segments",
     )
@@ -355,8 +367,8 @@ def test_repairs_that_are_offered_are_done_on_validating(build: Any, desk: Any, 
     answer = build.single("Other").model_copy(update={"number_of_segments": 4})
     desk.publish(answer, [build.issue("V1-0001", "BLOCKER", "V1-SEGMENT-COUNT", auto_fixable=True)])
     lee = tab("dr_lee")
-    case = lee.open("doc2_6")
-    assert case.refusal() is None
+    case = lee.open_case("doc2_6")
+    assert case.explain_permanent_validation_block() is None
     review = lee.submit("doc2_6", seen_all(case), validate=True).review
     assert [repair.code for repair in review.repairs_applied] == ["V1-SEGMENT-COUNT"]
     assert review.after.number_of_segments == 1
@@ -377,18 +389,18 @@ def test_where_validating_is_impossible_the_case_says_why_and_takes_a_correction
     bundle = build.bundle([[f"page {number}"] for number in range(1, 9)])
     desk.publish(broken(build) if has_answer else None, [build.issue()], bundle)
     lee = tab("dr_lee")
-    case = lee.open("doc2_6")
+    case = lee.open_case("doc2_6")
     said = "Segments 1 and 2 both claim page 5" if has_answer else "nothing to agree with"
-    assert said in case.refusal()
-    assert case.why_not_validate(seen_all(case)) == case.refusal()
+    assert said in case.explain_permanent_validation_block()
+    assert case.explain_validation_block(seen_all(case)) == case.explain_permanent_validation_block()
     assert [(one.start_page, one.end_page, one.dominant_type) for one in case.draft.segments] == [(1, 8, None)]
     assert not case.is_changed(case.draft)
     with pytest.raises(ReviewRefused, match=said):
         lee.submit("doc2_6", seen_all(case), validate=True)
-    draft = case.draft.split_at(6).with_type(0, GENOMIC)
+    draft = case.draft.toggle_boundary(6).set_segment_type(0, GENOMIC)
     with pytest.raises(ReviewRefused, match="pages 6–8 have no type yet"):
         lee.submit("doc2_6", draft)
-    review = lee.submit("doc2_6", draft.with_type(1, NOTE)).review
+    review = lee.submit("doc2_6", draft.set_segment_type(1, NOTE)).review
     assert (review.outcome, review.vouched) == ("corrected", ("dominant_type", "segments"))
     assert desk.truth()["ground_truth_source"] == "SME_CORRECTED"
 
@@ -399,7 +411,7 @@ def test_where_validating_is_impossible_the_case_says_why_and_takes_a_correction
 def test_slide_10_the_expert_corrects_to_other_with_a_note(build: Any, desk: Any, tab: Any) -> None:
     desk.publish(build.single("Genomic Report"), [build.issue()])
     lee = tab("dr_lee")
-    draft = lee.open("doc2_6").draft.with_type(0, OTHER).with_notes("This is a routine CBC from Quest.")
+    draft = lee.open_case("doc2_6").draft.set_segment_type(0, OTHER).set_notes("This is a routine CBC from Quest.")
     assert draft.dominant_type is OTHER
     review = lee.submit("doc2_6", draft).review
     truth = desk.truth()
@@ -413,17 +425,17 @@ def test_slide_10_the_expert_corrects_to_other_with_a_note(build: Any, desk: Any
 @pytest.mark.parametrize(
     ("change", "vouched", "ranges", "dominant"),
     [
-        (lambda d: d.with_dominant(OTHER), ("dominant_type",), [(1, 5), (6, 8)], OTHER),
-        (lambda d: d.start_at(1, 4), ("dominant_type", "segments"), [(1, 3), (4, 8)], NOTE),
-        (lambda d: d.start_at(1, 5), ("dominant_type", "segments"), [(1, 4), (5, 8)], GENOMIC),
-        (lambda d: d.with_mixture({GENOMIC: 0.6, NOTE: 0.4}), ("mixture",), [(1, 5), (6, 8)], GENOMIC),
+        (lambda d: d.set_dominant_type(OTHER), ("dominant_type",), [(1, 5), (6, 8)], OTHER),
+        (lambda d: d.move_segment_start(1, 4), ("dominant_type", "segments"), [(1, 3), (4, 8)], NOTE),
+        (lambda d: d.move_segment_start(1, 5), ("dominant_type", "segments"), [(1, 4), (5, 8)], GENOMIC),
+        (lambda d: d.set_mixture({GENOMIC: 0.6, NOTE: 0.4}), ("mixture",), [(1, 5), (6, 8)], GENOMIC),
     ],
 )
 def test_only_what_differs_is_corrected_and_vouched_for(
     two: Any, tab: Any, change: Any, vouched: Any, ranges: Any, dominant: Any
 ) -> None:
     lee = tab("dr_lee")
-    review = lee.submit("doc2_6", change(lee.open("doc2_6").draft)).review
+    review = lee.submit("doc2_6", change(lee.open_case("doc2_6").draft)).review
     assert (review.outcome, review.vouched) == ("corrected", vouched)
     assert [(one.start_page, one.end_page) for one in review.after.segments] == ranges
     assert review.after.dominant_type_overall is dominant
@@ -431,25 +443,29 @@ def test_only_what_differs_is_corrected_and_vouched_for(
 
 def test_what_changes_nothing_is_no_correction(two: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    case = lee.open("doc2_6")
-    for draft in (case.draft, seen_all(case).with_verdict("V3-0001", "confirmed", ""), case.draft.with_notes(" \n")):
+    case = lee.open_case("doc2_6")
+    for draft in (
+        case.draft,
+        seen_all(case).set_issue_verdict("V3-0001", "confirmed", ""),
+        case.draft.set_notes(" \n"),
+    ):
         assert not case.is_changed(draft)
         with pytest.raises(ReviewRefused, match="nothing was changed"):
             lee.submit("doc2_6", draft)
-    assert case.is_changed(case.draft.split_at(2))
-    assert not case.is_changed(case.draft.split_at(2).split_at(2))
+    assert case.is_changed(case.draft.toggle_boundary(2))
+    assert not case.is_changed(case.draft.toggle_boundary(2).toggle_boundary(2))
     assert desk.truth() is None
 
 
 def test_a_type_that_the_drawn_documents_contradict_is_refused(two: Any, tab: Any) -> None:
     lee = tab("dr_lee")
     with pytest.raises(ReviewRefused, match="DOMINANT-OVERALL"):
-        lee.submit("doc2_6", lee.open("doc2_6").draft.start_at(1, 7).with_dominant(NOTE))
+        lee.submit("doc2_6", lee.open_case("doc2_6").draft.move_segment_start(1, 7).set_dominant_type(NOTE))
 
 
 def test_undeterminable_needs_no_looking_but_a_reason(two: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    draft = lee.open("doc2_6").draft.with_type(0, OTHER).with_notes("page 3 is upside down")
+    draft = lee.open_case("doc2_6").draft.set_segment_type(0, OTHER).set_notes("page 3 is upside down")
     with pytest.raises(ReviewRefused, match="reason"):
         lee.submit("doc2_6", draft, undeterminable=" ")
     with pytest.raises(ReviewRefused, match="at once"):
@@ -461,11 +477,11 @@ def test_undeterminable_needs_no_looking_but_a_reason(two: Any, desk: Any, tab: 
 
 
 def test_the_shares_on_screen_are_those_that_the_review_would_leave(two: Any, tab: Any) -> None:
-    case = tab("dr_lee").open("doc2_6")
-    shares = dict(case.mixture(case.draft))
+    case = tab("dr_lee").open_case("doc2_6")
+    shares = dict(case.compute_mixture(case.draft))
     assert shares == {NOTE: 0.375, PATHOLOGY: 0.0, GENOMIC: 0.625, RADIOLOGY: 0.0, OTHER: 0.0}
-    assert dict(case.mixture(case.draft.end_at(0, 4)))[GENOMIC] == 0.5
-    assert dict(case.mixture(case.draft.with_mixture({OTHER: 1.0}))) == {OTHER: 1.0}
+    assert dict(case.compute_mixture(case.draft.move_segment_end(0, 4)))[GENOMIC] == 0.5
+    assert dict(case.compute_mixture(case.draft.set_mixture({OTHER: 1.0}))) == {OTHER: 1.0}
 
 
 # --- after a claim was lost -----------------------------------------------------------------------------------------
@@ -473,16 +489,16 @@ def test_the_shares_on_screen_are_those_that_the_review_would_leave(two: Any, ta
 
 def test_a_claim_that_ran_out_does_not_cost_the_review(plain: Any, tab: Any, clock: Any) -> None:
     lee = tab("dr_lee")
-    case = lee.open("doc2_6")
+    case = lee.open_case("doc2_6")
     clock.wait(hours=3)
     assert lee.submit("doc2_6", seen_all(case), validate=True).revision == 1
 
 
 def test_one_who_lost_the_case_is_told_and_keeps_the_draft(plain: Any, desk: Any, tab: Any, clock: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    draft = lee.open("doc2_6").draft.with_dominant(NOTE)
+    draft = lee.open_case("doc2_6").draft.set_dominant_type(NOTE)
     clock.wait(minutes=15)
-    case = kim.open("doc2_6")
+    case = kim.open_case("doc2_6")
     with pytest.raises(CaseTaken, match="open by dr_kim since 10:55"):
         lee.submit("doc2_6", draft)
     lee.save_draft("doc2_6", draft)
@@ -490,14 +506,14 @@ def test_one_who_lost_the_case_is_told_and_keeps_the_draft(plain: Any, desk: Any
     with pytest.raises(ReviewConflict):
         lee.submit("doc2_6", draft)
     assert desk.truth()["reviewer"] == "dr_kim"
-    assert lee.open("doc2_6").draft == draft
+    assert lee.open_case("doc2_6").draft == draft
 
 
 def test_a_reopened_case_waits_again_and_is_reviewed_on_its_revision(plain: Any, desk: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    lee.submit("doc2_6", lee.open("doc2_6").draft.with_dominant(NOTE))
+    lee.submit("doc2_6", lee.open_case("doc2_6").draft.set_dominant_type(NOTE))
     desk.helper().reopen("doc2_6", "I misread it")
-    assert lee.next_case() == "doc2_6"
-    case = lee.open("doc2_6")
+    assert lee.choose_next_case() == "doc2_6"
+    case = lee.open_case("doc2_6")
     assert (case.revision, [one.outcome for one in case.reviews]) == (2, ["corrected", "reopened"])
     assert lee.submit("doc2_6", seen_all(case), validate=True).revision == 3

@@ -35,7 +35,7 @@ THREE = drawn((1, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER), dominant=GENOMIC)
 
 def test_the_first_draft_is_what_the_agent_says(build: Any) -> None:
     answer = build.answer([build.segment(2, 3, 4, "Other"), build.segment(1, 1, 2, None)], {"Other": 1.0}, "Other")
-    draft = Draft.of(build.packet(build.result(answer), build.bundle([["a"]] * 4)))
+    draft = Draft.from_packet(build.packet(build.result(answer), build.bundle([["a"]] * 4)))
     assert shape(draft) == [(1, 2, None), (3, 4, OTHER)]
     assert (draft.dominant_type, draft.mixture, draft.notes, draft.pages_seen) == (OTHER, None, "", ())
 
@@ -48,11 +48,11 @@ def test_ranges_that_do_not_cover_the_pages_start_as_one_document_of_no_type(
 ) -> None:
     segments = [build.segment(at, a, b, "Other") for at, (a, b) in enumerate(ranges, 1)]
     packet = build.packet(build.result(build.answer(segments, {"Other": 1.0}, "Other")), build.bundle([["a"]] * 4))
-    assert shape(Draft.of(packet)) == [(1, 4, None)]
+    assert shape(Draft.from_packet(packet)) == [(1, 4, None)]
 
 
 def test_without_an_answer_nothing_is_chosen(build: Any) -> None:
-    draft = Draft.of(build.packet(build.result(None, [build.issue()]), build.bundle([["a"]] * 3)))
+    draft = Draft.from_packet(build.packet(build.result(None, [build.issue()]), build.bundle([["a"]] * 3)))
     assert (shape(draft), draft.dominant_type) == ([(1, 3, None)], None)
 
 
@@ -72,30 +72,30 @@ def test_a_draft_with_gap_or_overlap_cannot_be_made(segments: Any) -> None:
     ("move", "expected"),
     [
         # a new document starts here, or does not any more
-        (lambda d: d.split_at(2), [(1, 1, GENOMIC), (2, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)]),
-        (lambda d: d.split_at(8), [(1, 3, GENOMIC), (4, 5, NOTE), (6, 7, OTHER), (8, 8, OTHER)]),
-        (lambda d: d.split_at(4), [(1, 5, GENOMIC), (6, 8, OTHER)]),
-        (lambda d: d.split_at(1), shape(THREE)),
+        (lambda d: d.toggle_boundary(2), [(1, 1, GENOMIC), (2, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.toggle_boundary(8), [(1, 3, GENOMIC), (4, 5, NOTE), (6, 7, OTHER), (8, 8, OTHER)]),
+        (lambda d: d.toggle_boundary(4), [(1, 5, GENOMIC), (6, 8, OTHER)]),
+        (lambda d: d.toggle_boundary(1), shape(THREE)),
         # it starts here
-        (lambda d: d.start_at(1, 3), [(1, 2, GENOMIC), (3, 5, NOTE), (6, 8, OTHER)]),
-        (lambda d: d.start_at(1, 5), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
-        (lambda d: d.start_at(1, 7), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
-        (lambda d: d.start_at(1, 4), shape(THREE)),
-        (lambda d: d.start_at(1, 1), [(1, 5, NOTE), (6, 8, OTHER)]),
-        (lambda d: d.start_at(2, 2), [(1, 1, GENOMIC), (2, 8, OTHER)]),
-        (lambda d: d.start_at(0, 2), [(1, 1, GENOMIC), (2, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.move_segment_start(1, 3), [(1, 2, GENOMIC), (3, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.move_segment_start(1, 5), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.move_segment_start(1, 7), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.move_segment_start(1, 4), shape(THREE)),
+        (lambda d: d.move_segment_start(1, 1), [(1, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.move_segment_start(2, 2), [(1, 1, GENOMIC), (2, 8, OTHER)]),
+        (lambda d: d.move_segment_start(0, 2), [(1, 1, GENOMIC), (2, 3, GENOMIC), (4, 5, NOTE), (6, 8, OTHER)]),
         # it ends here
-        (lambda d: d.end_at(0, 4), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
-        (lambda d: d.end_at(0, 2), [(1, 2, GENOMIC), (3, 5, NOTE), (6, 8, OTHER)]),
-        (lambda d: d.end_at(0, 3), shape(THREE)),
-        (lambda d: d.end_at(0, 5), [(1, 5, GENOMIC), (6, 8, OTHER)]),
-        (lambda d: d.end_at(0, 6), [(1, 6, GENOMIC), (7, 8, OTHER)]),
-        (lambda d: d.end_at(0, 8), [(1, 8, GENOMIC)]),
-        (lambda d: d.end_at(1, 2), [(1, 3, GENOMIC), (4, 4, NOTE), (5, 8, OTHER)]),
-        (lambda d: d.end_at(2, 6), [(1, 3, GENOMIC), (4, 5, NOTE), (6, 6, OTHER), (7, 8, OTHER)]),
+        (lambda d: d.move_segment_end(0, 4), [(1, 4, GENOMIC), (5, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.move_segment_end(0, 2), [(1, 2, GENOMIC), (3, 5, NOTE), (6, 8, OTHER)]),
+        (lambda d: d.move_segment_end(0, 3), shape(THREE)),
+        (lambda d: d.move_segment_end(0, 5), [(1, 5, GENOMIC), (6, 8, OTHER)]),
+        (lambda d: d.move_segment_end(0, 6), [(1, 6, GENOMIC), (7, 8, OTHER)]),
+        (lambda d: d.move_segment_end(0, 8), [(1, 8, GENOMIC)]),
+        (lambda d: d.move_segment_end(1, 2), [(1, 3, GENOMIC), (4, 4, NOTE), (5, 8, OTHER)]),
+        (lambda d: d.move_segment_end(2, 6), [(1, 3, GENOMIC), (4, 5, NOTE), (6, 6, OTHER), (7, 8, OTHER)]),
         # it is of that type
-        (lambda d: d.with_type(1, PATHOLOGY), [(1, 3, GENOMIC), (4, 5, PATHOLOGY), (6, 8, OTHER)]),
-        (lambda d: d.with_type(1, None), [(1, 3, GENOMIC), (4, 5, None), (6, 8, OTHER)]),
+        (lambda d: d.set_segment_type(1, PATHOLOGY), [(1, 3, GENOMIC), (4, 5, PATHOLOGY), (6, 8, OTHER)]),
+        (lambda d: d.set_segment_type(1, None), [(1, 3, GENOMIC), (4, 5, None), (6, 8, OTHER)]),
     ],
 )
 def test_each_move_draws_what_it_says(move: Any, expected: Any) -> None:
@@ -108,19 +108,21 @@ def test_any_moves_leave_every_page_in_exactly_one_document(data: st.DataObject)
     total = data.draw(st.integers(1, 12))
     draft = drawn((1, total, data.draw(KINDS)))
     for _ in range(data.draw(st.integers(1, 15))):
-        move = data.draw(st.sampled_from(["with_type", "split_at", "start_at", "end_at"]))
+        move = data.draw(st.sampled_from(["with_type", "toggle_boundary", "move_segment_start", "move_segment_end"]))
         page = data.draw(st.integers(1, total))
         position = data.draw(st.integers(0, len(draft.segments) - 1))
         before = draft.segments[position]
         if move == "with_type":
-            draft = draft.with_type(position, data.draw(KINDS))
-        elif move == "split_at":
-            draft = draft.split_at(page)
+            draft = draft.set_segment_type(position, data.draw(KINDS))
+        elif move == "toggle_boundary":
+            draft = draft.toggle_boundary(page)
         else:
             draft = getattr(draft, move)(position, page)
-            edge = min(page, before.end_page) if move == "start_at" else max(page, before.start_page)
+            edge = min(page, before.end_page) if move == "move_segment_start" else max(page, before.start_page)
             moved = next(
-                one for one in draft.segments if edge == (one.start_page if move == "start_at" else one.end_page)
+                one
+                for one in draft.segments
+                if edge == (one.start_page if move == "move_segment_start" else one.end_page)
             )
             assert moved.dominant_type == before.dominant_type
         covered = [page for one in draft.segments for page in range(one.start_page, one.end_page + 1)]
@@ -131,23 +133,28 @@ def test_any_moves_leave_every_page_in_exactly_one_document(data: st.DataObject)
 @given(st.integers(2, 12), st.integers(2, 12))
 def test_splitting_twice_is_nothing(total: int, page: int) -> None:
     draft = drawn((1, max(total, page), OTHER), dominant=OTHER)
-    assert shape(draft.split_at(page).split_at(page)) == shape(draft)
+    assert shape(draft.toggle_boundary(page).toggle_boundary(page)) == shape(draft)
 
 
 @pytest.mark.parametrize("page", [0, -1, 9])
 def test_a_page_that_is_not_there_is_refused(page: int) -> None:
-    for move in (THREE.split_at, THREE.seen_page, lambda p: THREE.start_at(1, p), lambda p: THREE.end_at(1, p)):
+    for move in (
+        THREE.toggle_boundary,
+        THREE.mark_page_seen,
+        lambda p: THREE.move_segment_start(1, p),
+        lambda p: THREE.move_segment_end(1, p),
+    ):
         with pytest.raises(ValueError, match="no page"):
             move(page)
 
 
 @pytest.mark.parametrize("position", [3, -1])
 def test_a_document_that_is_not_there_is_refused(position: int) -> None:
-    for move in (THREE.start_at, THREE.end_at):
+    for move in (THREE.move_segment_start, THREE.move_segment_end):
         with pytest.raises(IndexError):
             move(position, 1)
     with pytest.raises(IndexError):
-        THREE.with_type(position, OTHER)
+        THREE.set_segment_type(position, OTHER)
 
 
 # --- flags and notes ------------------------------------------------------------------------------------------------
@@ -157,27 +164,35 @@ def flags(draft: Draft) -> list[tuple[int, str]]:
     return [(one.start_page, one.flag) for one in draft.flags]
 
 
-NOTED = THREE.with_flag(0, "duplicate").with_flag(1, "other_patient").with_flag(2, "out_of_order")
-NOTED = NOTED.with_segment_note(0, "one").with_segment_note(1, "two").with_segment_note(2, "three")
+NOTED = (
+    THREE.toggle_segment_flag(0, "duplicate")
+    .toggle_segment_flag(1, "other_patient")
+    .toggle_segment_flag(2, "out_of_order")
+)
+NOTED = NOTED.set_segment_note(0, "one").set_segment_note(1, "two").set_segment_note(2, "three")
 
 
 def test_a_flag_is_put_up_and_taken_down() -> None:
-    draft = THREE.with_flag(2, "duplicate").with_flag(1, "out_of_order").with_flag(1, "other_patient")
+    draft = (
+        THREE.toggle_segment_flag(2, "duplicate")
+        .toggle_segment_flag(1, "out_of_order")
+        .toggle_segment_flag(1, "other_patient")
+    )
     assert flags(draft) == [(4, "other_patient"), (4, "out_of_order"), (6, "duplicate")]
-    assert flags(draft.with_flag(1, "out_of_order")) == [(4, "other_patient"), (6, "duplicate")]
+    assert flags(draft.toggle_segment_flag(1, "out_of_order")) == [(4, "other_patient"), (6, "duplicate")]
     assert draft.segments == THREE.segments
     assert not draft.is_redrawn
     with pytest.raises(ValidationError):
-        THREE.with_flag(0, "interesting")  # type: ignore[arg-type]
+        THREE.toggle_segment_flag(0, "interesting")  # type: ignore[arg-type]
 
 
 def test_words_about_a_segment_or_an_issue_are_replaced_and_taken_back() -> None:
-    draft = THREE.with_segment_note(1, "page 5 is cut").with_issue_note("V4-0001", "it is there")
-    draft = draft.with_segment_note(1, "page 5 is cut off").with_issue_note("V3-0001", "a real report")
+    draft = THREE.set_segment_note(1, "page 5 is cut").set_issue_note("V4-0001", "it is there")
+    draft = draft.set_segment_note(1, "page 5 is cut off").set_issue_note("V3-0001", "a real report")
     assert draft.segment_notes == {4: "page 5 is cut off"}
     assert draft.issue_notes == {"V4-0001": "it is there", "V3-0001": "a real report"}
-    assert draft.with_segment_note(1, " \n").segment_notes == {}
-    assert draft.with_issue_note("V4-0001", "").issue_notes == {"V3-0001": "a real report"}
+    assert draft.set_segment_note(1, " \n").segment_notes == {}
+    assert draft.set_issue_note("V4-0001", "").issue_notes == {"V3-0001": "a real report"}
     assert draft.issue_verdicts == ()
 
 
@@ -185,23 +200,23 @@ def test_words_about_a_segment_or_an_issue_are_replaced_and_taken_back() -> None
     ("move", "expected"),
     [
         # a flag and a note go where the first page of their segment goes
-        (lambda d: d.start_at(1, 3), {1: "one", 3: "two", 6: "three"}),
-        (lambda d: d.start_at(1, 5), {1: "one", 5: "two", 6: "three"}),
-        (lambda d: d.start_at(0, 2), {2: "one", 4: "two", 6: "three"}),
-        (lambda d: d.end_at(0, 4), {1: "one", 5: "two", 6: "three"}),
-        (lambda d: d.end_at(0, 2), {1: "one", 3: "two", 6: "three"}),
-        (lambda d: d.end_at(2, 6), {1: "one", 4: "two", 6: "three"}),
+        (lambda d: d.move_segment_start(1, 3), {1: "one", 3: "two", 6: "three"}),
+        (lambda d: d.move_segment_start(1, 5), {1: "one", 5: "two", 6: "three"}),
+        (lambda d: d.move_segment_start(0, 2), {2: "one", 4: "two", 6: "three"}),
+        (lambda d: d.move_segment_end(0, 4), {1: "one", 5: "two", 6: "three"}),
+        (lambda d: d.move_segment_end(0, 2), {1: "one", 3: "two", 6: "three"}),
+        (lambda d: d.move_segment_end(2, 6), {1: "one", 4: "two", 6: "three"}),
         # and are gone with it
-        (lambda d: d.start_at(1, 1), {1: "two", 6: "three"}),
-        (lambda d: d.start_at(2, 2), {1: "one", 2: "three"}),
-        (lambda d: d.end_at(0, 5), {1: "one", 6: "three"}),
-        (lambda d: d.end_at(0, 6), {1: "one", 7: "three"}),
-        (lambda d: d.end_at(0, 8), {1: "one"}),
-        (lambda d: d.split_at(4), {1: "one", 6: "three"}),
+        (lambda d: d.move_segment_start(1, 1), {1: "two", 6: "three"}),
+        (lambda d: d.move_segment_start(2, 2), {1: "one", 2: "three"}),
+        (lambda d: d.move_segment_end(0, 5), {1: "one", 6: "three"}),
+        (lambda d: d.move_segment_end(0, 6), {1: "one", 7: "three"}),
+        (lambda d: d.move_segment_end(0, 8), {1: "one"}),
+        (lambda d: d.toggle_boundary(4), {1: "one", 6: "three"}),
         # a document that is new has none
-        (lambda d: d.split_at(2), {1: "one", 4: "two", 6: "three"}),
-        (lambda d: d.split_at(4).split_at(4), {1: "one", 6: "three"}),
-        (lambda d: d.with_type(1, RADIOLOGY), {1: "one", 4: "two", 6: "three"}),
+        (lambda d: d.toggle_boundary(2), {1: "one", 4: "two", 6: "three"}),
+        (lambda d: d.toggle_boundary(4).toggle_boundary(4), {1: "one", 6: "three"}),
+        (lambda d: d.set_segment_type(1, RADIOLOGY), {1: "one", 4: "two", 6: "three"}),
     ],
 )
 def test_flags_and_notes_stay_with_their_segment(move: Any, expected: dict[int, str]) -> None:
@@ -217,13 +232,13 @@ def owners_after(owners: list[int], move: str, position: int, page: int) -> list
     me, fresh, total, owners = numbers[position], max(owners) + 1, len(owners), list(owners)
     start, end = owners.index(me), total - 1 - owners[::-1].index(me)
     at = page - 1
-    if move == "split_at":
+    if move == "toggle_boundary":
         its = owners[at]
         is_first = at == 0 or owners[at - 1] != its
         for one in range(at, total):
             if owners[one] == its and at > 0:
                 owners[one] = owners[at - 1] if is_first else fresh
-    elif move == "start_at":
+    elif move == "move_segment_start":
         first = min(at, end)
         for one in range(min(first, start), end + 1):
             left = owners[start - 1] if start > 0 else fresh
@@ -242,18 +257,20 @@ def test_whatever_is_moved_flags_and_notes_name_the_segments_that_they_were_put_
     draft, owners = drawn((1, total, None)), [0] * total
     noted: dict[int, str] = {}
     for turn in range(data.draw(st.integers(1, 20))):
-        move = data.draw(st.sampled_from(["note", "with_type", "split_at", "start_at", "end_at"]))
+        move = data.draw(
+            st.sampled_from(["note", "with_type", "toggle_boundary", "move_segment_start", "move_segment_end"])
+        )
         position = data.draw(st.integers(0, len(draft.segments) - 1))
         page = data.draw(st.integers(1, total))
         if move == "note":
-            draft = draft.with_segment_note(position, f"note {turn}")
+            draft = draft.set_segment_note(position, f"note {turn}")
             if all(one.start_page != draft.segments[position].start_page for one in draft.flags):
-                draft = draft.with_flag(position, "duplicate")
+                draft = draft.toggle_segment_flag(position, "duplicate")
             noted[list(dict.fromkeys(owners))[position]] = f"note {turn}"
         elif move == "with_type":
-            draft = draft.with_type(position, data.draw(KINDS))
+            draft = draft.set_segment_type(position, data.draw(KINDS))
         else:
-            draft = draft.split_at(page) if move == "split_at" else getattr(draft, move)(position, page)
+            draft = draft.toggle_boundary(page) if move == "toggle_boundary" else getattr(draft, move)(position, page)
             owners = owners_after(owners, move, position, page)
         noted = {one: text for one, text in noted.items() if one in owners}  # a number may be given again
         expected = {owners.index(one) + 1: text for one, text in noted.items()}
@@ -272,9 +289,9 @@ def test_a_remark_on_a_segment_that_is_not_there_cannot_be_made(fields: dict[str
 @pytest.mark.parametrize("position", [3, -1])
 def test_a_segment_that_is_not_there_takes_no_remark(position: int) -> None:
     with pytest.raises(IndexError):
-        THREE.with_flag(position, "duplicate")
+        THREE.toggle_segment_flag(position, "duplicate")
     with pytest.raises(IndexError):
-        THREE.with_segment_note(position, "words")
+        THREE.set_segment_note(position, "words")
 
 
 def test_a_draft_that_was_stored_before_there_were_flags_is_read() -> None:
@@ -290,30 +307,36 @@ def test_a_draft_that_was_stored_before_there_were_flags_is_read() -> None:
 
 
 def test_the_files_type_follows_from_the_pages() -> None:
-    assert THREE.with_type(2, NOTE).dominant_type is NOTE  # 5 of 8 pages
-    assert THREE.with_type(1, OTHER).dominant_type is OTHER
-    assert THREE.with_type(0, None).dominant_type is OTHER
-    assert drawn((1, 2, OTHER)).with_type(0, None).dominant_type is None
+    assert THREE.set_segment_type(2, NOTE).dominant_type is NOTE  # 5 of 8 pages
+    assert THREE.set_segment_type(1, OTHER).dominant_type is OTHER
+    assert THREE.set_segment_type(0, None).dominant_type is OTHER
+    assert drawn((1, 2, OTHER)).set_segment_type(0, None).dominant_type is None
 
 
 def test_of_equally_many_pages_a_report_goes_before_other_then_the_first() -> None:
-    assert drawn((1, 2, None), (3, 4, PATHOLOGY)).with_type(0, OTHER).dominant_type is PATHOLOGY
-    assert drawn((1, 2, None), (3, 4, PATHOLOGY)).with_type(0, RADIOLOGY).dominant_type is RADIOLOGY
+    assert drawn((1, 2, None), (3, 4, PATHOLOGY)).set_segment_type(0, OTHER).dominant_type is PATHOLOGY
+    assert drawn((1, 2, None), (3, 4, PATHOLOGY)).set_segment_type(0, RADIOLOGY).dominant_type is RADIOLOGY
 
 
 def test_what_the_expert_chose_stays_until_it_is_taken_back() -> None:
-    chosen = THREE.with_dominant(RADIOLOGY)
-    assert chosen.with_type(2, NOTE).split_at(2).dominant_type is RADIOLOGY
-    assert chosen.with_type(2, NOTE).with_dominant(None).dominant_type is NOTE
-    assert chosen.with_dominant(None).with_type(1, OTHER).dominant_type is OTHER
+    chosen = THREE.set_dominant_type(RADIOLOGY)
+    assert chosen.set_segment_type(2, NOTE).toggle_boundary(2).dominant_type is RADIOLOGY
+    assert chosen.set_segment_type(2, NOTE).set_dominant_type(None).dominant_type is NOTE
+    assert chosen.set_dominant_type(None).set_segment_type(1, OTHER).dominant_type is OTHER
 
 
 # --- what was seen and said ------------------------------------------------------------------------------------------
 
 
 def test_what_was_seen_is_kept_once() -> None:
-    draft = THREE.seen_page(6).seen_page(1).seen_page(6).seen_evidence("V4-0001").seen_evidence("V3-0001")
-    draft = draft.seen_evidence("V4-0001").seen_mixture()
+    draft = (
+        THREE.mark_page_seen(6)
+        .mark_page_seen(1)
+        .mark_page_seen(6)
+        .mark_evidence_seen("V4-0001")
+        .mark_evidence_seen("V3-0001")
+    )
+    draft = draft.mark_evidence_seen("V4-0001").mark_mixture_seen()
     assert (draft.pages_seen, draft.page) == ((1, 6), 6)
     assert (draft.evidence_seen, draft.issue_id) == (("V4-0001", "V3-0001"), "V4-0001")
     assert draft.mixture_seen
@@ -321,20 +344,24 @@ def test_what_was_seen_is_kept_once() -> None:
 
 
 def test_a_verdict_replaces_and_is_taken_back() -> None:
-    draft = THREE.with_verdict("V4-0001", "confirmed", "absent").with_verdict("V3-0001", "dismissed", "")
+    draft = THREE.set_issue_verdict("V4-0001", "confirmed", "absent").set_issue_verdict("V3-0001", "dismissed", "")
     assert [one.issue_id for one in draft.issue_verdicts] == ["V3-0001", "V4-0001"]
-    (kept,) = draft.with_verdict("V3-0001", None, "").with_verdict("V4-0001", "dismissed", "it is there").issue_verdicts
+    (kept,) = (
+        draft.set_issue_verdict("V3-0001", None, "")
+        .set_issue_verdict("V4-0001", "dismissed", "it is there")
+        .issue_verdicts
+    )
     assert (kept.verdict, kept.note) == ("dismissed", "it is there")
     with pytest.raises(ValidationError):
-        THREE.with_verdict("V4-0001", "perhaps", "")  # type: ignore[arg-type]
+        THREE.set_issue_verdict("V4-0001", "perhaps", "")  # type: ignore[arg-type]
 
 
 def test_notes_and_shares_are_the_experts_words() -> None:
-    draft = THREE.with_notes("routine CBC").with_mixture({OTHER: 0.7, NOTE: 0.3})
+    draft = THREE.set_notes("routine CBC").set_mixture({OTHER: 0.7, NOTE: 0.3})
     assert (draft.notes, draft.mixture) == ("routine CBC", {OTHER: 0.7, NOTE: 0.3})
-    assert draft.with_mixture(None).mixture is None
+    assert draft.set_mixture(None).mixture is None
     with pytest.raises(ValidationError):
-        THREE.with_mixture({OTHER: float("nan")})
+        THREE.set_mixture({OTHER: float("nan")})
 
 
 # --- a packet that was made anew ----------------------------------------------------------------------------------
@@ -343,15 +370,25 @@ def test_notes_and_shares_are_the_experts_words() -> None:
 def test_on_a_new_packet_only_what_the_expert_decided_stays(build: Any) -> None:
     bundle = build.bundle([["a"]] * 8)
     packet = build.packet(build.result(build.single("Pathology Report", 8)), bundle)
-    seen = THREE.seen_page(4).seen_evidence("V3-0001").with_verdict("V3-0001", "confirmed", "").with_notes("CBC")
-    moved = seen.moved_to(Draft.of(packet))
+    seen = (
+        THREE.mark_page_seen(4)
+        .mark_evidence_seen("V3-0001")
+        .set_issue_verdict("V3-0001", "confirmed", "")
+        .set_notes("CBC")
+    )
+    moved = seen.rebase_onto(Draft.from_packet(packet))
     assert (shape(moved), moved.dominant_type) == ([(1, 8, PATHOLOGY)], PATHOLOGY)
     assert (moved.notes, moved.page) == ("CBC", 4)
     assert (moved.pages_seen, moved.evidence_seen, moved.issue_verdicts, moved.issue_id) == ((), (), (), None)
-    assert shape(seen.with_type(1, OTHER).moved_to(Draft.of(packet))) == shape(THREE.with_type(1, OTHER))
-    assert seen.with_dominant(OTHER).moved_to(Draft.of(packet)).dominant_type is OTHER
+    assert shape(seen.set_segment_type(1, OTHER).rebase_onto(Draft.from_packet(packet))) == shape(
+        THREE.set_segment_type(1, OTHER)
+    )
+    assert seen.set_dominant_type(OTHER).rebase_onto(Draft.from_packet(packet)).dominant_type is OTHER
     shorter = build.packet(build.result(build.single("Other", 2)), build.bundle([["a"]] * 2))
-    assert (shape(seen.split_at(2).moved_to(Draft.of(shorter))), seen.moved_to(Draft.of(shorter)).notes) == (
+    assert (
+        shape(seen.toggle_boundary(2).rebase_onto(Draft.from_packet(shorter))),
+        seen.rebase_onto(Draft.from_packet(shorter)).notes,
+    ) == (
         [(1, 2, OTHER)],
         "CBC",
     )
@@ -359,20 +396,20 @@ def test_on_a_new_packet_only_what_the_expert_decided_stays(build: Any) -> None:
 
 def test_on_a_new_packet_remarks_stay_where_the_segments_do_and_no_word_is_lost(build: Any) -> None:
     bundle = build.bundle([["a"]] * 8)
-    other = Draft.of(build.packet(build.result(build.single("Pathology Report", 8)), bundle))
-    draft = NOTED.with_notes("in all").with_issue_note("V4-0001", "it is there")
-    moved = draft.moved_to(other)
+    other = Draft.from_packet(build.packet(build.result(build.single("Pathology Report", 8)), bundle))
+    draft = NOTED.set_notes("in all").set_issue_note("V4-0001", "it is there")
+    moved = draft.rebase_onto(other)
     assert (moved.flags, moved.segment_notes, moved.issue_notes) == ((), {}, {})
     assert moved.notes == "in all\nit is there\none\ntwo\nthree"
-    redrawn = draft.with_type(0, OTHER)
-    for kept in (draft.moved_to(THREE), redrawn.moved_to(other)):
+    redrawn = draft.set_segment_type(0, OTHER)
+    for kept in (draft.rebase_onto(THREE), redrawn.rebase_onto(other)):
         assert (kept.flags, kept.segment_notes, kept.issue_notes) == (draft.flags, draft.segment_notes, {})
         assert kept.notes == "in all\nit is there"
-    shorter = redrawn.moved_to(Draft.blank(2))
+    shorter = redrawn.rebase_onto(Draft.create_blank(2))
     assert (shape(shorter), shorter.flags, shorter.notes) == ([(1, 2, None)], (), moved.notes)
 
 
 def test_a_blank_draft_says_nothing() -> None:
-    draft = Draft.blank(3)
+    draft = Draft.create_blank(3)
     assert (shape(draft), draft.dominant_type, draft.is_redrawn) == ([(1, 3, None)], None, False)
-    assert draft.with_type(0, OTHER).dominant_type is OTHER
+    assert draft.set_segment_type(0, OTHER).dominant_type is OTHER

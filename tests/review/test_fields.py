@@ -11,21 +11,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from evalkit.batch.extracting import settle, stored
+from evalkit.batch.extracting import load_finished_extractions, publish_or_accept_fields
 from evalkit.batch.reindex import reindex
 from evalkit.cli import app
 from evalkit.errors import CaseTaken, NotFound, ReviewConflict, ReviewRefused, StoreError
-from evalkit.extraction.formats import is_valid
+from evalkit.extraction.formats import is_in_format
 from evalkit.extraction.schema import Extraction, Extractions, FieldStatus, FieldValue, IterationRecord
-from evalkit.extraction.template import template
+from evalkit.extraction.template import get_field_template
 from evalkit.issue import Issue, IssueSeverity, QuoteVerdict
-from evalkit.review import Desk as Tab
-from evalkit.review import FieldAnswer, FieldCase, QueueView, SMEPacket, packet_digest
-from evalkit.review.field_case import FieldPlace
-from evalkit.review.fields import answer, checked, corrected, differing, forms, keyed
-from evalkit.review.ground_truth import accept_silver, withdraw_silver
-from evalkit.review.packet import SMEPacketGenerator, is_for_a_person, publish, read_packet
-from evalkit.store import bundle_name
+from evalkit.review import FieldAnswer, FieldReviewCase, QueueQuery, SMEPacket, compute_packet_digest
+from evalkit.review import ReviewSession as Tab
+from evalkit.review.field_case import HighlightedPlace
+from evalkit.review.fields import (
+    check_field_text,
+    correct_fields,
+    find_changed_fields,
+    index_fields_by_key,
+    list_forms,
+    parse_field_answer,
+)
+from evalkit.review.ground_truth import withdraw_silver_ground_truth, write_silver_ground_truth
+from evalkit.review.packet import SMEPacketGenerator, is_review_required, publish_packet, read_packet
+from evalkit.store import bundle_file_name
 
 CASE = "doc2_6.extraction"
 TAX, WAGES, NUMBER, TIPS = (f"1.{name}" for name in ("ss_tax_withheld", "wages_tips", "control_number", "box_7"))
@@ -43,7 +50,7 @@ def found(value: str, raw: str, page: int = 1, *, boxed: bool = True) -> FieldVa
 def issue(number: int = 1, severity: str = "MAJOR", location: str = "ss_tax_withheld", **more: Any) -> Issue:
     code = more.pop("code", "GRADER-INCONSISTENT")
     message = "[WARNING:inconsistent::] Social security tax is not 6.2% - please verify"
-    made = Issue.of("grader", code, IssueSeverity(severity), message, location=location, **more)
+    made = Issue.create("grader", code, IssueSeverity(severity), message, location=location, **more)
     return made.model_copy(update={"issue_id": f"GRADER-{number:04d}"})
 
 
@@ -92,7 +99,7 @@ class Office:
     def __init__(self, build: Any, desk: Any) -> None:
         self.desk, self.files, self.index = desk, desk.files, desk.index
         self.bundle = build.bundle(PAGES)
-        self.files.write(bundle_name("doc2_6"), self.bundle.model_dump(mode="json"))
+        self.files.write_json(bundle_file_name("doc2_6"), self.bundle.model_dump(mode="json"))
 
     def extracted(self, *made: Extraction) -> None:
         """What follows from these extractions."""
@@ -105,15 +112,15 @@ class Office:
             reader="by hand",
             times={"started_at": "2025-02-01T10:00:00+00:00"},
         )
-        self.files.write("extractions/doc2_6.json", extractions.model_dump(mode="json"))
-        settle(self.files, self.index, extractions, self.bundle)
+        self.files.write_json("extractions/doc2_6.json", extractions.model_dump(mode="json"))
+        publish_or_accept_fields(self.files, self.index, extractions, self.bundle)
 
     def packet(self) -> SMEPacket:
         return read_packet(self.files, CASE)
 
     @property
     def has_case(self) -> bool:
-        return self.files.exists(f"sme_packets/sme_packet_{CASE}.json")
+        return self.files.has_file(f"sme_packets/sme_packet_{CASE}.json")
 
     def truth(self) -> dict[str, Any] | None:
         return self.desk.truth(CASE)
@@ -139,7 +146,7 @@ def test_what_is_not_accepted_is_one_case_that_holds_all_its_screen_needs(office
     assert packet.decision_reason == "W-2 on page 1: amounts on it do not fit together"
     assert (packet.classification, packet.total_issues, packet.v5_decision.value) == (None, 1, "ESCALATE_TO_SME")
     assert [one.document_type for one in packet.extractions] == ["W-2", "1099-NEC"]
-    (row,) = office.index.cases("pending")
+    (row,) = office.index.list_cases("pending")
     assert (row["case_id"], row["kind"], row["major"]) == (CASE, "extraction", 1)
     assert office.truth() is None
 
@@ -167,24 +174,24 @@ def test_several_that_go_to_a_person_are_counted(office: Office, tab: Any) -> No
     office.extracted(w2(issue()), nec(issues=(issue(2),), decision="ESCALATE_TO_SME"))
     packet = office.packet()
     assert packet.decision_reason.endswith(", and 1 more to look at")
-    (row,) = tab().queue().rows
+    (row,) = tab().load_queue_page().rows
     assert (row.dominant_type, row.agents, row.source) == ("several", ("grader",), "embedded")
 
 
 def test_the_queue_is_filtered_by_kind_and_form(office: Office, build: Any, tab: Any) -> None:
     office.desk.publish(build.single("Other"), [build.issue()], doc_id="other")
     office.extracted(w2(issue()))
-    for view in (QueueView(kind="extraction"), QueueView(dominant_type="W-2"), QueueView(agent="grader")):
-        assert [row.case_id for row in tab().queue(view).rows] == [CASE], view
-    assert QueueView.of({"dominant_type": "W-2"}).dominant_type == "W-2"
-    assert tab().next_case() == "other", "a blocking issue comes first"
+    for view in (QueueQuery(kind="extraction"), QueueQuery(dominant_type="W-2"), QueueQuery(agent="grader")):
+        assert [row.case_id for row in tab().load_queue_page(view).rows] == [CASE], view
+    assert QueueQuery.from_message({"dominant_type": "W-2"}).dominant_type == "W-2"
+    assert tab().choose_next_case() == "other", "a blocking issue comes first"
 
 
 def test_a_packet_about_a_classification_says_nothing_of_fields(build: Any, desk: Any) -> None:
     packet = desk.publish(build.single("Other"), [build.issue()])
-    stored = desk.files.read("sme_packets/sme_packet_doc2_6.json")
+    stored = desk.files.read_json("sme_packets/sme_packet_doc2_6.json")
     assert "extractions" not in stored
-    assert packet_digest(SMEPacket.model_validate(stored)) == packet_digest(packet)
+    assert compute_packet_digest(SMEPacket.model_validate(stored)) == compute_packet_digest(packet)
 
 
 def test_a_new_run_rewrites_or_withdraws_a_case_until_somebody_has_it(office: Office, tab: Any) -> None:
@@ -193,12 +200,12 @@ def test_a_new_run_rewrites_or_withdraws_a_case_until_somebody_has_it(office: Of
     assert [len(one.issues) for one in office.packet().extractions] == [2]
     office.extracted(w2())
     assert not office.has_case
-    assert office.index.cases("pending") == []
+    assert office.index.list_cases("pending") == []
     office.extracted(w2(issue()))
     lee = tab()
-    lee.open(CASE)
+    lee.open_case(CASE)
     with pytest.MonkeyPatch.context() as patch:  # the claim is of the clock of this test
-        patch.setattr("evalkit.review.packet.is_frozen", lambda *_: True)
+        patch.setattr("evalkit.review.packet.is_packet_frozen", lambda *_: True)
         office.extracted(w2())
     assert office.has_case
     assert office.truth() is None, "somebody is asked about it"
@@ -225,18 +232,20 @@ def test_fields_are_silver_only_of_a_type_that_the_documents_own_ground_truth_ha
     office.extracted(REPORT)
     assert office.truth() is None, "nobody has accepted what the document is"
     for kind, is_silver in (("Pathology Report", True), ("Radiology Report", False)):
-        accept_silver(office.files, build.result(build.single(kind, 2), ()), accepted_at="2026-07-01T10:00:00+00:00")
+        write_silver_ground_truth(
+            office.files, build.result(build.single(kind, 2), ()), accepted_at="2026-07-01T10:00:00+00:00"
+        )
         office.extracted(REPORT)
         assert (office.truth() is not None) is is_silver
-    withdraw_silver(office.files, "doc2_6")
+    withdraw_silver_ground_truth(office.files, "doc2_6")
     office.extracted(w2())
     assert office.truth() is not None, "a form names its type itself"
 
 
 def test_silver_fields_go_when_an_expert_says_that_the_document_is_another(office: Office, build: Any) -> None:
     result = build.result(build.single("Pathology Report", 2), ())
-    office.files.write("results/doc2_6.json", result.model_dump(mode="json"))
-    accept_silver(office.files, result, accepted_at="2026-07-01T10:00:00+00:00")
+    office.files.write_json("results/doc2_6.json", result.model_dump(mode="json"))
+    write_silver_ground_truth(office.files, result, accepted_at="2026-07-01T10:00:00+00:00")
     packet = SMEPacketGenerator().packet(
         result,
         office.bundle,
@@ -245,7 +254,7 @@ def test_silver_fields_go_when_an_expert_says_that_the_document_is_another(offic
         production=None,
         created_at="2026-07-01T10:00:00+00:00",
     )
-    publish(office.files, office.index, packet)
+    publish_packet(office.files, office.index, packet)
     office.extracted(REPORT)
     helper = office.desk.helper()
     helper.save_review("doc2_6", agrees=True)
@@ -259,9 +268,9 @@ def test_silver_fields_go_when_an_expert_says_that_the_document_is_another(offic
 
 
 def test_what_a_newer_evalkit_extracted_is_not_written_over(office: Office) -> None:
-    office.files.write("extractions/doc2_6.json", {"schema_version": 99})
+    office.files.write_json("extractions/doc2_6.json", {"schema_version": 99})
     with pytest.raises(StoreError, match="schema version 99"):
-        stored(office.files, "doc2_6", "")
+        load_finished_extractions(office.files, "doc2_6", "")
 
 
 def test_a_document_without_forms_has_neither_case_nor_truth(office: Office) -> None:
@@ -272,10 +281,10 @@ def test_a_document_without_forms_has_neither_case_nor_truth(office: Office) -> 
 
 def test_the_index_is_made_again_from_the_files(office: Office) -> None:
     office.extracted(w2(issue()))
-    before = office.index.cases()
-    office.index.drop_cases(CASE)
+    before = office.index.list_cases()
+    office.index.remove_cases(CASE)
     reindex(office.desk.root)
-    assert office.index.cases() == before
+    assert office.index.list_cases() == before
 
 
 def test_nothing_that_a_document_says_steers_the_terminal(office: Office) -> None:
@@ -313,7 +322,7 @@ def test_corrected_fields_are_normalised_located_and_true(office: Office) -> Non
     number = value_of(truth, "control_number")
     assert (number["value"], number["page"], number["boxes"]) == ("AB 12", None, []), "no place is made up for it"
     assert value_of(truth, "box_7")["status"] == "ambiguous"
-    stored = office.files.read(f"reviews/{CASE}/0001.json")
+    stored = office.files.read_json(f"reviews/{CASE}/0001.json")
     assert stored["before"][0]["fields"]["ss_tax_withheld"]["value"] == "9999.99"
     assert stored["after"][0]["fields"]["wages_tips"] == stored["before"][0]["fields"]["wages_tips"]
     assert stored["after"][1] == stored["before"][1]
@@ -331,8 +340,8 @@ def test_a_place_is_kept_where_it_was_read_and_never_guessed_among_several(offic
     said = {"ss_tax_withheld": "9,999.99", "box_7": "512", "box_8": "4886.80"}
     page = office.bundle.pages[1]
     again = page.model_copy(update={"text": page.text + " $ 4,886.80"})
-    office.files.write(
-        bundle_name("doc2_6"),
+    office.files.write_json(
+        bundle_file_name("doc2_6"),
         office.bundle.model_copy(update={"pages": (office.bundle.pages[0], again)}).model_dump(mode="json"),
     )
     office.desk.helper().save_review(CASE, corrected_fields=said)
@@ -384,7 +393,7 @@ def test_what_cannot_be_said_is_refused_and_nothing_is_written(
     with pytest.raises(ReviewRefused, match=words) as refused:
         office.desk.helper().save_review(CASE, **said)
     assert "48x6" not in str(refused.value), "what was typed is not quoted"
-    assert office.files.names(f"reviews/{CASE}") == []
+    assert office.files.list_json_files(f"reviews/{CASE}") == []
 
 
 def test_fields_are_no_correction_of_a_classification(build: Any, desk: Any) -> None:
@@ -397,8 +406,8 @@ def test_where_nothing_was_extracted_there_is_nothing_to_agree_with(office: Offi
     office.extracted(w2(issue(code="EXTRACTOR-AGENT-FAILED"), history=(), score=None, met_threshold=False))
     with pytest.raises(ReviewRefused, match="nothing to agree with"):
         office.desk.helper().save_review(CASE, agrees=True)
-    case = tab().open(CASE)
-    assert "nothing to agree with" in (case.refusal() or "")
+    case = tab().open_case(CASE)
+    assert "nothing to agree with" in (case.explain_permanent_validation_block() or "")
     office.desk.helper().save_review(CASE, corrected_fields={"wages_tips": "78,819.40"}, base_revision=0)
 
 
@@ -416,24 +425,27 @@ def test_undeterminable_and_reopened_leave_no_truth(office: Office) -> None:
 # --- at the screen ------------------------------------------------------------------------------------------------
 
 
-def opened(tab: Callable[..., Tab], reviewer: str = "dr_lee") -> FieldCase:
-    case = tab(reviewer).open(CASE)
-    assert isinstance(case, FieldCase)
+def opened(tab: Callable[..., Tab], reviewer: str = "dr_lee") -> FieldReviewCase:
+    case = tab(reviewer).open_case(CASE)
+    assert isinstance(case, FieldReviewCase)
     return case
 
 
 def test_the_worst_is_looked_at_first_and_must_be_seen(office: Office, tab: Any) -> None:
     office.extracted(w2(issue(1), issue(2, "BLOCKER", "wages_tips"), issue(3, "MINOR", "box_7")), nec())
     lee = tab()
-    case = lee.open(CASE)
-    assert case.first() == WAGES
-    assert (case.must_see.pages, case.must_see.issues) == ((1,), ("GRADER-0002", "GRADER-0001"))
-    assert case.why_not_validate(case.draft) == "1 blocking issue, 1 major issue and page 1 not yet seen"
-    draft = case.seen(case.draft, WAGES, 1)
-    assert case.must_see_items(draft) == [TAX]
+    case = lee.open_case(CASE)
+    assert case.choose_first_target() == WAGES
+    assert (case.viewing_requirements.page_numbers, case.viewing_requirements.issue_ids) == (
+        (1,),
+        ("GRADER-0002", "GRADER-0001"),
+    )
+    assert case.explain_validation_block(case.draft) == "1 blocking issue, 1 major issue and page 1 not yet seen"
+    draft = case.mark_seen(case.draft, WAGES, 1)
+    assert case.list_unseen_targets(draft) == [TAX]
     with pytest.raises(ReviewRefused, match="1 major issue not yet seen"):
         lee.submit(CASE, draft, validate=True)
-    draft = case.seen(draft, TAX, 1)
+    draft = case.mark_seen(draft, TAX, 1)
     done = lee.submit(CASE, draft, validate=True)
     assert (done.review.outcome, done.review.vouched) == ("validated", (WAGES, TAX)), "what was on screen"
     assert set(done.review.evidence_seen) == {"GRADER-0001", "GRADER-0002"}
@@ -442,20 +454,20 @@ def test_the_worst_is_looked_at_first_and_must_be_seen(office: Office, tab: Any)
 def test_a_field_counts_as_seen_on_its_own_page_only(office: Office, tab: Any) -> None:
     office.extracted(w2(issue()), nec())
     case = opened(tab)
-    other = case.seen(case.draft, TAX, 2)
+    other = case.mark_seen(case.draft, TAX, 2)
     assert (other.pages_seen, other.fields_seen, other.evidence_seen) == ((2,), (), ())
-    assert case.seen(case.draft, "2.nonemployee_compensation", 2).fields_seen == ("2.nonemployee_compensation",)
+    assert case.mark_seen(case.draft, "2.nonemployee_compensation", 2).fields_seen == ("2.nonemployee_compensation",)
 
 
 def test_an_issue_about_no_field_is_looked_at_too(office: Office, tab: Any) -> None:
     about_all = issue(7, location="", boxes=((2, 0.1, 0.1, 0.2, 0.2),), verdict="ALTERED")
     office.extracted(w2(about_all, end_page=2))
     case = opened(tab)
-    assert case.first() == "GRADER-0007"
-    assert (case.place("GRADER-0007").page, case.place("GRADER-0007").style) == (2, "near")
-    assert case.seen(case.draft, "GRADER-0007", 2).evidence_seen == ("GRADER-0007",)
+    assert case.choose_first_target() == "GRADER-0007"
+    assert (case.locate_target("GRADER-0007").page, case.locate_target("GRADER-0007").style) == (2, "near")
+    assert case.mark_seen(case.draft, "GRADER-0007", 2).evidence_seen == ("GRADER-0007",)
     with pytest.raises(NotFound):
-        case.with_answer(case.draft, "GRADER-0007", "1")
+        case.set_field_answer(case.draft, "GRADER-0007", "1")
 
 
 def test_what_stands_nowhere_is_never_lit(office: Office, tab: Any) -> None:
@@ -463,9 +475,9 @@ def test_what_stands_nowhere_is_never_lit(office: Office, tab: Any) -> None:
     office.extracted(w2(issue(), fields=fields))
     case = opened(tab)
     for name in (NUMBER, WAGES):
-        assert (case.place(name).page, case.place(name).boxes) == (1, ())
-    assert case.place(TAX).boxes == ((1, 0.1, 0.1, 0.9, 0.2),)
-    assert case.place(TAX).style == "found"
+        assert (case.locate_target(name).page, case.locate_target(name).boxes) == (1, ())
+    assert case.locate_target(TAX).boxes == ((1, 0.1, 0.1, 0.9, 0.2),)
+    assert case.locate_target(TAX).style == "found"
 
 
 def test_a_place_outside_the_document_is_never_said_to_be_lit(office: Office, tab: Any) -> None:
@@ -473,13 +485,13 @@ def test_a_place_outside_the_document_is_never_said_to_be_lit(office: Office, ta
     near = issue(quote="9,999.99", verdict=QuoteVerdict.ALTERED, boxes=((2, 0.1, 0.1, 0.2, 0.2),))
     office.extracted(w2(issue(), fields={"ss_tax_withheld": lost}))
     lee = tab()
-    case = lee.open(CASE)
-    assert isinstance(case, FieldCase)
-    assert case.place(TAX) == FieldPlace(2, (), "near")
-    lee.release(CASE)
+    case = lee.open_case(CASE)
+    assert isinstance(case, FieldReviewCase)
+    assert case.locate_target(TAX) == HighlightedPlace(2, (), "near")
+    lee.release_case(CASE)
     office.extracted(w2(near, fields={"ss_tax_withheld": lost}), nec())
     case = opened(tab, "dr_ito")
-    assert case.place(TAX) == FieldPlace(2, near.boxes, "near")
+    assert case.locate_target(TAX) == HighlightedPlace(2, near.boxes, "near")
 
 
 def test_a_passage_that_is_only_near_is_never_lit_as_the_value(office: Office, tab: Any) -> None:
@@ -487,23 +499,23 @@ def test_a_passage_that_is_only_near_is_never_lit_as_the_value(office: Office, t
         location="control_number", code="EXTRACTION-NOT-ON-PAGE", verdict="ALTERED", boxes=((1, 0, 0, 1, 0.1),)
     )
     office.extracted(w2(near))
-    assert opened(tab).place(NUMBER).style == "near"
+    assert opened(tab).locate_target(NUMBER).style == "near"
 
 
 def test_a_correction_says_what_differs_and_stands_for_it_and_for_what_was_seen(office: Office, tab: Any) -> None:
     office.extracted(w2(issue()))
     lee = tab()
-    case = lee.open(CASE)
+    case = lee.open_case(CASE)
     with pytest.raises(ReviewRefused, match="nothing was changed"):
         lee.submit(CASE, case.draft)
-    draft = case.with_answer(case.draft, TAX, "4,886.80")
-    draft = case.with_answer(draft, TIPS, {"status": "ambiguous", "value": "12"})
-    draft = case.seen(draft, WAGES, 1)
-    assert case.changes(draft) == (
+    draft = case.set_field_answer(case.draft, TAX, "4,886.80")
+    draft = case.set_field_answer(draft, TIPS, {"status": "ambiguous", "value": "12"})
+    draft = case.mark_seen(draft, WAGES, 1)
+    assert case.describe_changes(draft) == (
         "Social security tax withheld: 9999.99 → 4886.80",
         "Social security tips: not present → ambiguous, perhaps 12.00",
     )
-    assert case.why_not_validate(draft) == "You have changed fields: submit them as a correction."
+    assert case.explain_validation_block(draft) == "You have changed fields: submit them as a correction."
     review = lee.submit(CASE, draft).review
     assert (review.outcome, review.vouched) == ("corrected", (WAGES, TAX, TIPS))
 
@@ -511,44 +523,44 @@ def test_a_correction_says_what_differs_and_stands_for_it_and_for_what_was_seen(
 def test_saying_what_the_agent_said_is_no_change(office: Office, tab: Any) -> None:
     office.extracted(w2(issue()))
     case = opened(tab)
-    draft = case.with_answer(case.draft, TAX, None)
+    draft = case.set_field_answer(case.draft, TAX, None)
     assert draft.fields == {TAX: FieldAnswer(status=FieldStatus.NOT_PRESENT)}
-    assert case.with_answer(draft, TAX, "$ 9,999.99").fields == {}
+    assert case.set_field_answer(draft, TAX, "$ 9,999.99").fields == {}
 
 
 def test_what_the_agent_read_is_agreed_with_however_it_is_written(office: Office, tab: Any) -> None:
     odd = found("$-", "$-").model_copy(update={"status": FieldStatus.AMBIGUOUS})
     office.extracted(w2(issue(), fields={"wages_tips": found("1.00", "1.00"), "ss_tax_withheld": odd}))
     case = opened(tab)
-    draft = case.with_answer(case.draft, TAX, None)
+    draft = case.set_field_answer(case.draft, TAX, None)
     assert draft.fields
-    assert case.with_answer(draft, TAX, {"status": "ambiguous", "value": "$-"}).fields == {}
+    assert case.set_field_answer(draft, TAX, {"status": "ambiguous", "value": "$-"}).fields == {}
     with pytest.raises(ReviewRefused, match="not a valid currency amount"):
-        case.with_answer(draft, TAX, {"status": "found", "value": "$-"})
+        case.set_field_answer(draft, TAX, {"status": "found", "value": "$-"})
 
 
 def test_a_draft_survives_a_reload_and_a_new_run_keeps_its_words(office: Office, tab: Any, clock: Any) -> None:
     office.extracted(w2(issue()))
     lee = tab()
-    case = lee.open(CASE)
-    lee.save_draft(CASE, case.with_answer(case.draft, TAX, "4,886.80"))
-    assert tab("dr_lee").open(CASE).draft.fields == {TAX: FieldAnswer(status=FieldStatus.FOUND, value="4886.80")}
-    lee.release(CASE)
+    case = lee.open_case(CASE)
+    lee.save_draft(CASE, case.set_field_answer(case.draft, TAX, "4,886.80"))
+    assert tab("dr_lee").open_case(CASE).draft.fields == {TAX: FieldAnswer(status=FieldStatus.FOUND, value="4886.80")}
+    lee.release_case(CASE)
     clock.wait(hours=1)
     office.extracted(w2(issue(), issue(2)))
-    draft = tab("dr_lee").open(CASE).draft
+    draft = tab("dr_lee").open_case(CASE).draft
     assert (draft.fields, draft.notes) == ({}, f"{TAX}: 4886.80"), "a key may mean another form now"
 
 
 def test_a_claim_and_a_revision_protect_the_case(office: Office, tab: Any) -> None:
     office.extracted(w2(issue()))
     lee = tab()
-    case = lee.open(CASE)
+    case = lee.open_case(CASE)
     with pytest.raises(CaseTaken):
-        tab("dr_kim").open(CASE)
+        tab("dr_kim").open_case(CASE)
     office.desk.helper("dr_kim").save_review(CASE, agrees=True, base_revision=0)
     with pytest.raises(ReviewConflict):
-        lee.submit(CASE, case.with_answer(case.draft, TAX, "1"))
+        lee.submit(CASE, case.set_field_answer(case.draft, TAX, "1"))
 
 
 # --- further opinions ---------------------------------------------------------------------------------------------
@@ -557,16 +569,16 @@ def test_a_claim_and_a_revision_protect_the_case(office: Office, tab: Any) -> No
 def asked(office: Office, tab: Callable[..., Tab], value: str) -> Tab:
     office.extracted(w2(issue()))
     lee = tab("dr_lee")
-    case = lee.open(CASE)
-    lee.ask_second(CASE, case.with_answer(case.draft, TAX, value), "is this a 4?")  # type: ignore[attr-defined]
+    case = lee.open_case(CASE)
+    lee.request_second_opinion(CASE, case.set_field_answer(case.draft, TAX, value), "is this a 4?")  # type: ignore[attr-defined]
     return lee
 
 
-def seconded(tab: Callable[..., Tab], value: str) -> FieldCase:
+def seconded(tab: Callable[..., Tab], value: str) -> FieldReviewCase:
     kim = tab("dr_kim")
-    case = kim.open(f"{CASE}.second")
-    assert isinstance(case, FieldCase)
-    kim.submit(f"{CASE}.second", case.with_answer(case.draft, TAX, value))
+    case = kim.open_case(f"{CASE}.second")
+    assert isinstance(case, FieldReviewCase)
+    kim.submit(f"{CASE}.second", case.set_field_answer(case.draft, TAX, value))
     return case
 
 
@@ -574,9 +586,9 @@ def test_a_second_expert_who_agrees_makes_it_true(office: Office, tab: Any) -> N
     asked(office, tab, "4886.80")
     assert office.truth() is None
     with pytest.raises(ReviewRefused, match="answered case"):
-        tab("dr_lee").open(f"{CASE}.second")
+        tab("dr_lee").open_case(f"{CASE}.second")
     case = seconded(tab, "$4,886.80")
-    assert (case.request, case.draft.fields, case.is_blind) == ("is this a 4?", {}, False)
+    assert (case.second_opinion_reason, case.draft.fields, case.is_blind) == ("is this a 4?", {}, False)
     assert value_of(office.truth(), "ss_tax_withheld")["value"] == "4886.80"
 
 
@@ -586,23 +598,23 @@ def test_a_third_expert_decides_between_two_answers(office: Office, tab: Any) ->
     assert office.truth() is None
     name = f"{CASE}.adjudication"
     judge = tab("dr_judge")
-    case = judge.open(name)
+    case = judge.open_case(name)
     assert {one.draft.fields[TAX].value for one in case.opinions} == {"4886.80", "4836.80"}
     taken = next(one.draft.fields for one in case.opinions if one.draft.fields[TAX].value == "4886.80")
     draft = case.draft.model_copy(update={"fields": taken})
     with pytest.raises(ReviewRefused, match="page 1 not yet seen"):
         judge.submit(name, draft)
-    judge.submit(name, case.seen(draft, TAX, 1))
+    judge.submit(name, case.mark_seen(draft, TAX, 1))
     truth = office.truth()
     assert value_of(truth, "ss_tax_withheld")["value"] == "4886.80"
     assert (truth or {})["reviewer"] == "dr_judge"
-    assert not office.files.exists(f"ground_truth/gt_{name}.json")
+    assert not office.files.has_file(f"ground_truth/gt_{name}.json")
 
 
 # --- properties ---------------------------------------------------------------------------------------------------
 
-FORM = template("W-2")
-MARKERS = [one for one in template("pathology").fields if one.format == "marker"]
+FORM = get_field_template("W-2")
+MARKERS = [one for one in get_field_template("pathology").fields if one.format == "marker"]
 texts = st.one_of(
     st.text(max_size=12), st.from_regex(r"\(?\$?-?\d{1,3}(,\d{3})?(\.\d{0,2})?\)?", fullmatch=True), st.just("x")
 )
@@ -610,15 +622,15 @@ texts = st.one_of(
 
 @given(field=st.sampled_from(FORM.fields), text=texts)
 def test_a_value_is_taken_if_and_only_if_it_is_in_the_format_and_stays_what_it_is(field: Any, text: str) -> None:
-    is_good = bool(text.strip()) and is_valid(text, field.format, field.pattern)
+    is_good = bool(text.strip()) and is_in_format(text, field.format, field.pattern)
     try:
-        said = answer(field, text)
+        said = parse_field_answer(field, text)
     except ReviewRefused:
         assert not is_good
     else:
         assert is_good
         assert said.status is FieldStatus.FOUND
-        assert answer(field, said.value) == said
+        assert parse_field_answer(field, said.value) == said
 
 
 @given(
@@ -626,8 +638,8 @@ def test_a_value_is_taken_if_and_only_if_it_is_in_the_format_and_stays_what_it_i
 )
 def test_a_stain_that_is_taken_while_it_is_typed_is_taken_when_it_is_submitted(text: str) -> None:
     for field in MARKERS:
-        kept = checked(field, text).value
-        assert kept is None or checked(field, kept).value == kept
+        kept = check_field_text(field, text).value
+        assert kept is None or check_field_text(field, kept).value == kept
 
 
 @given(
@@ -640,13 +652,13 @@ def test_what_is_corrected_is_what_differs_and_nothing_else(
     build_once: Any, given_values: dict[str, str | None]
 ) -> None:
     packet, bundle = build_once
-    told = forms(packet)
-    said = {key: answer(FORM.field(key[2:]), value) for key, value in given_values.items()}
-    after = corrected(told, said, bundle)
-    assert differing(told, after) == {
-        key: one for key, one in said.items() if (one.status, one.value) != _pair(keyed(told)[key])
+    told = list_forms(packet)
+    said = {key: parse_field_answer(FORM.get_field(key[2:]), value) for key, value in given_values.items()}
+    after = correct_fields(told, said, bundle)
+    assert find_changed_fields(told, after) == {
+        key: one for key, one in said.items() if (one.status, one.value) != _pair(index_fields_by_key(told)[key])
     }
-    assert list(keyed(after)) == list(keyed(told))
+    assert list(index_fields_by_key(after)) == list(index_fields_by_key(told))
 
 
 def _pair(value: FieldValue) -> tuple[FieldStatus, str | None]:
@@ -663,5 +675,5 @@ def build_once(build: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_who_is_for_a_person_is_the_decision_alone() -> None:
-    assert is_for_a_person(w2(decision="ESCALATE_TO_SME"))
-    assert not is_for_a_person(w2(issue(severity="MINOR"), decision="AUTO_ACCEPT"))
+    assert is_review_required(w2(decision="ESCALATE_TO_SME"))
+    assert not is_review_required(w2(issue(severity="MINOR"), decision="AUTO_ACCEPT"))

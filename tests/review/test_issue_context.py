@@ -8,7 +8,7 @@ import pytest
 
 from evalkit.errors import NotFound
 from evalkit.issue import QuoteVerdict
-from evalkit.review import issue_context
+from evalkit.review import build_issue_context
 
 PAGES = [
     ["#Smith Hospital", "alpha one", "alpha two", "alpha three", "#Page 1"],
@@ -21,7 +21,7 @@ QUOTE = "BRCA1 variant c.68_69delAG was detected"
 def context_of(build: Any, issue: Any, pages: Any = PAGES, answer: Any = None) -> Any:
     bundle = build.bundle(pages)
     made = answer or build.single("Genomic Report", pages=len(pages), evidence=[(QUOTE, 2)])
-    return issue_context(build.packet(build.result(made, [issue]), bundle), issue.issue_id, bundle)
+    return build_issue_context(build.packet(build.result(made, [issue]), bundle), issue.issue_id, bundle)
 
 
 def texts(paragraphs: Any) -> list[tuple[int, str]]:
@@ -70,10 +70,10 @@ def test_a_quote_over_two_paragraphs_matches_both(build: Any) -> None:
 def test_the_words_that_were_found_are_marked_and_no_others(build: Any) -> None:
     context = context_of(build, build.issue(page=2, quote="variant c.68_69delAG was"))
     (matched,) = context.paragraphs_matched
-    assert matched.text[slice(*matched.mark)] == "variant c.68_69delAG was"
-    assert [one.mark for one in (*context.paragraphs_before, *context.paragraphs_after)] == [None] * 5
+    assert matched.text[slice(*matched.match_span)] == "variant c.68_69delAG was"
+    assert [one.match_span for one in (*context.paragraphs_before, *context.paragraphs_after)] == [None] * 5
     both = context_of(build, build.issue(page=1, quote="one alpha TWO")).paragraphs_matched
-    assert [one.text[slice(*one.mark)] for one in both] == ["one", "alpha two"]
+    assert [one.text[slice(*one.match_span)] for one in both] == ["one", "alpha two"]
 
 
 def test_a_quote_on_another_page_is_shown_there_and_said_so(build: Any) -> None:
@@ -154,7 +154,7 @@ def test_evidence_of_another_page_does_not_stand_for_the_issues_page(build: Any)
 def test_a_case_without_a_classification_still_has_text(build: Any) -> None:
     bundle = build.bundle(PAGES)
     packet = build.packet(build.result(None, [build.issue("V1-0001", code="V1-UNPARSEABLE")]), bundle)
-    context = issue_context(packet, "V1-0001", bundle)
+    context = build_issue_context(packet, "V1-0001", bundle)
     assert (context.segment, context.reasoning, context.evidence) == (None, "", ())
     assert texts(context.paragraphs_after)[0] == (1, "alpha one")
 

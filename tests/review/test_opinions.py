@@ -20,23 +20,23 @@ from evalkit.errors import EvalkitError, NotFound, ReviewConflict, ReviewRefused
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.review import (
-    Case,
-    Desk,
     Draft,
+    ReviewCase,
+    ReviewSession,
     SMEPacket,
     SMEReviewHelper,
-    accept_silver,
-    packet_digest,
-    pending,
-    publish,
-    reproject,
-    withdraw,
-    withdraw_silver,
+    compute_packet_digest,
+    list_pending_cases,
+    publish_packet,
+    rebuild_case_files,
+    withdraw_packet,
+    withdraw_silver_ground_truth,
+    write_silver_ground_truth,
 )
-from evalkit.review.ground_truth import newest_revision, read_review
+from evalkit.review.ground_truth import find_newest_revision, read_review
 from evalkit.review.packet import read_packet
-from evalkit.review.queue import QueueView
-from evalkit.store import Files
+from evalkit.review.queue import QueueQuery
+from evalkit.store import OutputFolder
 from evalkit.store.database import Database
 
 NOTE, PATHOLOGY, GENOMIC, RADIOLOGY, OTHER = DocumentType
@@ -51,30 +51,30 @@ def base(build: Any, desk: Any) -> SMEPacket:
     return desk.publish(build.single("Other", pages=2), [build.issue("V4-0001", "MAJOR", "V4-EVIDENCE-WEAK")], bundle)
 
 
-def answered(case: Case, kind: DocumentType | None) -> Draft:
+def answered(case: ReviewCase, kind: DocumentType | None) -> Draft:
     """Everything seen; all pages of that type, if one is named."""
     draft = case.draft
     for page in range(1, case.packet.total_pages + 1):
-        draft = draft.seen_page(page)
-    for issue_id in case.must_see.issues:
-        draft = draft.seen_evidence(issue_id)
+        draft = draft.mark_page_seen(page)
+    for issue_id in case.viewing_requirements.issue_ids:
+        draft = draft.mark_evidence_seen(issue_id)
     for position in range(len(draft.segments) if kind else 0):
-        draft = draft.with_type(position, kind)
+        draft = draft.set_segment_type(position, kind)
     return draft
 
 
-def ask(tab: Desk, kind: DocumentType | None = GENOMIC) -> Any:
+def ask(tab: ReviewSession, kind: DocumentType | None = GENOMIC) -> Any:
     """The reviewer answers the base case, and asks."""
-    return tab.ask_second(BASE, answered(tab.open(BASE), kind), WHY)
+    return tab.request_second_opinion(BASE, answered(tab.open_case(BASE), kind), WHY)
 
 
-def answer(tab: Desk, case_id: str, kind: DocumentType) -> Any:
-    return tab.submit(case_id, answered(tab.open(case_id), kind))
+def answer(tab: ReviewSession, case_id: str, kind: DocumentType) -> Any:
+    return tab.submit(case_id, answered(tab.open_case(case_id), kind))
 
 
 def cases(desk: Any) -> dict[str, str]:
     """What the index says of each case, and what the packets say: the same."""
-    rows = {row["case_id"]: row["review_status"] for row in desk.index.cases()}
+    rows = {row["case_id"]: row["review_status"] for row in desk.index.list_cases()}
     assert rows == {case_id: read_packet(desk.files, case_id).review_status for case_id in rows}
     stored = {name.removeprefix("sme_packets/sme_packet_").removesuffix(".json") for name in packets(desk)}
     assert stored == set(rows)
@@ -82,7 +82,7 @@ def cases(desk: Any) -> dict[str, str]:
 
 
 def packets(desk: Any) -> list[str]:
-    names: list[str] = desk.files.names("sme_packets")
+    names: list[str] = desk.files.list_json_files("sme_packets")
     return names
 
 
@@ -102,10 +102,10 @@ def test_asking_submits_ones_own_answer_and_makes_the_case_for_a_colleague(
     base: Any, desk: Any, tab: Any, clock: Any
 ) -> None:
     lee = tab("dr_lee")
-    draft = answered(lee.open(BASE), GENOMIC).with_notes("two headings")
+    draft = answered(lee.open_case(BASE), GENOMIC).set_notes("two headings")
     lee.save_draft(BASE, draft)
     clock.wait(minutes=3)
-    done = lee.ask_second(BASE, draft, f"  {WHY}\n")
+    done = lee.request_second_opinion(BASE, draft, f"  {WHY}\n")
     assert (done.revision, done.review.outcome, done.review.second_opinion) == (1, "corrected", WHY)
     assert done.review == read_review(desk.files, BASE, 1)
     assert cases(desk) == {BASE: "completed", SECOND: "pending"}
@@ -121,44 +121,44 @@ def test_asking_submits_ones_own_answer_and_makes_the_case_for_a_colleague(
     )
     assert desk.truth() is None
     assert barred(desk) == {SECOND: "dr_lee"}
-    assert lee.open(BASE).saved_at is None  # the draft went into the review
-    assert [row["case_id"] for row in pending(desk.index)] == [SECOND]
+    assert lee.open_case(BASE).draft_saved_at is None  # the draft went into the review
+    assert [row["case_id"] for row in list_pending_cases(desk.index)] == [SECOND]
 
 
 def test_an_unchanged_draft_validates_and_asks(base: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    case = lee.open(BASE)
+    case = lee.open_case(BASE)
     with pytest.raises(ReviewRefused, match="not yet seen"):
-        lee.ask_second(BASE, case.draft, WHY)
-    assert lee.ask_second(BASE, answered(case, None), WHY).review.outcome == "validated"
+        lee.request_second_opinion(BASE, case.draft, WHY)
+    assert lee.request_second_opinion(BASE, answered(case, None), WHY).review.outcome == "validated"
 
 
 def test_where_nobody_can_validate_words_are_a_correction(build: Any, desk: Any, tab: Any) -> None:
     broken = build.answer([build.segment(1, 1, 1, "Other")], {"Other": 1.0}, "Other")
     desk.publish(broken, [build.issue()], build.bundle([["one"], ["two"]]))  # page 2 belongs to nothing
     lee = tab("dr_lee")
-    case = lee.open(BASE)
-    assert case.refusal()
+    case = lee.open_case(BASE)
+    assert case.explain_permanent_validation_block()
     with pytest.raises(ReviewRefused, match="can only be corrected"):
-        lee.ask_second(BASE, answered(case, None), WHY)
-    assert lee.ask_second(BASE, case.draft.with_notes("a CBC"), WHY).review.outcome == "corrected"
+        lee.request_second_opinion(BASE, answered(case, None), WHY)
+    assert lee.request_second_opinion(BASE, case.draft.set_notes("a CBC"), WHY).review.outcome == "corrected"
 
 
 @pytest.mark.parametrize("reason", ["", "  \n"])
 def test_asking_needs_a_reason(base: Any, desk: Any, tab: Any, reason: str) -> None:
     lee = tab("dr_lee")
-    case = lee.open(BASE)
+    case = lee.open_case(BASE)
     with pytest.raises(ReviewRefused, match="needs a reason"):
-        lee.ask_second(BASE, answered(case, GENOMIC), reason)
-    assert (newest_revision(desk.files, BASE), cases(desk)) == (0, {BASE: "in_review"})
+        lee.request_second_opinion(BASE, answered(case, GENOMIC), reason)
+    assert (find_newest_revision(desk.files, BASE), cases(desk)) == (0, {BASE: "in_review"})
 
 
 def test_only_base_cases_can_be_asked_about(base: Any, desk: Any, tab: Any) -> None:
     ask(tab("dr_lee"))
     kim = tab("dr_kim")
-    case = kim.open(SECOND)
+    case = kim.open_case(SECOND)
     with pytest.raises(ReviewRefused, match="itself a further opinion"):
-        kim.ask_second(SECOND, answered(case, OTHER), WHY)
+        kim.request_second_opinion(SECOND, answered(case, OTHER), WHY)
     assert cases(desk) == {BASE: "completed", SECOND: "in_review"}
 
 
@@ -171,18 +171,18 @@ def test_nobody_asks_twice(base: Any, desk: Any, tab: Any) -> None:
         ask(tab("dr_kim"))
     with pytest.raises(ReviewRefused, match="asked for and is awaited"):
         desk.helper("dr_kim").save_review(BASE, corrected_dominant_type="Other")
-    assert newest_revision(desk.files, BASE) == 1
+    assert find_newest_revision(desk.files, BASE) == 1
 
 
 def test_what_is_open_elsewhere_or_reviewed_since_is_not_asked_about(base: Any, desk: Any, tab: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    draft = answered(lee.open(BASE), GENOMIC)
-    kim.open(BASE, take_over=True)
+    draft = answered(lee.open_case(BASE), GENOMIC)
+    kim.open_case(BASE, take_over=True)
     with pytest.raises(ReviewRefused, match="open by dr_kim"):
-        lee.ask_second(BASE, draft, WHY)
+        lee.request_second_opinion(BASE, draft, WHY)
     answer(kim, BASE, NOTE)
     with pytest.raises(ReviewConflict):
-        lee.ask_second(BASE, draft, WHY)
+        lee.request_second_opinion(BASE, draft, WHY)
     assert cases(desk) == {BASE: "completed"}
     assert desk.truth()["reviewer"] == "dr_kim"
 
@@ -194,8 +194,8 @@ def test_who_has_answered_is_refused_everywhere(base: Any, desk: Any, tab: Any) 
     lee, kim = tab("dr_lee"), tab("dr_kim")
     ask(lee)
     for call in (
-        partial(lee.open, SECOND),
-        partial(lee.open, SECOND, take_over=True),
+        partial(lee.open_case, SECOND),
+        partial(lee.open_case, SECOND, take_over=True),
         partial(desk.helper("dr_lee").save_review, SECOND, agrees=True),
         partial(desk.helper("dr_lee").save_review, SECOND, agrees=True, base_revision=0),
     ):
@@ -203,34 +203,34 @@ def test_who_has_answered_is_refused_everywhere(base: Any, desk: Any, tab: Any) 
             call()
         assert refused.value.remedy == "Leave it to a colleague, and take the next case."
     assert cases(desk)[SECOND] == "pending"
-    assert desk.index.claims.live("2025-02-01T10:40:00+00:00") == {}
+    assert desk.index.claims.list_live_claims("2025-02-01T10:40:00+00:00") == {}
     answer(kim, SECOND, NOTE)
     with pytest.raises(ReviewRefused, match="answered"):
         desk.helper("dr_lee").reopen(SECOND, "I am right")
     for name in ("dr_lee", "dr_kim"):
         with pytest.raises(ReviewRefused, match="needs another expert"):
-            tab(name, "another tab").open(ADJUDICATION)
+            tab(name, "another tab").open_case(ADJUDICATION)
         with pytest.raises(ReviewRefused, match="needs another expert"):
             desk.helper(name).save_review(ADJUDICATION, agrees=True)
     assert barred(desk) == {SECOND: "dr_lee", ADJUDICATION: "dr_lee,dr_kim"}
-    assert tab("dr_may").open(ADJUDICATION).opinions
+    assert tab("dr_may").open_case(ADJUDICATION).opinions
 
 
 def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, desk: Any, tab: Any) -> None:
     ask(tab("dr_lee"))
     kim = tab("dr_kim")
-    case = kim.open(SECOND)
-    assert (case.request, case.opinions, case.reviews) == (WHY, (), ())
+    case = kim.open_case(SECOND)
+    assert (case.second_opinion_reason, case.opinions, case.reviews) == (WHY, (), ())
     assert case.packet.decision_rule == read_packet(desk.files, BASE).decision_rule
     assert case.is_blind
     assert desk.helper("dr_kim").reviews(BASE) == []
     with pytest.raises(ReviewRefused, match="until then nobody reads it"):
-        kim.open(BASE)
-    (row,) = [one for one in kim.queue(QueueView(show_finished=True)).rows if one.case_id == BASE]
+        kim.open_case(BASE)
+    (row,) = [one for one in kim.load_queue_page(QueueQuery(show_finished=True)).rows if one.case_id == BASE]
     assert (row.dominant_type, row.agents, row.blocker) == ("cannot tell", (), 0)
-    assert [one.reviewer for one in tab("dr_lee").open(BASE).reviews] == ["dr_lee"]
+    assert [one.reviewer for one in tab("dr_lee").open_case(BASE).reviews] == ["dr_lee"]
     answer(kim, SECOND, GENOMIC)
-    assert [one.reviewer for one in tab("dr_may").open(BASE).reviews] == ["dr_lee"]
+    assert [one.reviewer for one in tab("dr_may").open_case(BASE).reviews] == ["dr_lee"]
 
 
 # --- agreeing and differing -----------------------------------------------------------------------------------------
@@ -239,31 +239,31 @@ def test_a_colleague_sees_why_but_not_what_was_answered(base: Any, desk: Any, ta
 def test_agreement_lets_the_first_answer_stand(base: Any, desk: Any, tab: Any) -> None:
     ask(tab("dr_lee"))
     kim = tab("dr_kim")
-    case = kim.open(SECOND)
+    case = kim.open_case(SECOND)
     assert desk.truth() is None
-    kim.submit(SECOND, answered(case, GENOMIC).with_notes("clearly"))
+    kim.submit(SECOND, answered(case, GENOMIC).set_notes("clearly"))
     assert cases(desk) == {BASE: "completed", SECOND: "completed"}
     truth = desk.truth()
     assert (truth["reviewer"], truth["revision"], truth["supersedes"]) == ("dr_lee", 1, None)
     assert truth["corrected_dominant_type"] == "Genomic Report"
-    assert truth["packet_sha256"] == packet_digest(base)
-    assert desk.files.names("ground_truth") == ["ground_truth/gt_doc2_6.json"]
+    assert truth["packet_sha256"] == compute_packet_digest(base)
+    assert desk.files.list_json_files("ground_truth") == ["ground_truth/gt_doc2_6.json"]
 
 
-def undeterminable(draft: Draft, tab: Desk, case_id: str) -> Any:
+def undeterminable(draft: Draft, tab: ReviewSession, case_id: str) -> Any:
     return tab.submit(case_id, draft, undeterminable="illegible")
 
 
-def typed(draft: Draft, tab: Desk, case_id: str, *, kind: DocumentType) -> Any:
-    return tab.submit(case_id, draft.with_type(0, kind))
+def typed(draft: Draft, tab: ReviewSession, case_id: str, *, kind: DocumentType) -> Any:
+    return tab.submit(case_id, draft.set_segment_type(0, kind))
 
 
-def noted(draft: Draft, tab: Desk, case_id: str) -> Any:
-    return tab.submit(case_id, draft.with_type(0, GENOMIC).with_notes("other words, the same answer"))
+def noted(draft: Draft, tab: ReviewSession, case_id: str) -> Any:
+    return tab.submit(case_id, draft.set_segment_type(0, GENOMIC).set_notes("other words, the same answer"))
 
 
-def two(draft: Draft, tab: Desk, case_id: str) -> Any:
-    return tab.submit(case_id, draft.with_type(0, GENOMIC).split_at(2))
+def two(draft: Draft, tab: ReviewSession, case_id: str) -> Any:
+    return tab.submit(case_id, draft.set_segment_type(0, GENOMIC).toggle_boundary(2))
 
 
 @pytest.mark.parametrize(
@@ -279,7 +279,7 @@ def two(draft: Draft, tab: Desk, case_id: str) -> Any:
 def test_what_counts_as_another_answer(base: Any, desk: Any, tab: Any, says: Callable[..., Any], differs: bool) -> None:
     ask(tab("dr_lee"))
     kim = tab("dr_kim")
-    says(answered(kim.open(SECOND), None), kim, SECOND)
+    says(answered(kim.open_case(SECOND), None), kim, SECOND)
     assert (ADJUDICATION in cases(desk)) is differs
     assert (desk.truth() is None) is differs
 
@@ -287,19 +287,19 @@ def test_what_counts_as_another_answer(base: Any, desk: Any, tab: Any, says: Cal
 def test_whoever_has_answered_once_is_no_second_expert(base: Any, desk: Any, tab: Any) -> None:
     kim = tab("dr_kim")
     answer(kim, BASE, GENOMIC)
-    kim.undo_submitted()
+    kim.undo_last_submission()
     ask(tab("dr_lee"))
     with pytest.raises(ReviewRefused, match="needs another expert"):
-        kim.open(SECOND)
-    assert kim.next_case() is None
+        kim.open_case(SECOND)
+    assert kim.choose_next_case() is None
 
 
 def test_a_decision_between_two_answers_needs_a_look_at_the_pages(base: Any, desk: Any, tab: Any) -> None:
     ask(tab("dr_lee"), GENOMIC)
     answer(tab("dr_kim"), SECOND, NOTE)
     may = tab("dr_may")
-    case = may.open(ADJUDICATION)
-    taken = case.draft.with_type(0, NOTE)
+    case = may.open_case(ADJUDICATION)
+    taken = case.draft.set_segment_type(0, NOTE)
     with pytest.raises(ReviewRefused, match="not yet seen"):
         may.submit(ADJUDICATION, taken)
     assert may.submit(ADJUDICATION, answered(case, NOTE)).review.vouched == ("dominant_type", "segments")
@@ -329,25 +329,25 @@ def test_a_third_expert_decides_and_that_is_true(base: Any, desk: Any, tab: Any,
     )
     assert desk.truth() is None
     clock.wait(minutes=1)
-    case = may.open(ADJUDICATION)
-    assert (case.request, case.draft) == ("", Draft.of(packet))
-    done = may.submit(ADJUDICATION, answered(case, RADIOLOGY).with_notes("it is an MRI"))
+    case = may.open_case(ADJUDICATION)
+    assert (case.second_opinion_reason, case.draft) == ("", Draft.from_packet(packet))
+    done = may.submit(ADJUDICATION, answered(case, RADIOLOGY).set_notes("it is an MRI"))
     truth = desk.truth()
     assert cases(desk) == {BASE: "completed", SECOND: "completed", ADJUDICATION: "completed"}
     assert (truth["doc_id"], truth["ground_truth_source"]) == (BASE, "SME_CORRECTED")
     assert (truth["reviewer"], truth["reviewed_at"]) == ("dr_may", "2025-02-01T10:42:00+00:00")
     assert (truth["corrected_dominant_type"], truth["correction_notes"]) == ("Radiology Report", "it is an MRI")
     assert (truth["revision"], truth["supersedes"]) == (2, None)
-    assert truth["packet_sha256"] == packet_digest(packet) == done.review.packet_sha256
+    assert truth["packet_sha256"] == compute_packet_digest(packet) == done.review.packet_sha256
     assert (truth["review_reason"], truth["inclusion_probability"]) == ("escalated", 1.0)
-    assert desk.files.names("ground_truth") == ["ground_truth/gt_doc2_6.json"]
+    assert desk.files.list_json_files("ground_truth") == ["ground_truth/gt_doc2_6.json"]
 
 
 def test_the_adjudicator_may_say_that_the_agent_was_right(base: Any, desk: Any, tab: Any) -> None:
     ask(tab("dr_lee"), GENOMIC)
     answer(tab("dr_kim"), SECOND, NOTE)
     may = tab("dr_may")
-    may.submit(ADJUDICATION, answered(may.open(ADJUDICATION), None), validate=True)
+    may.submit(ADJUDICATION, answered(may.open_case(ADJUDICATION), None), validate=True)
     truth = desk.truth()
     assert (truth["ground_truth_source"], truth["reviewer"]) == ("SME_VALIDATED", "dr_may")
     assert truth["ground_truth_classification"]["dominant_type_overall"] == "Other"
@@ -357,7 +357,7 @@ def test_an_adjudicator_who_cannot_tell_leaves_no_ground_truth(base: Any, desk: 
     ask(tab("dr_lee"), GENOMIC)
     answer(tab("dr_kim"), SECOND, NOTE)
     may = tab("dr_may")
-    may.submit(ADJUDICATION, may.open(ADJUDICATION).draft, undeterminable="illegible")
+    may.submit(ADJUDICATION, may.open_case(ADJUDICATION).draft, undeterminable="illegible")
     assert desk.truth() is None
     desk.helper("dr_may").reopen(ADJUDICATION, "it can be read after all")
     answer(tab("dr_may", "later"), ADJUDICATION, NOTE)
@@ -366,12 +366,12 @@ def test_an_adjudicator_who_cannot_tell_leaves_no_ground_truth(base: Any, desk: 
 
 def test_the_weight_of_an_audit_stays_that_of_its_drawing(build: Any, desk: Any, tab: Any) -> None:
     result = build.result(build.single("Other"))
-    accept_silver(desk.files, result, accepted_at="2025-01-01")
+    write_silver_ground_truth(desk.files, result, accepted_at="2025-01-01")
     desk.publish(build.single("Other"), review_reason="audit", inclusion_probability=0.2)
     ask(tab("dr_lee"), GENOMIC)
     assert desk.truth() is None  # not even silver: it is in doubt
-    assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
-    assert withdraw_silver(desk.files, BASE) is False
+    assert write_silver_ground_truth(desk.files, result, accepted_at="2026-01-01") is False
+    assert withdraw_silver_ground_truth(desk.files, BASE) is False
     answer(tab("dr_kim"), SECOND, NOTE)
     answer(tab("dr_may"), ADJUDICATION, NOTE)
     truth = desk.truth()
@@ -384,13 +384,18 @@ def test_two_opinions_stand_side_by_side_without_a_name_or_an_order(build: Any, 
         bundle = build.bundle([["one"], ["two"]])
         packet = desk.publish(build.single("Other", pages=2), [build.issue()], bundle, doc_id=f"doc_{number}")
         lee, kim, may = (tab(name, str(number)) for name in ("dr_lee", "dr_kim", "dr_may"))
-        draft = lee.open(packet.case_id).draft.split_at(2).with_type(0, GENOMIC).with_verdict("V3-0001", "confirmed")
-        lee.ask_second(packet.case_id, draft.with_notes("two of them"), WHY)
-        undeterminable(kim.open(f"doc_{number}.second").draft, kim, f"doc_{number}.second")
-        case = may.open(f"doc_{number}.adjudication")
-        assert case.opinions == may.open(case.packet.case_id).opinions  # the order stays
+        draft = (
+            lee.open_case(packet.case_id)
+            .draft.toggle_boundary(2)
+            .set_segment_type(0, GENOMIC)
+            .set_issue_verdict("V3-0001", "confirmed")
+        )
+        lee.request_second_opinion(packet.case_id, draft.set_notes("two of them"), WHY)
+        undeterminable(kim.open_case(f"doc_{number}.second").draft, kim, f"doc_{number}.second")
+        case = may.open_case(f"doc_{number}.adjudication")
+        assert case.opinions == may.open_case(case.packet.case_id).opinions  # the order stays
         by_outcome = {one.outcome: one for one in case.opinions}
-        assert [one.name for one in case.opinions] == ["A", "B"]
+        assert [one.label for one in case.opinions] == ["A", "B"]
         first, second = by_outcome["corrected"], by_outcome["undeterminable"]
         assert [(one.start_page, one.dominant_type) for one in first.draft.segments] == [(1, GENOMIC), (2, OTHER)]
         assert (first.notes, second.notes) == ("two of them", "illegible")
@@ -398,7 +403,7 @@ def test_two_opinions_stand_side_by_side_without_a_name_or_an_order(build: Any, 
         assert [one.dominant_type for one in second.draft.segments] == [None]
         assert "dr_" not in repr(case.opinions)
         assert case.reviews == ()
-        placed[first.name] += 1
+        placed[first.label] += 1
     assert min(placed["A"], placed["B"]) >= 4
 
 
@@ -412,26 +417,26 @@ def test_reopening_takes_the_question_back_while_nobody_has_begun(base: Any, des
     assert cases(desk) == {BASE: "pending"}
     assert barred(desk) == {}
     with pytest.raises(NotFound):
-        tab("dr_kim").open(SECOND)
+        tab("dr_kim").open_case(SECOND)
     clock.wait(minutes=5)
-    draft = answered(lee.open(BASE), NOTE)
-    lee.ask_second(BASE, draft, "and now?")
+    draft = answered(lee.open_case(BASE), NOTE)
+    lee.request_second_opinion(BASE, draft, "and now?")
     found = read_packet(desk.files, SECOND)
     assert (found.created_at, found.decision_reason.endswith("and now?")) == ("2025-02-01T10:45:00+00:00", True)
     answer(tab("dr_kim"), SECOND, NOTE)
     assert (desk.truth()["revision"], desk.truth()["supersedes"]) == (3, None)  # the first never gave ground truth
 
 
-def begun_by_a_claim(kim: Desk) -> None:
-    kim.open(SECOND)
+def begun_by_a_claim(kim: ReviewSession) -> None:
+    kim.open_case(SECOND)
 
 
-def begun_by_a_review(kim: Desk) -> None:
+def begun_by_a_review(kim: ReviewSession) -> None:
     answer(kim, SECOND, GENOMIC)
 
 
-def begun_and_put_off(kim: Desk) -> None:
-    kim.defer(SECOND, kim.open(SECOND).draft, "the scan is awaited")
+def begun_and_put_off(kim: ReviewSession) -> None:
+    kim.defer_case(SECOND, kim.open_case(SECOND).draft, "the scan is awaited")
 
 
 @pytest.mark.parametrize("begin", [begun_by_a_claim, begun_by_a_review, begun_and_put_off])
@@ -451,7 +456,7 @@ def test_what_a_colleague_has_begun_is_not_pulled_away(base: Any, desk: Any, tab
 def test_a_claim_that_ran_out_is_no_beginning(base: Any, desk: Any, tab: Any, clock: Any) -> None:
     ask(tab("dr_lee"))
     kim = tab("dr_kim")
-    draft = kim.open(SECOND).draft  # at 10:40; the helper's clock shows noon
+    draft = kim.open_case(SECOND).draft  # at 10:40; the helper's clock shows noon
     desk.helper("dr_lee").reopen(BASE, "oh")
     clock.wait(hours=2)
     with pytest.raises(NotFound):
@@ -497,9 +502,9 @@ def test_a_new_run_leaves_further_opinions_alone(base: Any, desk: Any, tab: Any,
     ask(tab("dr_lee"), GENOMIC)
     answer(tab("dr_kim"), SECOND, NOTE)
     before = tree(desk.root)
-    assert publish(desk.files, desk.index, base.model_copy(update={"decision_rule": "8"}), clock=clock) is False
-    assert withdraw(desk.files, desk.index, BASE, clock=clock) is False
-    withdraw_silver(desk.files, BASE)
+    assert publish_packet(desk.files, desk.index, base.model_copy(update={"decision_rule": "8"}), clock=clock) is False
+    assert withdraw_packet(desk.files, desk.index, BASE, clock=clock) is False
+    withdraw_silver_ground_truth(desk.files, BASE)
     assert tree(desk.root) == before
 
 
@@ -529,13 +534,13 @@ class Place:
     def __init__(self, desk: Any, clock: Any) -> None:
         self.desk, self.clock = desk, clock
 
-    def tab(self, reviewer: str) -> Desk:
-        return Desk(self.desk.root, reviewer, f"tab of {reviewer}", clock=self.clock)
+    def tab(self, reviewer: str) -> ReviewSession:
+        return ReviewSession(self.desk.root, reviewer, f"tab of {reviewer}", clock=self.clock)
 
     def facts(self) -> Any:
         """Everything that must be the same, whether or not the power was cut."""
-        rows = sorted(reproject(self.desk.files, BASE), key=lambda row: row["case_id"])
-        return tree(self.desk.root), rows, cases(self.desk), barred(self.desk), self.desk.index.closed()
+        rows = sorted(rebuild_case_files(self.desk.files, BASE), key=lambda row: row["case_id"])
+        return tree(self.desk.root), rows, cases(self.desk), barred(self.desk), self.desk.index.count_closings()
 
 
 def reopened(place: Place, who: str, case_id: str) -> None:
@@ -568,7 +573,7 @@ def run_until(call: Callable[[], Any], patched: pytest.MonkeyPatch, last: int | 
             made.append(what)
 
     def noting(change: Callable[..., Any]) -> Callable[..., Any]:
-        def noted_change(self: Files, name: str, *args: Any, **words: Any) -> Any:
+        def noted_change(self: OutputFolder, name: str, *args: Any, **words: Any) -> Any:
             noted(name)
             return change(self, name, *args, **words)
 
@@ -580,8 +585,8 @@ def run_until(call: Callable[[], Any], patched: pytest.MonkeyPatch, last: int | 
 
     begun = Database.transaction
     patched.setattr(Database, "transaction", transaction)
-    for name in ("write", "create", "remove"):
-        patched.setattr(Files, name, noting(getattr(Files, name)))
+    for name in ("write_json", "create_json", "remove_file"):
+        patched.setattr(OutputFolder, name, noting(getattr(OutputFolder, name)))
     call()
     return made
 
@@ -610,7 +615,7 @@ def test_a_crash_at_any_write_heals(
         with monkeypatch.context() as patched, pytest.raises(Cut):
             run_until(partial(STORY[step], place), patched, last)
         if last:  # the review was written, so all of it happened
-            reproject(place.desk.files, BASE)
+            rebuild_case_files(place.desk.files, BASE)
             assert tree(place.desk.root) == after[0], made[last]
         reindex(place.desk.root)
         if last:
@@ -636,17 +641,17 @@ def test_a_packet_that_was_answered_is_not_reworded(base: Any, desk: Any, tab: A
     answer(tab("dr_kim"), SECOND, GENOMIC)
     name = "sme_packets/sme_packet_doc2_6.second.json"
     stored = json.loads((desk.root / name).read_bytes())
-    desk.files.write(name, stored | {"decision_reason": "as an older evalkit said it"})
+    desk.files.write_json(name, stored | {"decision_reason": "as an older evalkit said it"})
     reindex(desk.root)
-    assert desk.files.read(name)["decision_reason"] == "as an older evalkit said it"
+    assert desk.files.read_json(name)["decision_reason"] == "as an older evalkit said it"
 
 
 # --- races ----------------------------------------------------------------------------------------------------------
 
 
-def asked_or_submitted(tab: Desk, case_id: str, draft: Draft, *, is_asking: bool) -> str:
+def asked_or_submitted(tab: ReviewSession, case_id: str, draft: Draft, *, is_asking: bool) -> str:
     if is_asking:
-        tab.ask_second(case_id, draft, WHY)
+        tab.request_second_opinion(case_id, draft, WHY)
         return "asked"
     tab.submit(case_id, draft)
     return "submitted"
@@ -658,8 +663,8 @@ def test_80_races_of_asking_and_submitting_have_one_winner_each(build: Any, desk
     for turn in range(80):
         case_id = desk.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
         # Both have opened it, and neither knows any more who has the claim.
-        drafts = [one.open(case_id, take_over=True).draft.with_type(0, GENOMIC) for one in (lee, kim)]
-        desk.index.claims.drop(case_id)
+        drafts = [one.open_case(case_id, take_over=True).draft.set_segment_type(0, GENOMIC) for one in (lee, kim)]
+        desk.index.claims.remove_claim(case_id)
         is_asking = (True, turn % 2 == 0)
         outcomes = together(
             *(
@@ -670,10 +675,10 @@ def test_80_races_of_asking_and_submitting_have_one_winner_each(build: Any, desk
         (winner,) = [one for one in outcomes if isinstance(one, str)]
         (loser,) = [one for one in outcomes if isinstance(one, EvalkitError)]
         assert type(loser).__name__ in ("CaseTaken", "ReviewConflict")
-        assert newest_revision(desk.files, case_id) == 1
+        assert find_newest_revision(desk.files, case_id) == 1
         review = read_review(desk.files, case_id, 1)
         assert bool(review.second_opinion) is (winner == "asked")
-        assert desk.files.exists(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "asked")
+        assert desk.files.has_file(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "asked")
         assert (desk.truth(case_id) is None) is (winner == "asked")
         told[f"{outcomes.index(winner)} {winner}"] += 1
     assert sum(told.values()) == 80
@@ -689,8 +694,8 @@ def taken_back(helper: Any, case_id: str) -> str:
     return "reopened"
 
 
-def opened(tab: Desk, case_id: str) -> str:
-    tab.open(case_id)
+def opened(tab: ReviewSession, case_id: str) -> str:
+    tab.open_case(case_id)
     return "opened"
 
 
@@ -700,12 +705,12 @@ def test_of_taking_a_question_back_and_beginning_with_it_one_wins(build: Any, de
     told: Counter[str] = Counter()
     for turn in range(40):
         case_id = desk.publish(build.single("Other"), doc_id=f"doc_{turn}").case_id
-        lee.ask_second(case_id, lee.open(case_id).draft.with_type(0, GENOMIC), WHY)
+        lee.request_second_opinion(case_id, lee.open_case(case_id).draft.set_segment_type(0, GENOMIC), WHY)
         outcomes = together(partial(taken_back, helper, case_id), partial(opened, kim, f"{case_id}.second"))
         (winner,) = [one for one in outcomes if isinstance(one, str)]
         (loser,) = [one for one in outcomes if isinstance(one, EvalkitError)]
         assert isinstance(loser, NotFound if winner == "reopened" else ReviewRefused)
-        assert desk.files.exists(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "opened")
+        assert desk.files.has_file(f"sme_packets/sme_packet_{case_id}.second.json") is (winner == "opened")
         told[winner] += 1
     helper.close()
     assert told["reopened"] + told["opened"] == 40

@@ -9,9 +9,16 @@ from typing import Any
 import pytest
 
 from evalkit.errors import NotFound, StoreError
-from evalkit.review import SMEPacket, issue_text, packet_digest, publish, reproject, withdraw
-from evalkit.review.packet import is_frozen, read_packet
-from evalkit.store import CASE_COLUMNS, digest
+from evalkit.review import (
+    SMEPacket,
+    compute_packet_digest,
+    issue_text,
+    publish_packet,
+    rebuild_case_files,
+    withdraw_packet,
+)
+from evalkit.review.packet import is_packet_frozen, read_packet
+from evalkit.store import CASE_COLUMNS, hash_canonical_json
 
 KEYS = """
     schema_version kind case_id doc_id pdf_filename pdf_path total_pages v5_decision decision_rule decision_reason
@@ -101,26 +108,29 @@ def test_a_packet_without_any_answer(build: Any) -> None:
 
 def test_the_hash_leaves_out_the_review_status_and_nothing_else(build: Any) -> None:
     packet = build.packet(build.result(build.single("Other")))
-    assert packet_digest(packet.model_copy(update={"review_status": "completed"})) == packet_digest(packet)
+    assert compute_packet_digest(packet.model_copy(update={"review_status": "completed"})) == compute_packet_digest(
+        packet
+    )
     for key, value in {"created_at": "later", "total_issues": 9, "review_reason": "audit"}.items():
-        assert packet_digest(packet.model_copy(update={key: value})) != packet_digest(packet)
+        assert compute_packet_digest(packet.model_copy(update={key: value})) != compute_packet_digest(packet)
 
 
 def test_the_hash_is_that_of_the_file(build: Any, desk: Any) -> None:
     packet = desk.publish(build.single("Other"), [build.issue(boxes=((1, 0.1, 0.2, 0.3, 0.4),))])
     stored = json.loads((desk.root / "sme_packets/sme_packet_doc2_6.json").read_bytes())
     del stored["review_status"]
-    assert digest(stored) == packet_digest(packet)
+    assert hash_canonical_json(stored) == compute_packet_digest(packet)
 
 
 def test_publishing_again_writes_only_what_changed(build: Any, desk: Any) -> None:
     first = desk.publish(build.single("Other"))
     path = desk.root / "sme_packets/sme_packet_doc2_6.json"
     before = path.read_bytes()
-    assert publish(desk.files, desk.index, first.model_copy(update={"created_at": "2026-01-01"})) is False
+    assert publish_packet(desk.files, desk.index, first.model_copy(update={"created_at": "2026-01-01"})) is False
     assert path.read_bytes() == before
     assert (
-        publish(desk.files, desk.index, first.model_copy(update={"decision_rule": "4", "created_at": "2026"})) is True
+        publish_packet(desk.files, desk.index, first.model_copy(update={"decision_rule": "4", "created_at": "2026"}))
+        is True
     )
     assert read_packet(desk.files, "doc2_6").created_at == "2026"
 
@@ -129,11 +139,11 @@ def test_a_packet_is_frozen_once_it_was_reviewed(build: Any, desk: Any) -> None:
     packet = desk.publish(build.single("Other"), [build.issue()])
     desk.helper().save_review("doc2_6", agrees=True)
     before = read_packet(desk.files, "doc2_6")
-    assert is_frozen(desk.files, desk.index, "doc2_6", "2025-02-01T12:00:00+00:00")
-    assert publish(desk.files, desk.index, packet.model_copy(update={"decision_rule": "4"})) is False
-    assert withdraw(desk.files, desk.index, "doc2_6") is False
+    assert is_packet_frozen(desk.files, desk.index, "doc2_6", "2025-02-01T12:00:00+00:00")
+    assert publish_packet(desk.files, desk.index, packet.model_copy(update={"decision_rule": "4"})) is False
+    assert withdraw_packet(desk.files, desk.index, "doc2_6") is False
     assert read_packet(desk.files, "doc2_6") == before
-    assert [row["review_status"] for row in desk.index.cases()] == ["completed"]
+    assert [row["review_status"] for row in desk.index.list_cases()] == ["completed"]
 
 
 def test_a_reopened_packet_is_frozen_too(build: Any, desk: Any) -> None:
@@ -141,14 +151,14 @@ def test_a_reopened_packet_is_frozen_too(build: Any, desk: Any) -> None:
     helper = desk.helper()
     helper.save_review("doc2_6", agrees=True)
     helper.reopen("doc2_6", "the wrong patient")
-    assert publish(desk.files, desk.index, packet.model_copy(update={"decision_rule": "4"})) is False
+    assert publish_packet(desk.files, desk.index, packet.model_copy(update={"decision_rule": "4"})) is False
 
 
 def test_withdrawing_takes_file_and_row_away(build: Any, desk: Any) -> None:
     desk.publish(build.single("Other"))
-    assert withdraw(desk.files, desk.index, "doc2_6") is True
-    assert desk.index.cases() == []
-    assert withdraw(desk.files, desk.index, "doc2_6") is False
+    assert withdraw_packet(desk.files, desk.index, "doc2_6") is True
+    assert desk.index.list_cases() == []
+    assert withdraw_packet(desk.files, desk.index, "doc2_6") is False
     with pytest.raises(NotFound, match="doc2_6"):
         read_packet(desk.files, "doc2_6")
 
@@ -157,11 +167,13 @@ def test_the_row_counts_open_issues_and_can_be_rebuilt(build: Any, desk: Any) ->
     desk.publish(build.single("Genomic Report"), slide_9_issues(build))
     desk.publish(build.single("Other"), doc_id="doc2_7")
     desk.helper().save_review("doc2_7", agrees=True)
-    rows = desk.index.cases()
+    rows = desk.index.list_cases()
     assert tuple(rows[0]) == CASE_COLUMNS
     assert (rows[0]["blocker"], rows[0]["major"], rows[0]["minor"]) == (1, 1, 1)
     rebuilt = [
-        {name: row[name] for name in CASE_COLUMNS} for one in ("doc2_6", "doc2_7") for row in reproject(desk.files, one)
+        {name: row[name] for name in CASE_COLUMNS}
+        for one in ("doc2_6", "doc2_7")
+        for row in rebuild_case_files(desk.files, one)
     ]
     assert rebuilt == sorted(rows, key=lambda row: row["case_id"])
 
@@ -184,7 +196,9 @@ def test_a_case_id_is_never_a_path(build: Any, desk: Any, case_id: str) -> None:
 def test_a_damaged_packet_is_named_and_not_quoted(build: Any, desk: Any) -> None:
     packet = desk.publish(build.single("Other"))
     secret = "Jane Doe 1970-01-01"
-    desk.files.write("sme_packets/sme_packet_doc2_6.json", {**packet.model_dump(mode="json"), "total_pages": secret})
+    desk.files.write_json(
+        "sme_packets/sme_packet_doc2_6.json", {**packet.model_dump(mode="json"), "total_pages": secret}
+    )
     with pytest.raises(StoreError, match="sme_packet_doc2_6") as caught:
         read_packet(desk.files, "doc2_6")
     assert secret not in str(caught.value)

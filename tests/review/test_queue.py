@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.review import Queue, QueueView, SMEPacket, publish, reproject, withdraw
-from evalkit.review.packet import moment
-from evalkit.review.queue import FILTERS, Order, listed
-from evalkit.store import Claim, Index, Moments, result_name
+from evalkit.review import QueuePage, QueueQuery, SMEPacket, publish_packet, rebuild_case_files, withdraw_packet
+from evalkit.review.packet import format_timestamp
+from evalkit.review.queue import FILTER_VALUES, QueueOrder, select_queue_rows
+from evalkit.store import CaseClaim, OutputIndex, QueueMoments, result_file_name
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -25,7 +25,7 @@ TYPES = ("Clinical Note", "Pathology Report", "Genomic Report", "Radiology Repor
 LATER = "2099-01-01T00:00:00+00:00"
 
 
-def ids(queue: Queue) -> list[str]:
+def ids(queue: QueuePage) -> list[str]:
     return [row.case_id for row in queue.rows]
 
 
@@ -45,7 +45,7 @@ def put(desk: Any, case_id: str, **changed: Any) -> None:
         "review_status": "pending",
         "created_at": "2025-02-01T10:00:00+00:00",
     }
-    desk.index.put_case(row | changed)
+    desk.index.upsert_case(row | changed)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def many(desk: Any, clock: Any) -> Any:
             agents=("V1,V4", "V3", "")[number % 3],
             review_reason=("escalated", "sample")[number % 2],
             source=("embedded", "supplied")[number % 2],
-            created_at=moment(clock() - timedelta(hours=number * 2)),
+            created_at=format_timestamp(clock() - timedelta(hours=number * 2)),
         )
     return desk
 
@@ -75,12 +75,12 @@ def test_a_row_of_texts_of_any_length_is_counted_found_and_filtered(sign: str, d
     put(desk, "long", pdf_filename=long, dominant_type=long, source=long, created_at=long)
     put(desk, "short", dominant_type=f"one{sign}two", source="embedded")
     lee = tab("dr_lee")
-    queue = lee.queue()
+    queue = lee.load_queue_page()
     assert (ids(queue), queue.matching) == (["long", "short"], 2)
     for name in ("dominant_type", "source"):
         for value, count in queue.facets[name].items():
-            assert len(lee.queue(QueueView(**{name: value})).rows) == count == 1
-    assert ids(lee.queue(QueueView(search=long[:30]))) == ["long"]
+            assert len(lee.load_queue_page(QueueQuery(**{name: value})).rows) == count == 1
+    assert ids(lee.load_queue_page(QueueQuery(search=long[:30]))) == ["long"]
 
 
 # --- pages ---------------------------------------------------------------------------------------------------------
@@ -88,16 +88,16 @@ def test_a_row_of_texts_of_any_length_is_counted_found_and_filtered(sign: str, d
 
 def test_the_pages_are_the_whole_queue_in_order(many: Any, tab: Any) -> None:
     lee = tab("dr_lee")
-    pages = [lee.queue(QueueView(page=page)) for page in range(3)]
+    pages = [lee.load_queue_page(QueueQuery(page=page)) for page in range(3)]
     assert [len(page.rows) for page in pages] == [50, 50, 20]
     assert [page.matching for page in pages] == [120, 120, 120]
-    assert [case_id for page in pages for case_id in ids(page)] == [row["case_id"] for row in many.index.cases()]
-    assert ids(lee.queue(QueueView(page=99))) == ids(pages[2])
-    assert lee.queue(QueueView(page=99)).view.page == 2
+    assert [case_id for page in pages for case_id in ids(page)] == [row["case_id"] for row in many.index.list_cases()]
+    assert ids(lee.load_queue_page(QueueQuery(page=99))) == ids(pages[2])
+    assert lee.load_queue_page(QueueQuery(page=99)).view.page == 2
 
 
 def test_an_empty_queue_is_its_first_page(desk: Any, tab: Any) -> None:
-    queue = tab("dr_lee").queue(QueueView(page=7))
+    queue = tab("dr_lee").load_queue_page(QueueQuery(page=7))
     assert (queue.rows, queue.matching, queue.view.page) == ((), 0, 0)
 
 
@@ -112,7 +112,7 @@ def test_an_empty_queue_is_its_first_page(desk: Any, tab: Any) -> None:
     ],
 )
 def test_rows_are_ordered_as_asked(many: Any, tab: Any, sort: Any, key: Any) -> None:
-    rows = tab("dr_lee").queue(QueueView(sort=sort, rows=120)).rows
+    rows = tab("dr_lee").load_queue_page(QueueQuery(sort=sort, rows=120)).rows
     assert [key(row) for row in rows] == sorted(key(row) for row in rows)
 
 
@@ -132,23 +132,23 @@ def alike(desk: Any) -> Any:
     return desk
 
 
-@pytest.mark.parametrize("sort", get_args(Order))
+@pytest.mark.parametrize("sort", get_args(QueueOrder))
 def test_a_page_that_is_counted_from_the_end_is_the_one_from_the_front(alike: Any, clock: Any, sort: Any) -> None:
-    now = moment(clock())
+    now = format_timestamp(clock())
     for finished, facets in ((True, {}), (False, {"severity": "none"})):
         asked = partial(
-            alike.index.case_list.page,
-            Moments(now, now, now),
+            alike.index.case_list.list_queue_page,
+            QueueMoments(now, now, now),
             is_finished_shown=finished,
             search="",
-            facets=facets,
+            facet_values=facets,
             order=sort,
         )
         everything = asked(limit=99, offset=0)
         count = len(everything)
         for offset in range(count + 2):
             for limit in (1, 3):
-                assert asked(limit=limit, offset=offset, matching=count) == everything[offset : offset + limit]
+                assert asked(limit=limit, offset=offset, matching_count=count) == everything[offset : offset + limit]
 
 
 # --- search and filters --------------------------------------------------------------------------------------------
@@ -172,17 +172,17 @@ def test_a_page_that_is_counted_from_the_end_is_the_one_from_the_front(alike: An
 def test_a_search_is_part_of_a_name_and_nothing_else(desk: Any, tab: Any, search: str, found: list[str]) -> None:
     for case_id, name in {"a": "Befund_Ärzte.pdf", "b": "100% sure.pdf", "c": "C_2.PDF"}.items():
         put(desk, case_id, pdf_filename=name)
-    queue = tab("dr_lee").queue(QueueView(search=search))
+    queue = tab("dr_lee").load_queue_page(QueueQuery(search=search))
     assert (sorted(ids(queue)), queue.matching) == (found, len(found))
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("name", FILTER_VALUES)
 def test_each_value_of_a_menu_gives_as_many_cases_as_it_says(many: Any, tab: Any, name: str) -> None:
     lee = tab("dr_lee")
-    counts = lee.queue().facets[name]
+    counts = lee.load_queue_page().facets[name]
     assert counts
     for value, count in counts.items():
-        queue = lee.queue(QueueView(**{name: value}, rows=120))
+        queue = lee.load_queue_page(QueueQuery(**{name: value}, rows=120))
         assert (len(queue.rows), queue.matching) == (count, count), value
         assert queue.facets[name] == counts, "a menu goes on offering the other values"
     if name != "agent":  # a case may have several, or none
@@ -190,8 +190,8 @@ def test_each_value_of_a_menu_gives_as_many_cases_as_it_says(many: Any, tab: Any
 
 
 def test_filters_hold_together_and_menus_count_what_the_others_leave(many: Any, tab: Any) -> None:
-    view = QueueView(severity="BLOCKER", agent="V4", source="supplied", search="case_0")
-    queue = tab("dr_lee").queue(view)
+    view = QueueQuery(severity="BLOCKER", agent="V4", source="supplied", search="case_0")
+    queue = tab("dr_lee").load_queue_page(view)
     wanted = [number for number in range(100) if number % 3 == 0 and number % 2]
     assert sorted(ids(queue)) == [f"case_{number:03d}" for number in wanted]
     assert queue.facets["severity"] == {"BLOCKER": len(wanted)}
@@ -199,14 +199,14 @@ def test_filters_hold_together_and_menus_count_what_the_others_leave(many: Any, 
 
 
 def test_a_value_that_nothing_has_any_more_stays_in_its_menu(many: Any, tab: Any) -> None:
-    queue = tab("dr_lee").queue(QueueView(dominant_type="Other", search="nowhere"))
+    queue = tab("dr_lee").load_queue_page(QueueQuery(dominant_type="Other", search="nowhere"))
     assert (queue.rows, queue.facets["dominant_type"]) == ((), {"Other": 0})
 
 
 @pytest.mark.parametrize(("hours", "age"), [(23, "day"), (25, "week"), (7 * 24 - 1, "week"), (7 * 24 + 1, "older")])
 def test_ages(desk: Any, tab: Any, clock: Any, hours: int, age: str) -> None:
-    put(desk, "a", created_at=moment(clock() - timedelta(hours=hours)))
-    assert tab("dr_lee").queue().facets["age"] == {age: 1}
+    put(desk, "a", created_at=format_timestamp(clock() - timedelta(hours=hours)))
+    assert tab("dr_lee").load_queue_page().facets["age"] == {age: 1}
 
 
 # --- what a row says -----------------------------------------------------------------------------------------------
@@ -216,14 +216,14 @@ def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, desk: Any, t
     result = build.result(build.single("Other"))
     said = result.model_dump(mode="json")
     said["usage"]["by_agent"] = {"classifier": {}}
-    desk.files.write(result_name("a"), said | {"model": "gemini:gemini-2.5-flash"})
-    desk.files.write(result_name("b"), said | {"versions": {"models": {"classifier": "openai:gpt"}}})
-    desk.files.write(result_name("c"), said | {"usage": {"by_agent": {}}})
-    desk.files.write(result_name("d"), {"schema_version": 1, "usage": None})
+    desk.files.write_json(result_file_name("a"), said | {"model": "gemini:gemini-2.5-flash"})
+    desk.files.write_json(result_file_name("b"), said | {"versions": {"models": {"classifier": "openai:gpt"}}})
+    desk.files.write_json(result_file_name("c"), said | {"usage": {"by_agent": {}}})
+    desk.files.write_json(result_file_name("d"), {"schema_version": 1, "usage": None})
     issues = [build.issue("V4-0001"), build.issue("V1-0001", "MINOR")]
     for case_id in "abcde":
         desk.publish(build.single("Other") if case_id != "b" else None, issues, doc_id=case_id)
-    rows = {row.case_id: row for row in tab("dr_lee").queue().rows}
+    rows = {row.case_id: row for row in tab("dr_lee").load_queue_page().rows}
     assert [rows[case_id].source for case_id in "abcde"] == [
         "gemini:gemini-2.5-flash",
         "openai:gpt",
@@ -237,7 +237,7 @@ def test_a_row_tells_what_the_packet_and_the_result_say(build: Any, desk: Any, t
         "classification",
         "2025-02-01T10:00:00+00:00",
     )
-    assert [row["source"] for one in rows for row in reproject(desk.files, one)] == [
+    assert [row["source"] for one in rows for row in rebuild_case_files(desk.files, one)] == [
         row.source for row in rows.values()
     ]
 
@@ -256,32 +256,32 @@ def test_a_blind_case_tells_nothing_of_the_agents_answer(
     build: Any, desk: Any, tab: Any, case_id: str, reason: Any, is_blind: bool
 ) -> None:
     packet = desk.publish(build.single("Genomic Report"), [build.issue("V3-0001")], review_reason=reason)
-    withdraw(desk.files, desk.index, "doc2_6")
-    publish(desk.files, desk.index, packet.model_copy(update={"case_id": "a"}))
-    desk.index.drop_cases("a")  # only its file: what a further opinion is about
-    publish(desk.files, desk.index, packet.model_copy(update={"case_id": case_id}))
+    withdraw_packet(desk.files, desk.index, "doc2_6")
+    publish_packet(desk.files, desk.index, packet.model_copy(update={"case_id": "a"}))
+    desk.index.remove_cases("a")  # only its file: what a further opinion is about
+    publish_packet(desk.files, desk.index, packet.model_copy(update={"case_id": case_id}))
     lee = tab("dr_lee")
-    (row,) = lee.queue().rows
+    (row,) = lee.load_queue_page().rows
     told = (row.dominant_type, row.agents, row.blocker, row.decision_reason)
     assert row.is_blind is is_blind
     assert told == (("", (), 0, "") if is_blind else ("Genomic Report", ("V3",), 1, packet.decision_reason))
-    for view in (QueueView(dominant_type="Genomic Report"), QueueView(agent="V3"), QueueView(severity="BLOCKER")):
-        assert len(lee.queue(view).rows) == (not is_blind)
-    assert (lee.queue().facets["dominant_type"] == {}) is is_blind
-    lee.submit(case_id, lee.open(case_id).draft.with_dominant("Other"), undeterminable="illegible")
-    (row,) = (one for one in lee.queue(QueueView(show_finished=True)).rows if one.case_id == case_id)
+    for view in (QueueQuery(dominant_type="Genomic Report"), QueueQuery(agent="V3"), QueueQuery(severity="BLOCKER")):
+        assert len(lee.load_queue_page(view).rows) == (not is_blind)
+    assert (lee.load_queue_page().facets["dominant_type"] == {}) is is_blind
+    lee.submit(case_id, lee.open_case(case_id).draft.set_dominant_type("Other"), undeterminable="illegible")
+    (row,) = (one for one in lee.load_queue_page(QueueQuery(show_finished=True)).rows if one.case_id == case_id)
     assert (row.is_blind, row.dominant_type) == (False, "Genomic Report")
 
 
 def test_finished_cases_are_shown_when_asked_for_and_last(many: Any, tab: Any) -> None:
-    many.index.set_status("case_000", "completed")
-    many.index.set_status("case_012", "deferred")
+    many.index.set_review_status("case_000", "completed")
+    many.index.set_review_status("case_012", "deferred")
     lee = tab("dr_lee")
-    waiting = lee.queue(QueueView(rows=200))
+    waiting = lee.load_queue_page(QueueQuery(rows=200))
     assert (len(waiting.rows), waiting.rows[-1].case_id, waiting.rows[-1].status) == (119, "case_012", "deferred")
     assert (waiting.pending, waiting.deferred) == (118, 1)
-    for sort in get_args(Order):
-        rows = lee.queue(QueueView(show_finished=True, rows=200, sort=sort)).rows
+    for sort in get_args(QueueOrder):
+        rows = lee.load_queue_page(QueueQuery(show_finished=True, rows=200, sort=sort)).rows
         assert [row.status for row in rows[-2:]] == ["deferred", "completed"], sort
 
 
@@ -301,14 +301,14 @@ def test_the_next_case_is_one_that_this_reviewer_can_do(desk: Any, tab: Any, cha
     put(desk, "worst", blocker=9, **changed)
     put(desk, "other")
     lee = tab("dr_lee")
-    assert lee.next_case() == "other"
-    row = next(row for row in lee.queue(QueueView(show_finished=True)).rows if row.case_id == "worst")
+    assert lee.choose_next_case() == "other"
+    row = next(row for row in lee.load_queue_page(QueueQuery(show_finished=True)).rows if row.case_id == "worst")
     assert row.is_barred is ("barred" in changed)
 
 
 def test_who_is_barred_is_a_whole_name(desk: Any, tab: Any) -> None:
     put(desk, "a", barred="dr_leeds,adr_lee")
-    assert tab("dr_lee").next_case() == "a"
+    assert tab("dr_lee").choose_next_case() == "a"
 
 
 # --- claims --------------------------------------------------------------------------------------------------------
@@ -317,15 +317,15 @@ def test_who_is_barred_is_a_whole_name(desk: Any, tab: Any) -> None:
 def test_only_cases_that_contradict_their_claims_are_looked_at(build: Any, desk: Any, tab: Any, clock: Any) -> None:
     for case_id in "abcd":
         desk.publish(build.single("Other"), doc_id=case_id)
-    now = moment(clock())
+    now = format_timestamp(clock())
     for case_id in "ab":
-        desk.index.claims.take(Claim(case_id, "dr_kim", "tab", now, LATER), now=now)
-    desk.index.set_status("b", "in_review")
-    desk.index.set_status("c", "in_review")
-    assert sorted(desk.index.case_list.contradicting_claims(now)) == ["a", "c"]
-    rows = {row.case_id: row.status for row in tab("dr_lee").queue().rows}
+        desk.index.claims.acquire_claim(CaseClaim(case_id, "dr_kim", "tab", now, LATER), now=now)
+    desk.index.set_review_status("b", "in_review")
+    desk.index.set_review_status("c", "in_review")
+    assert sorted(desk.index.case_list.find_status_conflicts(now)) == ["a", "c"]
+    rows = {row.case_id: row.status for row in tab("dr_lee").load_queue_page().rows}
     assert rows == {"a": "in_review", "b": "in_review", "c": "pending", "d": "pending"}
-    assert desk.index.case_list.contradicting_claims(now) == []
+    assert desk.index.case_list.find_status_conflicts(now) == []
 
 
 # --- progress ------------------------------------------------------------------------------------------------------
@@ -335,21 +335,21 @@ def test_progress(build: Any, desk: Any, tab: Any, clock: Any) -> None:
     for case_id in "abcdef":
         desk.publish(build.single("Other"), doc_id=case_id)
     lee, kim = tab("dr_lee"), tab("dr_kim")
-    assert lee.progress().median_seconds is None
+    assert lee.measure_progress().median_seconds is None
 
     def closed(by: Any, case_id: str, seconds: float) -> None:
-        draft = by.open(case_id).draft.model_copy(update={"seconds_active": seconds})
+        draft = by.open_case(case_id).draft.model_copy(update={"seconds_active": seconds})
         by.submit(case_id, draft, undeterminable="illegible")
 
     closed(lee, "a", 500)
     clock.wait(days=1)
-    assert lee.progress().median_seconds == 500, "nothing today: what it took before"
+    assert lee.measure_progress().median_seconds == 500, "nothing today: what it took before"
     closed(lee, "b", 10)
     closed(lee, "c", 30)
     closed(kim, "d", 9000)
-    lee.open("e")
-    progress = lee.progress()
-    assert (progress.done_today, progress.done_by_me, progress.left, progress.median_seconds) == (3, 2, 2, 20)
+    lee.open_case("e")
+    progress = lee.measure_progress()
+    assert (progress.done_today, progress.done_by_me, progress.open_count, progress.median_seconds) == (3, 2, 2, 20)
 
 
 # --- what a page sends ---------------------------------------------------------------------------------------------
@@ -359,32 +359,36 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
-_KEYS = ("search", *FILTERS, "sort", "show_finished", "page", "rows", "else")
+_KEYS = ("search", *FILTER_VALUES, "sort", "show_finished", "page", "rows", "else")
 _VIEWS = _JSON | st.fixed_dictionaries({}, optional=dict.fromkeys(_KEYS, _JSON))
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Iterator[Index]:
-    made = Index(tmp_path)
+def index(tmp_path: Path) -> Iterator[OutputIndex]:
+    made = OutputIndex(tmp_path)
     yield made
     made.close()
 
 
 @given(_VIEWS)
-def test_whatever_a_page_sends_is_a_view(index: Index, said: Any) -> None:
-    view = QueueView.of(said)
+def test_whatever_a_page_sends_is_a_view(index: OutputIndex, said: Any) -> None:
+    view = QueueQuery.from_message(said)
     assert view.rows == 50
     assert view.page >= 0
-    assert listed(index, view, datetime.now(UTC), "dr_lee")[1] == 0
+    assert select_queue_rows(index, view, datetime.now(UTC), "dr_lee")[1] == 0
 
 
-@given(st.builds(QueueView, sort=st.sampled_from(get_args(Order)), show_finished=st.booleans(), page=st.integers(0, 9)))
-def test_a_view_comes_back_as_it_was_shown(view: QueueView) -> None:
+@given(
+    st.builds(
+        QueueQuery, sort=st.sampled_from(get_args(QueueOrder)), show_finished=st.booleans(), page=st.integers(0, 9)
+    )
+)
+def test_a_view_comes_back_as_it_was_shown(view: QueueQuery) -> None:
     plain = replace(view, search="a b", severity="MAJOR", dominant_type="cannot tell", agent="V4", age="week", rows=50)
     plain = replace(plain, review_reason="audit", source="supplied", kind="extraction")
-    assert QueueView.of(plain.__dict__) == plain
+    assert QueueQuery.from_message(plain.__dict__) == plain
 
 
 def test_every_filter_has_a_column(many: Any, tab: Any) -> None:
-    assert set(tab("dr_lee").queue().facets) == set(FILTERS)
-    assert FILTERS["kind"] == get_args(SMEPacket.model_fields["kind"].annotation)
+    assert set(tab("dr_lee").load_queue_page().facets) == set(FILTER_VALUES)
+    assert FILTER_VALUES["kind"] == get_args(SMEPacket.model_fields["kind"].annotation)

@@ -19,15 +19,20 @@ from evalkit.errors import NotFound, ReviewConflict, ReviewRefused, StoreError, 
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.review import (
     SMEReviewHelper,
-    accept_silver,
-    packet_digest,
-    publish,
-    reproject,
-    withdraw_silver,
+    compute_packet_digest,
+    publish_packet,
+    rebuild_case_files,
+    withdraw_silver_ground_truth,
+    write_silver_ground_truth,
 )
-from evalkit.review.ground_truth import newest_revision, read_review, silver_probability, withdraw_unbacked
+from evalkit.review.ground_truth import (
+    find_newest_revision,
+    read_review,
+    read_silver_probability,
+    withdraw_unconfirmed_fields,
+)
 from evalkit.review.packet import read_packet
-from evalkit.store import CASE_COLUMNS, Files, ground_truth_name
+from evalkit.store import CASE_COLUMNS, OutputFolder, ground_truth_file_name
 
 pytestmark = pytest.mark.usefixtures("database")
 
@@ -74,7 +79,7 @@ def test_slide_10_the_expert_corrects(genomic: Any, desk: Any) -> None:
     assert truth["vouched"] == ["dominant_type"]
     assert (truth["revision"], truth["supersedes"]) == (1, None)
     assert (truth["review_reason"], truth["inclusion_probability"]) == ("escalated", 1.0)
-    assert truth["packet_sha256"] == packet_digest(genomic)
+    assert truth["packet_sha256"] == compute_packet_digest(genomic)
     answer = truth["ground_truth_classification"]
     assert answer["dominant_type_overall"] == "Other"
     assert [(one["start_page"], one["end_page"], one["dominant_type"]) for one in answer["segments"]] == [
@@ -123,7 +128,7 @@ def test_a_review_has_the_contracts_keys(pathology: Any, desk: Any) -> None:
         segment_flags=[{"segment_index": 1, "flag": "duplicate"}],
         vouched=["mixture", "segments", "dominant_type"],
     )
-    stored = desk.files.read("reviews/doc2_6/0001.json")
+    stored = desk.files.read_json("reviews/doc2_6/0001.json")
     assert stored == given.model_dump(mode="json")
     assert set(stored) == set(REVIEW_KEYS.split())
     assert stored["outcome"] == "validated"
@@ -148,7 +153,7 @@ def test_a_second_correction_is_revision_2_and_the_first_stays(genomic: Any, des
     first = (desk.root / "reviews/doc2_6/0001.json").read_bytes()
     helper.save_review("doc2_6", corrected_dominant_type="Clinical Note", base_revision=1)
     assert (desk.root / "reviews/doc2_6/0001.json").read_bytes() == first
-    second = desk.files.read("reviews/doc2_6/0002.json")
+    second = desk.files.read_json("reviews/doc2_6/0002.json")
     assert second["prev_sha256"] == hashlib.sha256(first).hexdigest()
     truth = desk.truth()
     assert (truth["revision"], truth["supersedes"]) == (2, 1)
@@ -162,9 +167,9 @@ def test_reviews_leave_the_packets_hash_alone_and_mirror_the_status(genomic: Any
     helper.save_review("doc2_6", corrected_dominant_type="Other")
     packet = helper.load_packet("doc2_6")
     assert packet.review_status == "completed"
-    assert packet_digest(packet) == packet_digest(genomic)
+    assert compute_packet_digest(packet) == compute_packet_digest(genomic)
     assert helper.list_pending_reviews().empty
-    assert helper.save_review("doc2_6", corrected_dominant_type="Other").packet_sha256 == packet_digest(genomic)
+    assert helper.save_review("doc2_6", corrected_dominant_type="Other").packet_sha256 == compute_packet_digest(genomic)
 
 
 def test_undeterminable_closes_without_ground_truth(genomic: Any, desk: Any) -> None:
@@ -202,47 +207,49 @@ def test_reopening_removes_ground_truth_and_the_case_waits_again(genomic: Any, d
 
 def test_silver_is_written_once_and_its_clock_stays(build: Any, desk: Any) -> None:
     result = build.result(build.single("Other"))
-    assert accept_silver(desk.files, result, accepted_at="2025-01-01") is True
+    assert write_silver_ground_truth(desk.files, result, accepted_at="2025-01-01") is True
     truth = desk.truth()
     assert set(truth) == set(TRUTH_KEYS.split())
     assert (truth["ground_truth_source"], truth["revision"], truth["reviewer"]) == ("AUTO_ACCEPTED", 0, None)
-    assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
+    assert write_silver_ground_truth(desk.files, result, accepted_at="2026-01-01") is False
     assert desk.truth() == truth
-    assert accept_silver(desk.files, build.result(build.single("Clinical Note")), accepted_at="2026") is True
+    assert (
+        write_silver_ground_truth(desk.files, build.result(build.single("Clinical Note")), accepted_at="2026") is True
+    )
     assert desk.truth()["reviewed_at"] == "2026"
     with pytest.raises(ReviewRefused):
-        accept_silver(desk.files, build.result(build.single("Other"), [build.issue()]), accepted_at="2026")
+        write_silver_ground_truth(desk.files, build.result(build.single("Other"), [build.issue()]), accepted_at="2026")
 
 
 def test_a_review_supersedes_silver_and_silver_never_a_review(build: Any, desk: Any) -> None:
     answer = build.single("Other")
     result = build.result(answer)
-    accept_silver(desk.files, result, accepted_at="2025-01-01")
+    write_silver_ground_truth(desk.files, result, accepted_at="2025-01-01")
     desk.publish(answer, review_reason="audit", inclusion_probability=0.2)
     helper = desk.helper()
     helper.save_review("doc2_6", agrees=True)
     truth = desk.truth()
     assert (truth["supersedes"], truth["review_reason"], truth["inclusion_probability"]) == (0, "audit", 0.2)
-    assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
-    assert withdraw_silver(desk.files, "doc2_6") is False
+    assert write_silver_ground_truth(desk.files, result, accepted_at="2026-01-01") is False
+    assert withdraw_silver_ground_truth(desk.files, "doc2_6") is False
     assert desk.truth() == truth
     helper.save_review("doc2_6", undeterminable="illegible")
-    assert accept_silver(desk.files, result, accepted_at="2026-01-01") is False
+    assert write_silver_ground_truth(desk.files, result, accepted_at="2026-01-01") is False
     assert desk.truth() is None
 
 
 @pytest.mark.parametrize("torn", [{}, {"ground_truth_source": 3}, {"ground_truth_source": "AUTO_ACCEPTED"}])
 def test_a_silver_record_of_another_shape_is_none(build: Any, desk: Any, torn: dict[str, Any]) -> None:
-    desk.files.write(ground_truth_name("a"), {"schema_version": 1, "inclusion_probability": "x", **torn})
-    assert silver_probability(desk.files, "a") is None
-    desk.files.write(ground_truth_name("a.extraction"), {"schema_version": 1, **torn})
-    withdraw_unbacked(desk.files, "a")
-    assert withdraw_silver(desk.files, "a") is (torn.get("ground_truth_source") == "AUTO_ACCEPTED")
+    desk.files.write_json(ground_truth_file_name("a"), {"schema_version": 1, "inclusion_probability": "x", **torn})
+    assert read_silver_probability(desk.files, "a") is None
+    desk.files.write_json(ground_truth_file_name("a.extraction"), {"schema_version": 1, **torn})
+    withdraw_unconfirmed_fields(desk.files, "a")
+    assert withdraw_silver_ground_truth(desk.files, "a") is (torn.get("ground_truth_source") == "AUTO_ACCEPTED")
 
 
 @pytest.mark.parametrize("outcome", ["undeterminable", "reopened"])
 def test_no_ground_truth_means_no_silver_either(build: Any, desk: Any, outcome: str) -> None:
-    accept_silver(desk.files, build.result(build.single("Other")), accepted_at="2025")
+    write_silver_ground_truth(desk.files, build.result(build.single("Other")), accepted_at="2025")
     desk.publish(build.single("Other"))
     helper = desk.helper()
     if outcome == "undeterminable":
@@ -254,14 +261,14 @@ def test_no_ground_truth_means_no_silver_either(build: Any, desk: Any, outcome: 
 
 
 def test_silver_is_withdrawn_and_never_mixed_in_unasked(build: Any, desk: Any) -> None:
-    accept_silver(desk.files, build.result(build.single("Other"), doc_id="a"), accepted_at="2025")
+    write_silver_ground_truth(desk.files, build.result(build.single("Other"), doc_id="a"), accepted_at="2025")
     desk.publish(build.single("Other"), doc_id="b")
     desk.helper().save_review("b", agrees=True)
     assert [truth.record.doc_id for truth in read_truths(desk.root).truths] == ["b"]
     assert [truth.record.doc_id for truth in read_truths(desk.root, silver=True).truths] == ["a", "b"]
-    assert withdraw_silver(desk.files, "a") is True
-    assert withdraw_silver(desk.files, "a") is False
-    assert withdraw_silver(desk.files, "b") is False
+    assert withdraw_silver_ground_truth(desk.files, "a") is True
+    assert withdraw_silver_ground_truth(desk.files, "a") is False
+    assert withdraw_silver_ground_truth(desk.files, "b") is False
     assert desk.truth("b") is not None
 
 
@@ -269,27 +276,27 @@ def test_a_crash_after_the_review_is_healed(genomic: Any, desk: Any, monkeypatch
     helper = desk.helper()
     with monkeypatch.context() as patched:
 
-        def full(self: Files, name: str, value: Any, *, compact: bool = False) -> None:
+        def full(self: OutputFolder, name: str, value: Any, *, compact: bool = False) -> None:
             raise StoreError("full", code="STORE-FULL", remedy="")
 
-        patched.setattr(Files, "write", full)
+        patched.setattr(OutputFolder, "write_json", full)
         with pytest.raises(StoreError):
             helper.save_review("doc2_6", corrected_dominant_type="Other")
-    assert newest_revision(desk.files, "doc2_6") == 1
+    assert find_newest_revision(desk.files, "doc2_6") == 1
     assert desk.truth() is None
-    assert [row["review_status"] for row in reproject(desk.files, "doc2_6")] == ["completed"]
+    assert [row["review_status"] for row in rebuild_case_files(desk.files, "doc2_6")] == ["completed"]
     truth = desk.truth()
     assert truth["revision"] == 1
     assert read_packet(desk.files, "doc2_6").review_status == "completed"
     (desk.root / "ground_truth/gt_doc2_6.json").unlink()
-    reproject(desk.files, "doc2_6")
+    rebuild_case_files(desk.files, "doc2_6")
     assert desk.truth() == truth
 
 
 def test_reprojecting_without_reviews_leaves_silver(build: Any, desk: Any) -> None:
-    accept_silver(desk.files, build.result(build.single("Other")), accepted_at="2025")
+    write_silver_ground_truth(desk.files, build.result(build.single("Other")), accepted_at="2025")
     desk.publish(build.single("Other"))
-    assert [row["review_status"] for row in reproject(desk.files, "doc2_6")] == ["pending"]
+    assert [row["review_status"] for row in rebuild_case_files(desk.files, "doc2_6")] == ["pending"]
     assert desk.truth()["ground_truth_source"] == "AUTO_ACCEPTED"
 
 
@@ -347,7 +354,7 @@ def test_what_cannot_stand_is_refused_and_nothing_is_written(pathology: Any, des
     assert "\n" not in str(caught.value)
     assert not (desk.root / "reviews").exists()
     assert desk.truth() is None
-    assert [row["review_status"] for row in desk.index.cases()] == ["pending"]
+    assert [row["review_status"] for row in desk.index.list_cases()] == ["pending"]
 
 
 def test_a_missing_case_is_named_with_what_to_do(desk: Any) -> None:
@@ -372,7 +379,7 @@ def test_a_stale_revision_is_a_conflict(genomic: Any, desk: Any, base: int) -> N
         helper.save_review("doc2_6", corrected_dominant_type="Clinical Note", base_revision=base)
     with pytest.raises(ReviewConflict):
         helper.reopen("doc2_6", "why", base_revision=base)
-    assert newest_revision(desk.files, "doc2_6") == 1
+    assert find_newest_revision(desk.files, "doc2_6") == 1
     assert desk.truth()["corrected_dominant_type"] == "Other"
 
 
@@ -403,7 +410,7 @@ def test_600_races_at_the_store_decide_once_each_even_without_the_lock(genomic: 
 def test_without_a_base_revision_both_are_kept(genomic: Any, desk: Any) -> None:
     helpers = [desk.helper(name) for name in ("a", "b", "c")]
     together(*(partial(helper.save_review, "doc2_6", corrected_dominant_type="Other") for helper in helpers))
-    assert newest_revision(desk.files, "doc2_6") == 3
+    assert find_newest_revision(desk.files, "doc2_6") == 3
     assert desk.truth()["revision"] == 3
     assert desk.truth()["reviewer"] == read_review(desk.files, "doc2_6", 3).reviewer
 
@@ -437,7 +444,7 @@ def test_a_run_that_publishes_meanwhile_never_replaces_what_was_reviewed(build: 
         newer = packet.model_copy(update={"decision_rule": "8"})
         helper = desk.helper()
         outcomes = together(
-            partial(helper.save_review, doc_id, agrees=True), partial(publish, desk.files, desk.index, newer)
+            partial(helper.save_review, doc_id, agrees=True), partial(publish_packet, desk.files, desk.index, newer)
         )
-        assert packet_digest(read_packet(desk.files, doc_id)) == outcomes[0].packet_sha256
+        assert compute_packet_digest(read_packet(desk.files, doc_id)) == outcomes[0].packet_sha256
         assert read_packet(desk.files, doc_id).review_status == "completed"

@@ -10,12 +10,12 @@ from review.test_opinions import ADJUDICATION, BASE, GENOMIC, PATHOLOGY, RADIOLO
 
 from evalkit.errors import ReviewRefused, StoreError, UsageError
 from evalkit.review import SMEReviewHelper
-from evalkit.review.case import Case
-from evalkit.review.ground_truth import newest_revision, read_review
-from evalkit.review.queue import QueueView
-from evalkit.review.roles import ONLY_LOOKS
+from evalkit.review.case import ReviewCase
+from evalkit.review.ground_truth import find_newest_revision, read_review
+from evalkit.review.queue import QueueQuery
+from evalkit.review.roles import READ_ONLY_SENTENCE
 from evalkit.review.roster import Roster
-from evalkit.store import ROSTER, review_name
+from evalkit.store import ROSTER_FILE, review_file_name
 
 __all__ = ["base"]
 
@@ -25,7 +25,7 @@ def roster(desk: Any) -> Roster:
     """Of everybody here an expert."""
     made = Roster(desk.files)
     for name in ("dr_lee", "dr_kim", "dr_ito", "dr_roe"):
-        made.add(name)
+        made.add_reviewer(name)
     return made
 
 
@@ -39,87 +39,91 @@ def differ(base: Any, roster: Roster, tab: Any) -> Roster:
 
 def offered(desk: Any) -> tuple[str | None, bool, bool]:
     """The next case, and what the queue says of the adjudication."""
-    row = next(one for one in desk.queue().rows if one.case_id == ADJUDICATION)
-    return desk.next_case(), row.needs_adjudicator, row.is_barred
+    row = next(one for one in desk.load_queue_page().rows if one.case_id == ADJUDICATION)
+    return desk.choose_next_case(), row.needs_adjudicator, row.is_barred
 
 
 def test_while_nobody_is_named_any_third_expert_decides(differ: Roster, desk: Any, tab: Any) -> None:
     assert offered(tab("dr_ito")) == (ADJUDICATION, False, False)
     assert answer(tab("dr_ito"), ADJUDICATION, RADIOLOGY).review.role == "expert"
-    assert "role" not in json.loads(desk.files.raw(review_name(ADJUDICATION, 1)))
+    assert "role" not in json.loads(desk.files.read_bytes(review_file_name(ADJUDICATION, 1)))
 
 
 def test_an_adjudicator_alone_decides_once_there_is_one(differ: Roster, desk: Any, tab: Any) -> None:
     ito, roe = tab("dr_ito"), tab("dr_roe")
-    draft = answered(ito.open(ADJUDICATION), RADIOLOGY)
-    differ.appoint("dr_roe", "adjudicator")
+    draft = answered(ito.open_case(ADJUDICATION), RADIOLOGY)
+    differ.set_role("dr_roe", "adjudicator")
     assert offered(ito) == (None, True, False)
     # The case was open already: its decision is refused where it would be written, and from a notebook too.
     helper = SMEReviewHelper(desk.root, "dr_ito")
     for decide in (
         lambda: ito.submit(ADJUDICATION, draft),
-        lambda: ito.defer(ADJUDICATION, draft, "later"),
+        lambda: ito.defer_case(ADJUDICATION, draft, "later"),
         lambda: helper.save_review(ADJUDICATION, corrected_dominant_type="Other", base_revision=0),
         lambda: helper.save_review(ADJUDICATION, undeterminable="illegible", base_revision=0),
     ):
         with pytest.raises(ReviewRefused, match="an adjudicator decides between two answers"):
             decide()
-    assert newest_revision(desk.files, ADJUDICATION) == 0
-    ito.release(ADJUDICATION)
+    assert find_newest_revision(desk.files, ADJUDICATION) == 0
+    ito.release_case(ADJUDICATION)
     assert offered(roe) == (ADJUDICATION, False, False)
     with pytest.raises(ReviewRefused, match="an adjudicator decides"):
-        ito.open(ADJUDICATION)
+        ito.open_case(ADJUDICATION)
     assert answer(roe, ADJUDICATION, RADIOLOGY).review.role == "adjudicator"
     assert read_review(desk.files, ADJUDICATION, 1).role == "adjudicator"
-    assert json.loads(desk.files.raw(review_name(ADJUDICATION, 1)))["role"] == "adjudicator"
+    assert json.loads(desk.files.read_bytes(review_file_name(ADJUDICATION, 1)))["role"] == "adjudicator"
     with pytest.raises(ReviewRefused, match="an adjudicator decides"):
         helper.reopen(ADJUDICATION, "I would have said otherwise")
 
 
 def test_an_adjudicator_who_gave_one_of_the_answers_holds_nothing_up(differ: Roster, tab: Any) -> None:
-    differ.appoint("dr_lee", "adjudicator")
+    differ.set_role("dr_lee", "adjudicator")
     assert offered(tab("dr_lee")) == (None, False, True)
     assert offered(tab("dr_ito")) == (ADJUDICATION, False, False)
-    differ.appoint("dr_roe", "adjudicator")
+    differ.set_role("dr_roe", "adjudicator")
     assert offered(tab("dr_ito")) == (None, True, False)
-    differ.appoint("dr_roe", "expert")
+    differ.set_role("dr_roe", "expert")
     answer(tab("dr_ito"), ADJUDICATION, GENOMIC)
 
 
 def test_an_adjudicator_does_all_that_an_expert_does(base: Any, roster: Roster, tab: Any) -> None:
-    roster.appoint("dr_lee", "adjudicator")
-    roster.appoint("dr_kim", "adjudicator")
-    assert tab("dr_lee").next_case() == BASE
+    roster.set_role("dr_lee", "adjudicator")
+    roster.set_role("dr_kim", "adjudicator")
+    assert tab("dr_lee").choose_next_case() == BASE
     assert ask(tab("dr_lee")).review.role == "adjudicator"
     assert answer(tab("dr_kim"), SECOND, GENOMIC).review.outcome == "corrected"
 
 
 def test_an_analyst_sees_cases_and_decides_nothing(base: Any, roster: Roster, desk: Any, tab: Any) -> None:
-    tab("dr_lee").open(BASE)
-    roster.appoint("dr_roe", "analyst")
+    tab("dr_lee").open_case(BASE)
+    roster.set_role("dr_roe", "analyst")
     roe = tab("dr_roe")
-    queue = roe.queue(QueueView(show_finished=True))
-    assert (queue.role, [row.case_id for row in queue.rows], roe.next_case()) == ("analyst", [BASE], None)
-    case: Case = roe.open(BASE, take_over=True)
-    assert (case.is_for_reading, case.is_completed, case.refusal()) == (True, False, ONLY_LOOKS)
-    roe.renew(BASE)
+    queue = roe.load_queue_page(QueueQuery(show_finished=True))
+    assert (queue.role, [row.case_id for row in queue.rows], roe.choose_next_case()) == ("analyst", [BASE], None)
+    case: ReviewCase = roe.open_case(BASE, take_over=True)
+    assert (case.is_locked, case.is_completed, case.explain_permanent_validation_block()) == (
+        True,
+        False,
+        READ_ONLY_SENTENCE,
+    )
+    roe.renew_claim(BASE)
     draft = answered(case, GENOMIC)
-    assert case.why_not_submit(draft) == ONLY_LOOKS
+    assert case.explain_submission_block(draft) == READ_ONLY_SENTENCE
     helper = SMEReviewHelper(desk.root, "dr_roe")
     for decide in (
         lambda: roe.submit(BASE, draft),
         lambda: roe.submit(BASE, draft, undeterminable="illegible"),
-        lambda: roe.ask_second(BASE, draft, "look"),
+        lambda: roe.request_second_opinion(BASE, draft, "look"),
         lambda: roe.defer(BASE, draft, "later"),
         lambda: roe.save_draft(BASE, draft),
         lambda: helper.save_review(BASE, agrees=True, base_revision=0),
     ):
         with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
             decide()
-    assert desk.index.claims.live("2025-02-01T10:41:00+00:00")[BASE].reviewer == "dr_lee"  # not taken over
-    assert [view.reviewer for view in desk.index.views.all()] == ["dr_lee", "dr_roe"]
+    assert desk.index.claims.list_live_claims("2025-02-01T10:41:00+00:00")[BASE].reviewer == "dr_lee"  # not taken over
+    assert [view.reviewer for view in desk.index.view_log.all()] == ["dr_lee", "dr_roe"]
     lee = tab("dr_lee")
-    lee.submit(BASE, answered(lee.open(BASE), GENOMIC))
+    lee.submit(BASE, answered(lee.open_case(BASE), GENOMIC))
     with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
         helper.reopen(BASE, "no")
 
@@ -128,42 +132,42 @@ def test_who_becomes_an_analyst_with_a_case_open_is_told_and_holds_nobody_up(
     base: Any, roster: Roster, tab: Any, clock: Any
 ) -> None:
     lee = tab("dr_lee")
-    draft = answered(lee.open(BASE), GENOMIC)
-    roster.appoint("dr_lee", "analyst")
+    draft = answered(lee.open_case(BASE), GENOMIC)
+    roster.set_role("dr_lee", "analyst")
     for _ in range(16):
         clock.wait(minutes=1)
         with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
-            lee.renew(BASE)
+            lee.renew_claim(BASE)
     lee.save_draft(BASE, draft)  # what they had said by then may be of use
     with pytest.raises(ReviewRefused, match="not an analyst's to decide"):
         lee.submit(BASE, draft)
-    assert tab("dr_kim").next_case() == BASE
-    tab("dr_kim").open(BASE)
+    assert tab("dr_kim").choose_next_case() == BASE
+    tab("dr_kim").open_case(BASE)
 
 
 def test_roles_are_kept_beside_the_codes(roster: Roster, desk: Any) -> None:
-    assert json.loads(desk.files.raw(ROSTER))["schema_version"] == 1  # an older evalkit may go on with it
-    roster.appoint("dr_roe", "analyst")
-    stored = json.loads(desk.files.raw(ROSTER))
+    assert json.loads(desk.files.read_bytes(ROSTER_FILE))["schema_version"] == 1  # an older evalkit may go on with it
+    roster.set_role("dr_roe", "analyst")
+    stored = json.loads(desk.files.read_bytes(ROSTER_FILE))
     assert (stored["schema_version"], stored["roles"]) == (2, {"dr_roe": "analyst"})
-    code = roster.add("dr_roe")
-    assert (roster.check(code), roster.roles()["dr_roe"]) == ("dr_roe", "analyst")
-    roster.add("dr_roe", role="expert")
-    roster.add("dr_new", role="adjudicator")
-    assert roster.roles() == dict.fromkeys(("dr_ito", "dr_kim", "dr_lee"), "expert") | {
+    code = roster.add_reviewer("dr_roe")
+    assert (roster.find_reviewer_by_code(code), roster.read_roles()["dr_roe"]) == ("dr_roe", "analyst")
+    roster.add_reviewer("dr_roe", role="expert")
+    roster.add_reviewer("dr_new", role="adjudicator")
+    assert roster.read_roles() == dict.fromkeys(("dr_ito", "dr_kim", "dr_lee"), "expert") | {
         "dr_new": "adjudicator",
         "dr_roe": "expert",
     }
-    roster.appoint("dr_kim", "analyst")
-    assert roster.deciding() == ["dr_ito", "dr_lee", "dr_new", "dr_roe"]
-    assert roster.standing("dr_kim").only_looks
-    assert roster.standing("from a notebook").role == "expert"
+    roster.set_role("dr_kim", "analyst")
+    assert roster.list_deciding_reviewers() == ["dr_ito", "dr_lee", "dr_new", "dr_roe"]
+    assert roster.get_permissions("dr_kim").is_read_only
+    assert roster.get_permissions("from a notebook").role == "expert"
     with pytest.raises(UsageError, match="'dr_nobody' is not a reviewer here"):
-        roster.appoint("dr_nobody", "analyst")
+        roster.set_role("dr_nobody", "analyst")
 
 
 @pytest.mark.parametrize("roles", ["[]", '{"dr_lee": "king"}', '{"dr_lee": 1}', "null"])
 def test_a_roster_with_roles_that_are_none_lets_nobody_in(roster: Roster, desk: Any, roles: str) -> None:
-    (desk.root / ROSTER).write_text(f'{{"schema_version": 2, "reviewers": {{}}, "roles": {roles}}}')
+    (desk.root / ROSTER_FILE).write_text(f'{{"schema_version": 2, "reviewers": {{}}, "roles": {roles}}}')
     with pytest.raises(StoreError):
-        roster.standing("dr_lee")
+        roster.get_permissions("dr_lee")

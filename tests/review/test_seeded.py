@@ -14,7 +14,7 @@ from review.conftest import Build, Clock, Desk
 from review.seeding import NOTE, PATHOLOGY, decided, drawn, escalated, other_files
 from typer.testing import CliRunner
 
-from evalkit.batch.identity import find
+from evalkit.batch.identity import discover_documents
 from evalkit.batch.reindex import reindex
 from evalkit.classification.schema import DocumentType
 from evalkit.cli import app
@@ -23,16 +23,16 @@ from evalkit.evaluation.export import export_ground_truth
 from evalkit.evaluation.ground_truth import read_truths
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.evaluation.study import read_study
-from evalkit.review import Desk as Tab
 from evalkit.review import Draft
-from evalkit.review.ground_truth import project
-from evalkit.review.opinions import Opinions, reproject
+from evalkit.review import ReviewSession as Tab
+from evalkit.review.ground_truth import project_ground_truth
+from evalkit.review.opinions import CaseOpinions, rebuild_case_files
 from evalkit.review.page_view import view
-from evalkit.review.queue import QueueView
+from evalkit.review.queue import QueueQuery
 from evalkit.review.roster import Roster
-from evalkit.review.seeded import described, seeded_cases
-from evalkit.review.submission import Submitter
-from evalkit.store import ground_truth_name, packet_name, seeded_name
+from evalkit.review.seeded import describe_fault, iterate_seeded_cases
+from evalkit.review.submission import ReviewSubmitter
+from evalkit.store import ground_truth_file_name, packet_file_name, seed_record_file_name
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def seeded(desk: Desk, build: type[Build]) -> Any:
 
 def otherwise(draft: Draft) -> Draft:
     """The file is said to be of another type than it is shown as."""
-    return draft.with_dominant(next(kind for kind in DocumentType if kind is not draft.dominant_type))
+    return draft.set_dominant_type(next(kind for kind in DocumentType if kind is not draft.dominant_type))
 
 
 # ------------------------------------------------------------------------------------ before it is answered
@@ -54,14 +54,23 @@ def test_nothing_on_the_screen_tells_it_from_another_case(desk: Desk, build: typ
     escalated(desk, build, "plain")
     seeded = drawn(desk)
     case_id = seeded.packet.case_id
-    rows = {row.case_id: row for row in tab("dr_second").queue(QueueView(show_finished=True)).rows}
+    rows = {row.case_id: row for row in tab("dr_second").load_queue_page(QueueQuery(show_finished=True)).rows}
     assert set(rows) == {case_id, "plain"}, "the finished case of its document would tell, and give the answer away"
     fields = {name for name in vars(rows["plain"]) if getattr(rows["plain"], name) != getattr(rows[case_id], name)}
     assert fields <= {"case_id", "doc_id", "dominant_type"}
     assert rows[case_id].doc_id == case_id
-    case, plain = tab("dr_second").open(case_id), tab("dr_second").open("plain")
+    case, plain = tab("dr_second").open_case(case_id), tab("dr_second").open_case("plain")
     assert re.fullmatch(r"doc2_6-[0-9a-f]{8}", case_id), "what a second document of that name is called"
-    said = {"planted", "request", "reviews", "opinions", "deferral", "is_completed", "is_blind", "revision"}
+    said = {
+        "seeded_feedback",
+        "second_opinion_reason",
+        "reviews",
+        "opinions",
+        "deferral",
+        "is_completed",
+        "is_blind",
+        "revision",
+    }
     assert all(getattr(case, name) == getattr(plain, name) for name in said)
     shown, ordinary = case.packet.model_dump(), plain.packet.model_dump()
     assert {name for name in shown if shown[name] != ordinary[name]} <= {
@@ -103,24 +112,24 @@ def test_its_pages_are_looked_for_where_those_of_its_document_are(desk: Desk, bu
 
 def test_its_answer_cannot_be_read_elsewhere_before_it_is_given(desk: Desk, seeded: Any, tab: Any) -> None:
     with pytest.raises(ReviewRefused) as refused:
-        tab("dr_second").open("doc2_6")
+        tab("dr_second").open_case("doc2_6")
     assert refused.value.code == "REVIEW-AWAITED"
     assert desk.helper("dr_second").reviews("doc2_6") == []
-    assert tab("dr_first").open("doc2_6").is_completed, "whoever decided it knows it anyway"
+    assert tab("dr_first").open_case("doc2_6").is_completed, "whoever decided it knows it anyway"
     desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
-    assert tab("dr_second").open("doc2_6").is_completed
+    assert tab("dr_second").open_case("doc2_6").is_completed
 
 
 def test_nobody_gets_it_who_decided_the_document(desk: Desk, seeded: Any, tab: Any) -> None:
     case_id = seeded.packet.case_id
-    assert tab("dr_first").next_case() is None
-    assert [row.is_barred for row in tab("dr_first").queue().rows] == [True]
-    assert tab("dr_second").next_case() == case_id
+    assert tab("dr_first").choose_next_case() is None
+    assert [row.is_barred for row in tab("dr_first").load_queue_page().rows] == [True]
+    assert tab("dr_second").choose_next_case() == case_id
     with pytest.raises(ReviewRefused, match="needs another expert"):
-        tab("dr_first").open(case_id)
+        tab("dr_first").open_case(case_id)
     with pytest.raises(ReviewRefused, match="needs another expert"):
         desk.helper("dr_first").save_review(case_id, agrees=True)
-    assert not desk.files.exists(f"reviews/{case_id}/0001.json")
+    assert not desk.files.has_file(f"reviews/{case_id}/0001.json")
 
 
 def test_whoever_decides_the_document_later_does_not_get_it_either(desk: Desk, build: type[Build], tab: Any) -> None:
@@ -128,21 +137,21 @@ def test_whoever_decides_the_document_later_does_not_get_it_either(desk: Desk, b
     desk.helper("dr_first").reopen("doc2_6", "once more")
     desk.helper("dr_third").save_review("doc2_6", agrees=True)
     drawn(desk)
-    assert tab("dr_third").next_case() is None
-    assert tab("dr_first").next_case() is None, "an answer that was undone is known all the same"
+    assert tab("dr_third").choose_next_case() is None
+    assert tab("dr_first").choose_next_case() is None, "an answer that was undone is known all the same"
 
 
 def test_where_everybody_knows_the_documents_it_is_said(desk: Desk, build: type[Build]) -> None:
     decided(desk, build)
-    Roster(desk.files).add("dr_first")
+    Roster(desk.files).add_reviewer("dr_first")
     with pytest.raises(UsageError) as refused:
         drawn(desk)
     assert refused.value.code == "SAMPLE-NOBODY"
     assert "evalkit reviewers add" in refused.value.remedy
-    Roster(desk.files).add("dr_second")
+    Roster(desk.files).add_reviewer("dr_second")
     case_id = drawn(desk).packet.case_id
     (desk.root / "reviewers.json").unlink()
-    Roster(desk.files).add("dr_first")  # dr_second has left
+    Roster(desk.files).add_reviewer("dr_first")  # dr_second has left
     assert [one.standing for one in read_study(desk.root).seeded] == ["nobody"]
     decided(desk, build, "another", reviewer="dr_third")
     made = sample_seeded(desk.root, 5, seed="one", drawn_at="2025-02-03T00:00:00.000Z")
@@ -155,18 +164,18 @@ def test_where_everybody_knows_the_documents_it_is_said(desk: Desk, build: type[
 
 def test_the_expert_is_told_at_once_and_the_answer_stands(desk: Desk, seeded: Any, tab: Any) -> None:
     case_id, mine = seeded.packet.case_id, tab("dr_second")
-    case = mine.open(case_id)
+    case = mine.open_case(case_id)
     seen = case.draft
     for page in range(1, 5):
-        seen = seen.seen_page(page)
+        seen = seen.mark_page_seen(page)
     for issue in case.packet.open_issues:
-        seen = seen.seen_evidence(issue.issue_id)
+        seen = seen.mark_evidence_seen(issue.issue_id)
     done = mine.submit(case_id, seen, validate=True)
-    assert described(seeded.fault) in done.planted
-    assert "uncorrected" in done.planted
+    assert describe_fault(seeded.fault) in done.seeded_feedback
+    assert "uncorrected" in done.seeded_feedback
     assert done.review.seeded
     assert not mine.can_undo
-    assert mine.open(case_id).planted == done.planted
+    assert mine.open_case(case_id).seeded_feedback == done.seeded_feedback
     for again in (
         lambda: desk.helper("dr_second").reopen(case_id, "now I know"),
         lambda: desk.helper("dr_third").save_review(case_id, agrees=True),
@@ -178,35 +187,37 @@ def test_the_expert_is_told_at_once_and_the_answer_stands(desk: Desk, seeded: An
 
 def test_who_corrects_it_is_thanked(desk: Desk, seeded: Any, tab: Any) -> None:
     mine = tab("dr_second")
-    case = mine.open(seeded.packet.case_id)
+    case = mine.open_case(seeded.packet.case_id)
     draft = case.draft
     for start in (one.start_page for one in draft.segments[1:]):
-        draft = draft.split_at(start)
-    draft = draft.split_at(4).with_type(0, DocumentType(PATHOLOGY)).with_type(1, DocumentType(NOTE))
-    assert "You saw it" in mine.submit(seeded.packet.case_id, draft).planted
+        draft = draft.toggle_boundary(start)
+    draft = (
+        draft.toggle_boundary(4).set_segment_type(0, DocumentType(PATHOLOGY)).set_segment_type(1, DocumentType(NOTE))
+    )
+    assert "You saw it" in mine.submit(seeded.packet.case_id, draft).seeded_feedback
 
 
 def test_a_colleague_is_never_asked_about_it(desk: Desk, seeded: Any, tab: Any) -> None:
     case_id, mine = seeded.packet.case_id, tab("dr_second")
-    draft = otherwise(mine.open(case_id).draft)
-    done = mine.ask_second(case_id, draft, "please look at it")
-    assert done.planted
-    assert [row.case_id for row in tab("dr_third").queue().rows] == []
+    draft = otherwise(mine.open_case(case_id).draft)
+    done = mine.request_second_opinion(case_id, draft, "please look at it")
+    assert done.seeded_feedback
+    assert [row.case_id for row in tab("dr_third").load_queue_page().rows] == []
 
 
 def test_whoever_was_told_the_answer_gives_no_second_opinion(desk: Desk, seeded: Any, tab: Any) -> None:
     desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
     desk.helper("dr_first").reopen("doc2_6", "I doubt it")
     first = tab("dr_first")
-    first.ask_second("doc2_6", otherwise(first.open("doc2_6").draft), "is it one?")
-    assert (tab("dr_second").next_case(), tab("dr_third").next_case()) == (None, "doc2_6.second")
+    first.request_second_opinion("doc2_6", otherwise(first.open_case("doc2_6").draft), "is it one?")
+    assert (tab("dr_second").choose_next_case(), tab("dr_third").choose_next_case()) == (None, "doc2_6.second")
 
 
 def test_what_was_planted_is_told_even_where_it_can_no_longer_be_read(desk: Desk, seeded: Any, tab: Any) -> None:
     mine = tab("dr_second")
-    draft = otherwise(mine.open(seeded.packet.case_id).draft)
-    (desk.root / seeded_name(seeded.packet.case_id)).write_text("torn")
-    assert "A fault was planted" in mine.submit(seeded.packet.case_id, draft).planted
+    draft = otherwise(mine.open_case(seeded.packet.case_id).draft)
+    (desk.root / seed_record_file_name(seeded.packet.case_id)).write_text("torn")
+    assert "A fault was planted" in mine.submit(seeded.packet.case_id, draft).seeded_feedback
     assert len(read_study(desk.root).problems) == 1
 
 
@@ -244,16 +255,16 @@ def test_whatever_is_submitted_nothing_of_the_document_changes(
         files = other_files(desk.root, case_id)
         if second:
             mine = Tab(desk.root, "dr_second", "tab", clock=Clock())
-            mine.ask_second(case_id, otherwise(mine.open(case_id).draft), "whatever")
+            mine.request_second_opinion(case_id, otherwise(mine.open_case(case_id).draft), "whatever")
             mine.close()
         else:
             desk.helper("dr_second").save_review(case_id, **said)
         if heals:
             reindex(desk.root)
         assert other_files(desk.root, case_id) == files
-        assert not desk.files.exists(f"ground_truth/gt_{case_id}.json")
+        assert not desk.files.has_file(f"ground_truth/gt_{case_id}.json")
         assert _known(desk.root) == before
-        (review,) = Opinions.read(desk.files, case_id).chains[case_id]
+        (review,) = CaseOpinions.read(desk.files, case_id).reviews_by_case[case_id]
         assert review[1].seeded
         desk.index.close()
 
@@ -261,16 +272,16 @@ def test_whatever_is_submitted_nothing_of_the_document_changes(
 def test_no_loss_of_files_makes_a_planted_answer_true(desk: Desk, seeded: Any) -> None:
     case_id = seeded.packet.case_id
     desk.helper("dr_second").save_review(case_id, agrees=True)
-    (desk.root / seeded_name(case_id)).unlink()
-    reproject(desk.files, case_id)
+    (desk.root / seed_record_file_name(case_id)).unlink()
+    rebuild_case_files(desk.files, case_id)
     assert desk.truth(case_id) is None
     # Packet and review each forbid it alone.
-    ((number, review),) = Opinions.read(desk.files, case_id).chains[case_id]
+    ((number, review),) = CaseOpinions.read(desk.files, case_id).reviews_by_case[case_id]
     unmarked = review.model_copy(update={"seeded": False})
     ordinary = seeded.packet.model_copy(update={"document_bundle_path": f"document_bundles/{case_id}.json"})
-    assert project(ordinary, [(number, unmarked)]) is not None
-    assert project(ordinary, [(number, review)]) is None
-    assert project(seeded.packet, [(number, unmarked)]) is None
+    assert project_ground_truth(ordinary, [(number, unmarked)]) is not None
+    assert project_ground_truth(ordinary, [(number, review)]) is None
+    assert project_ground_truth(seeded.packet, [(number, unmarked)]) is None
 
 
 @pytest.mark.parametrize("where", [("document_bundle_path",), ("doc_id",), ("case_id",)])
@@ -279,23 +290,23 @@ def test_a_damaged_seeded_case_is_named_and_never_becomes_an_ordinary_one(desk: 
     stored = seeded.model_dump(mode="json")
     changed = {"document_bundle_path": f"document_bundles/{case_id}.json", "doc_id": "doc2_6", "case_id": "doc2_6"}
     stored["packet"] |= {name: changed[name] for name in where}
-    desk.files.write(seeded_name(case_id), stored)
-    desk.files.remove(packet_name(case_id))
+    desk.files.write_json(seed_record_file_name(case_id), stored)
+    desk.files.remove_file(packet_file_name(case_id))
     with pytest.raises(StoreError, match=case_id):
         reindex(desk.root)
-    assert not desk.files.exists(packet_name(case_id))
+    assert not desk.files.has_file(packet_file_name(case_id))
 
 
 def test_a_seeded_case_under_an_ordinary_ones_name_takes_nothing_away(
     desk: Desk, build: type[Build], seeded: Any
 ) -> None:
     escalated(desk, build, "plain-12345678")
-    desk.files.write(
-        seeded_name("plain-12345678"), seeded.model_copy(update={"truth_sha256": "0"}).model_dump(mode="json")
+    desk.files.write_json(
+        seed_record_file_name("plain-12345678"), seeded.model_copy(update={"truth_sha256": "0"}).model_dump(mode="json")
     )
     with pytest.raises(StoreError, match="plain-12345678"):
         reindex(desk.root)
-    assert desk.files.exists(packet_name("plain-12345678"))
+    assert desk.files.has_file(packet_file_name("plain-12345678"))
 
 
 def test_a_marked_review_is_kept_apart_wherever_it_lies(desk: Desk, seeded: Any) -> None:
@@ -310,8 +321,8 @@ def test_a_marked_review_is_kept_apart_wherever_it_lies(desk: Desk, seeded: Any)
 def test_no_document_is_ever_called_like_a_seeded_case(desk: Desk, seeded: Any, tmp_path: Path) -> None:
     path = tmp_path / f"{seeded.packet.case_id}.pdf"
     path.write_bytes(b"%PDF-1.4")
-    reserved = [case_id for case_id, _ in seeded_cases(desk.files)]
-    (source,) = find([path], {}, reserved).sources
+    reserved = [case_id for case_id, _ in iterate_seeded_cases(desk.files)]
+    (source,) = discover_documents([path], {}, reserved).sources
     assert source.doc_id != seeded.packet.case_id
 
 
@@ -325,24 +336,24 @@ def test_a_draw_that_was_broken_off_is_finished_by_reindex(desk: Desk, seeded: A
     for _ in range(2):
         reindex(desk.root)
         assert (desk.root / f"sme_packets/sme_packet_{case_id}.json").read_bytes() == stored
-    assert tab("dr_second").next_case() == case_id
-    assert tab("dr_first").next_case() is None, "the rebuilt index knows who must not do it"
+    assert tab("dr_second").choose_next_case() == case_id
+    assert tab("dr_first").choose_next_case() is None, "the rebuilt index knows who must not do it"
 
 
 def test_where_the_truth_changes_a_waiting_case_is_taken_back(desk: Desk, seeded: Any, tab: Any) -> None:
     desk.helper("dr_first").reopen("doc2_6", "it was wrong")
-    assert [row.case_id for row in tab("dr_second").queue().rows] == ["doc2_6"]
+    assert [row.case_id for row in tab("dr_second").load_queue_page().rows] == ["doc2_6"]
     desk.helper("dr_first").save_review("doc2_6", corrected_segments=[(1, 4, NOTE)])
     reindex(desk.root)
-    assert [row.case_id for row in tab("dr_second").queue().rows] == []
+    assert [row.case_id for row in tab("dr_second").load_queue_page().rows] == []
     assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
 
 
 def test_a_new_truth_voids_an_answer_only_where_it_is_about_the_planted_part(desk: Desk, seeded: Any, tab: Any) -> None:
     desk.helper("dr_second").save_review(seeded.packet.case_id, agrees=True)
-    name = ground_truth_name("doc2_6")
-    stored = desk.files.read(name)
-    desk.files.write(name, stored | {"correction_notes": "a word more", "revision": stored["revision"] + 1})
+    name = ground_truth_file_name("doc2_6")
+    stored = desk.files.read_json(name)
+    desk.files.write_json(name, stored | {"correction_notes": "a word more", "revision": stored["revision"] + 1})
     assert [one.standing for one in read_study(desk.root).seeded] == ["answered"]
     truth = stored["ground_truth_classification"]
     pages = sum(one["segment_page_count"] for one in truth["segments"])
@@ -354,7 +365,7 @@ def test_a_new_truth_voids_an_answer_only_where_it_is_about_the_planted_part(des
         {"vouched": ["dominant_type"]},
         {"ground_truth_classification": "torn"},
     ):
-        desk.files.write(name, stored | changed)
+        desk.files.write_json(name, stored | changed)
         assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
 
 
@@ -362,9 +373,9 @@ def test_a_case_that_somebody_has_begun_stays_and_counts_for_nothing(
     desk: Desk, seeded: Any, tab: Any, clock: Clock
 ) -> None:
     case_id, mine = seeded.packet.case_id, tab("dr_second")
-    draft = otherwise(mine.open(case_id).draft)
-    Submitter(desk.files, desk.index, "dr_first", clock).reopen("doc2_6", "it was wrong", base_revision=None)
-    assert mine.submit(case_id, draft).planted
+    draft = otherwise(mine.open_case(case_id).draft)
+    ReviewSubmitter(desk.files, desk.index, "dr_first", clock).reopen("doc2_6", "it was wrong", base_revision=None)
+    assert mine.submit(case_id, draft).seeded_feedback
     assert [one.standing for one in read_study(desk.root).seeded] == ["void"]
 
 

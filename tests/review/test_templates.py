@@ -21,28 +21,28 @@ from evalkit.cli import app
 from evalkit.errors import EvalkitError, NotFound, ReviewRefused, StoreError, UsageError
 from evalkit.evaluation.ground_truth import load_ground_truth
 from evalkit.issue import IssueSeverity
-from evalkit.review import Desk as Tab
-from evalkit.review import Draft, QueueView, SMEPacket, TemplateReview, packet_digest
-from evalkit.review.packet import TEMPLATE_REASONS, SMEPacketGenerator, publish, read_packet
+from evalkit.review import Draft, QueueQuery, SMEPacket, TemplateReviewCase, compute_packet_digest
+from evalkit.review import ReviewSession as Tab
+from evalkit.review.packet import TEMPLATE_ESCALATION_REASONS, SMEPacketGenerator, publish_packet, read_packet
 from evalkit.review.templates import (
-    CHOICES,
-    ROOM,
-    changes,
-    chosen,
-    column_edges,
-    edited,
-    moved,
-    place_of,
-    renamed,
-    with_region,
+    MIN_EXTENT,
+    TEMPLATE_CHOICES,
+    add_region,
+    apply_choice,
+    describe_template_changes,
+    extract_edited_template,
+    get_edge_position,
+    list_column_edges,
+    rename_column,
+    set_edge,
 )
-from evalkit.statements.apply import apply
+from evalkit.statements.apply import parse_statement
 from evalkit.statements.arbitration import Resolution
-from evalkit.statements.convergence import Reason
+from evalkit.statements.convergence import EscalationReason
 from evalkit.statements.record import TemplateCase, ToldIssue
 from evalkit.statements.report import TemplateIssue
-from evalkit.statements.template import StatementTemplate, Status, read_template, write_template
-from evalkit.store import Files, packet_name, seeded_name
+from evalkit.statements.template import StatementTemplate, Status, parse_template_toml, render_template_toml
+from evalkit.store import OutputFolder, packet_file_name, seed_record_file_name
 
 AT = "2026-11-20T10:00:00+00:00"
 
@@ -73,7 +73,7 @@ class Bank:
     @property
     def draft(self) -> StatementTemplate:
         """The template as the person got it."""
-        return read_template(self.one.case.template, "")
+        return parse_template_toml(self.one.case.template, "")
 
     @property
     def mended(self) -> StatementTemplate:
@@ -82,7 +82,7 @@ class Bank:
 
     def stored(self) -> StatementTemplate:
         name = f"templates/{self.one.case.template_id}.toml"
-        return read_template(self.files.raw(name).decode(), name)
+        return parse_template_toml(self.files.read_bytes(name).decode(), name)
 
     def truth(self) -> dict[str, Any] | None:
         return self.desk.truth(self.case_id)
@@ -93,23 +93,23 @@ def bank(desk: Any, drawn: Spoilt) -> Bank:
     return Bank(desk, drawn)
 
 
-def opened(tab: Tab, case_id: str) -> tuple[TemplateReview, Draft]:
+def opened(tab: Tab, case_id: str) -> tuple[TemplateReviewCase, Draft]:
     """The case, with all that must be seen seen."""
-    case = tab.open(case_id)
-    assert isinstance(case, TemplateReview)
+    case = tab.open_case(case_id)
+    assert isinstance(case, TemplateReviewCase)
     draft = case.draft
-    for page in case.pages_read(draft):
-        draft = draft.seen_page(page)
-    for one in case.shown:
+    for page in case.list_pages_read(draft):
+        draft = draft.mark_page_seen(page)
+    for one in case.issues_within_caps:
         name = one.issue.issue_id
-        draft = case.seen(draft, name, case.place(name, draft).page)
+        draft = case.mark_seen(draft, name, case.locate_target(name, draft).page)
     return case, draft
 
 
-def mended(case: TemplateReview, draft: Draft, one: Spoilt) -> Draft:
+def mended(case: TemplateReviewCase, draft: Draft, one: Spoilt) -> Draft:
     """The draft whose edges are where the sound template has them."""
     for at, region in enumerate(one.sound.regions):
-        draft = case.with_edge(draft, f"region.{at}.bottom", region.box[3])
+        draft = case.set_edge(draft, f"region.{at}.bottom", region.box[3])
     return draft
 
 
@@ -122,8 +122,8 @@ def test_the_packet_ranks_what_reviewers_said_and_keeps_it_whole(bank: Bank, tab
     assert packet.decision_reason == "after all attempts a reviewer still finds faults in the template"
     assert packet.template_case == bank.one.case
     assert {one.agent for one in packet.issues} == {"layout_geometry", "semantic_financial"}
-    assert not packet.is_asked_blind
-    (row,) = tab().queue().rows
+    assert not packet.is_first_review_blind
+    (row,) = tab().load_queue_page().rows
     assert (row.kind, row.blocker, row.dominant_type, row.source) == ("statement_template", 3, "Statement template", "")
 
 
@@ -142,8 +142,8 @@ def test_each_severity_has_its_rank(drawn: Spoilt, told: Any, rank: str) -> None
     assert (made.severity, made.code, made.agent) == (IssueSeverity(rank), "TEMPLATE-SIGN-LOGIC", "arbitrator")
 
 
-@pytest.mark.parametrize("reason", TEMPLATE_REASONS)
-def test_every_reason_to_escalate_is_a_sentence(drawn: Spoilt, reason: Reason) -> None:
+@pytest.mark.parametrize("reason", TEMPLATE_ESCALATION_REASONS)
+def test_every_reason_to_escalate_is_a_sentence(drawn: Spoilt, reason: EscalationReason) -> None:
     escalation = drawn.case.escalation.model_copy(update={"escalation_reason": reason})
     case = drawn.case.model_copy(update={"escalation": escalation})
     packet = SMEPacketGenerator().template_packet(case, drawn.bundle, created_at=AT)
@@ -153,17 +153,17 @@ def test_every_reason_to_escalate_is_a_sentence(drawn: Spoilt, reason: Reason) -
 
 def test_other_packets_say_nothing_of_templates(build: Any, desk: Any) -> None:
     packet = desk.publish(build.single("Other"), [build.issue()])
-    stored = desk.files.read(packet_name("doc2_6"))
+    stored = desk.files.read_json(packet_file_name("doc2_6"))
     assert "template_case" not in stored
-    assert packet_digest(SMEPacket.model_validate(stored)) == packet_digest(packet)
+    assert compute_packet_digest(SMEPacket.model_validate(stored)) == compute_packet_digest(packet)
 
 
 def test_a_packet_without_its_template_is_damaged(bank: Bank, tab: Any) -> None:
-    stored = bank.files.read(packet_name(bank.case_id))
+    stored = bank.files.read_json(packet_file_name(bank.case_id))
     del stored["template_case"]
-    bank.files.write(packet_name(bank.case_id), stored)
+    bank.files.write_json(packet_file_name(bank.case_id), stored)
     with pytest.raises(StoreError):
-        tab().open(bank.case_id)
+        tab().open_case(bank.case_id)
 
 
 def test_show_prints_the_template_and_what_was_said_and_steers_no_terminal(bank: Bank) -> None:
@@ -176,14 +176,14 @@ def test_show_prints_the_template_and_what_was_said_and_steers_no_terminal(bank:
     assert as_json["template_case"]["template_id"] == "one_bank"
     hostile = bank.one.case.model_copy(update={"template": "# \x1b[2J"})
     packet = SMEPacketGenerator().template_packet(hostile, bank.one.bundle, created_at=AT)
-    publish(bank.files, bank.index, packet)
+    publish_packet(bank.files, bank.index, packet)
     assert "\x1b" not in CliRunner().invoke(app, ["show", bank.case_id, *words]).output
 
 
 def test_the_queue_finds_it_by_kind_and_by_who_raised_it(bank: Bank, tab: Any) -> None:
-    for view in (QueueView(kind="statement_template"), QueueView.of({"agent": "layout_geometry"})):
-        assert [row.case_id for row in tab().queue(view).rows] == [bank.case_id]
-    assert tab().next_case() == bank.case_id
+    for view in (QueueQuery(kind="statement_template"), QueueQuery.from_message({"agent": "layout_geometry"})):
+        assert [row.case_id for row in tab().load_queue_page(view).rows] == [bank.case_id]
+    assert tab().choose_next_case() == bank.case_id
 
 
 # --- moves --------------------------------------------------------------------------------------------------------
@@ -191,16 +191,21 @@ def test_the_queue_finds_it_by_kind_and_by_who_raised_it(bank: Bank, tab: Any) -
 
 def test_a_shared_edge_moves_both_columns_and_stays_shared(drawn: Spoilt) -> None:
     template = drawn.sound
-    assert place_of(template, "column.0.right") == place_of(template, "column.1.left")
-    named = dict(column_edges(template, template))
+    assert get_edge_position(template, "column.0.right") == get_edge_position(template, "column.1.left")
+    named = dict(list_column_edges(template, template))
     assert "edge between date and description" in named.values()
-    after = moved(template, "column.1.left", 0.3, by=template)
+    after = set_edge(template, "column.1.left", 0.3, reference=template)
     assert (after.columns[0].x[1], after.columns[1].x[0]) == (0.3, 0.3)
     # An edge that only comes to lie on its neighbour's does not stick to it.
     apart = template.model_copy(
         update={"columns": (template.columns[0].model_copy(update={"x": (0.01, 0.15)}), *template.columns[1:])}
     )
-    back = moved(moved(apart, "column.0.right", template.columns[1].x[0], by=apart), "column.0.right", 0.15, by=apart)
+    back = set_edge(
+        set_edge(apart, "column.0.right", template.columns[1].x[0], reference=apart),
+        "column.0.right",
+        0.15,
+        reference=apart,
+    )
     assert back == apart
 
 
@@ -214,10 +219,12 @@ edges = st.sampled_from(
 def test_whatever_is_moved_the_template_is_one_and_reads_back(drawn: Spoilt, moves: list[tuple[str, float]]) -> None:
     template = drawn.sound
     for name, to in moves:
-        template = moved(template, name, to, by=drawn.sound)
-        assert place_of(template, name) == pytest.approx(min(max(to, 0), 1), abs=1e-4) or _is_held(template, name)
-    assert read_template(write_template(template), "") == template
-    told = list(changes(drawn.sound, template))
+        template = set_edge(template, name, to, reference=drawn.sound)
+        assert get_edge_position(template, name) == pytest.approx(min(max(to, 0), 1), abs=1e-4) or _is_held(
+            template, name
+        )
+    assert parse_template_toml(render_template_toml(template), "") == template
+    told = list(describe_template_changes(drawn.sound, template))
     assert bool(told) == (template != drawn.sound)
 
 
@@ -226,13 +233,13 @@ def _is_held(template: StatementTemplate, name: str) -> bool:
     boxes = [(box[0], box[2]) for box in (region.box for region in template.regions)]
     heights = [(region.box[1], region.box[3]) for region in template.regions]
     spans = [*boxes, *heights, *(column.x for column in template.columns)]
-    return any(end - start < ROOM + 2e-4 for start, end in spans)
+    return any(end - start < MIN_EXTENT + 2e-4 for start, end in spans)
 
 
 @pytest.mark.parametrize("name", ["region.9.top", "column.0.top", "column.99.left", "nonsense", "region.0.middle"])
 def test_an_edge_that_there_is_not_is_refused(drawn: Spoilt, name: str) -> None:
     with pytest.raises(ReviewRefused, match="no such edge"):
-        moved(drawn.sound, name, 0.5, by=drawn.sound)
+        set_edge(drawn.sound, name, 0.5, reference=drawn.sound)
 
 
 def names(template: StatementTemplate) -> list[str]:
@@ -241,15 +248,15 @@ def names(template: StatementTemplate) -> list[str]:
 
 def test_columns_are_exchanged_and_sides_take_the_place_of_an_amount(drawn: Spoilt, long: Spoilt) -> None:
     assert names(drawn.sound) == ["date", "description", "amount", "balance"]
-    assert names(renamed(drawn.sound, 2, "balance")) == ["date", "description", "balance", "amount"]
-    assert names(renamed(drawn.sound, 3, "credit")) == ["date", "description", "debit", "credit"]
+    assert names(rename_column(drawn.sound, 2, "balance")) == ["date", "description", "balance", "amount"]
+    assert names(rename_column(drawn.sound, 3, "credit")) == ["date", "description", "debit", "credit"]
     assert names(long.sound)[2:] == ["debit", "credit", "balance"]
-    assert names(renamed(long.sound, 2, "credit"))[2:] == ["credit", "debit", "balance"]
-    assert names(renamed(long.sound, 3, "amount"))[2:] == ["other", "amount", "balance"]
+    assert names(rename_column(long.sound, 2, "credit"))[2:] == ["credit", "debit", "balance"]
+    assert names(rename_column(long.sound, 3, "amount"))[2:] == ["other", "amount", "balance"]
     with pytest.raises(ReviewRefused, match="a row needs"):
-        renamed(drawn.sound, 0, "other")
+        rename_column(drawn.sound, 0, "other")
     with pytest.raises(ReviewRefused):
-        renamed(drawn.sound, 0, "nonsense")
+        rename_column(drawn.sound, 0, "nonsense")
 
 
 @pytest.mark.parametrize(
@@ -259,27 +266,27 @@ def test_columns_are_exchanged_and_sides_take_the_place_of_an_amount(drawn: Spoi
 def test_a_page_without_a_box_gets_one(long: Spoilt, kept: str, page: int, kind: str) -> None:
     region = long.sound.regions[0].model_copy(update={"pages": kept})
     template = long.sound.model_copy(update={"regions": (region,)})
-    after = with_region(template, page, 3)
+    after = add_region(template, page, 3)
     assert [one.pages for one in after.regions] == [kept, kind]
-    assert after.regions_on(page, 3) == (1,)
-    (told,) = changes(template, after)
+    assert after.find_region_positions(page, 3) == (1,)
+    (told,) = describe_template_changes(template, after)
     assert told.startswith("A box is added: transactions on ")
-    moved_too = list(changes(template, moved(after, "region.0.top", 0.2, by=template)))
+    moved_too = list(describe_template_changes(template, set_edge(after, "region.0.top", 0.2, reference=template)))
     assert len(moved_too) == 2
     with pytest.raises(ReviewRefused, match="a box already"):
-        with_region(after, page, 3)
+        add_region(after, page, 3)
 
 
 def test_each_choice_can_be_made_and_is_told_in_words(drawn: Spoilt) -> None:
-    for what, choice in CHOICES.items():
-        for value in choice.options(drawn.sound):
-            after = chosen(drawn.sound, what, value)
-            assert choice.read(after) == value
-            told = list(changes(drawn.sound, after))
+    for what, choice in TEMPLATE_CHOICES.items():
+        for value in choice.list_options(drawn.sound):
+            after = apply_choice(drawn.sound, what, value)
+            assert choice.read_value(after) == value
+            told = list(describe_template_changes(drawn.sound, after))
             assert len(told) == (after != drawn.sound)
             assert all(choice.question in one for one in told)
         with pytest.raises(ReviewRefused):
-            chosen(drawn.sound, what, "nonsense")
+            apply_choice(drawn.sound, what, "nonsense")
 
 
 # --- on the screen ------------------------------------------------------------------------------------------------
@@ -287,40 +294,40 @@ def test_each_choice_can_be_made_and_is_told_in_words(drawn: Spoilt) -> None:
 
 def test_each_page_and_grave_issue_must_be_seen_and_unmet_sums_explained(bank: Bank, tab: Any) -> None:
     lee = tab()
-    case = lee.open(bank.case_id)
-    assert case.why_not_approve(case.draft) == "3 blocking issues and page 1 not yet seen"
+    case = lee.open_case(bank.case_id)
+    assert case.explain_approval_block(case.draft) == "3 blocking issues and page 1 not yet seen"
     with pytest.raises(ReviewRefused, match="not yet seen"):
         lee.submit(bank.case_id, mended(case, case.draft, bank.one))
     case, draft = opened(lee, bank.case_id)
-    assert case.why_not_approve(draft) == "2 of 4 sums are not met: say why it may be approved, or correct it."
+    assert case.explain_approval_block(draft) == "2 of 4 sums are not met: say why it may be approved, or correct it."
     with pytest.raises(ReviewRefused, match="2 of 4 sums are not met"):
         lee.submit(bank.case_id, draft, validate=True)
-    assert case.why_not_approve(draft.with_unmet_sums("a stamp hides the row")) is None
-    assert case.why_not_approve(mended(case, draft, bank.one)) is None
-    assert draft.with_unmet_sums("x").with_template(bank.mended).unmet_sums == "", "it was said of another reading"
+    assert case.explain_approval_block(draft.set_unmet_sums_reason("a stamp hides the row")) is None
+    assert case.explain_approval_block(mended(case, draft, bank.one)) is None
+    assert draft.set_unmet_sums_reason("x").set_template(bank.mended).unmet_sums == "", "it was said of another reading"
 
 
 def test_a_template_that_reads_nothing_cannot_be_approved(bank: Bank, tab: Any) -> None:
     case, draft = opened(tab(), bank.case_id)
-    draft = case.with_edge(draft, "region.0.bottom", 0).with_unmet_sums("no reason is good enough")
-    assert case.reading(draft).statement.transactions == ()
-    assert case.why_not_approve(draft) == "The template reads no transaction: correct it, or reject it."
+    draft = case.set_edge(draft, "region.0.bottom", 0).set_unmet_sums_reason("no reason is good enough")
+    assert case.apply_template(draft).statement.transactions == ()
+    assert case.explain_approval_block(draft) == "The template reads no transaction: correct it, or reject it."
 
 
 def test_what_is_read_has_its_place_and_what_is_not_is_not_found(bank: Bank, tab: Any) -> None:
     case, draft = opened(tab(), bank.case_id)
-    reading = case.reading(draft)
+    reading = case.apply_template(draft)
     rows = reading.statement.transactions
-    assert case.place("row.1", draft).boxes == ((1, *rows[0].boxes[0]),)
-    assert case.place("outside.1", draft).style == "near"
-    cut = case.place("layout_geometry_001", draft)
+    assert case.locate_target("row.1", draft).boxes == ((1, *rows[0].boxes[0]),)
+    assert case.locate_target("outside.1", draft).style == "near"
+    cut = case.locate_target("layout_geometry_001", draft)
     assert cut.boxes == ((1, *reading.statement.outside[0].box),), "the row that was cut off is outlined"
     for at in range(1, len(reading.reconciliation.checks) + 1):
-        assert case.place(f"sum.{at}", draft).page == 1
+        assert case.locate_target(f"sum.{at}", draft).page == 1
     for name in (f"row.{len(rows) + 1}", "row.0", "left.1", "nonsense"):
         with pytest.raises(NotFound):
-            case.place(name, draft)
-    assert not case.lists("outside.1", mended(case, draft, bank.one))
+            case.locate_target(name, draft)
+    assert not case.has_target("outside.1", mended(case, draft, bank.one))
 
 
 def test_more_of_the_same_issue_is_not_asked_thirty_times(drawn: Spoilt) -> None:
@@ -336,19 +343,19 @@ def test_more_of_the_same_issue_is_not_asked_thirty_times(drawn: Spoilt) -> None
     packet = SMEPacketGenerator().template_packet(
         drawn.case.model_copy(update={"issues": many}), drawn.bundle, created_at=AT
     )
-    case = TemplateReview(packet, drawn.bundle, 0, Draft.of(packet), None, False, ())
-    assert (len(packet.issues), len(case.shown), len(case.must_see.issues)) == (30, 2, 2)
+    case = TemplateReviewCase(packet, drawn.bundle, 0, Draft.from_packet(packet), None, False, ())
+    assert (len(packet.issues), len(case.issues_within_caps), len(case.viewing_requirements.issue_ids)) == (30, 2, 2)
 
 
 def test_a_draft_is_kept_and_moves_to_a_packet_that_was_made_anew(bank: Bank, tab: Any) -> None:
     case, draft = opened(tab(), bank.case_id)
-    draft = case.with_edge(draft, "region.0.top", 0.2)
+    draft = case.set_edge(draft, "region.0.top", 0.2)
     assert Draft.model_validate_json(draft.model_dump_json()) == draft
-    fresh = Draft.of(case.packet)
-    assert draft.moved_to(fresh).template == draft.template
-    assert draft.moved_to(fresh).evidence_seen == ()
-    longer = Draft.of(case.packet.model_copy(update={"total_pages": 9}))
-    assert draft.moved_to(longer).template == draft.template
+    fresh = Draft.from_packet(case.packet)
+    assert draft.rebase_onto(fresh).template == draft.template
+    assert draft.rebase_onto(fresh).evidence_seen == ()
+    longer = Draft.from_packet(case.packet.model_copy(update={"total_pages": 9}))
+    assert draft.rebase_onto(longer).template == draft.template
 
 
 # --- what is true afterwards --------------------------------------------------------------------------------------
@@ -361,23 +368,23 @@ def test_a_changed_template_becomes_stable_with_a_new_version(bank: Bank, tab: A
     assert (done.review.outcome, done.review.vouched) == ("corrected", ("template",))
     stored = bank.stored()
     assert (stored.status, stored.version) == (Status.STABLE, 2)
-    assert edited(case.packet, stored) == bank.mended
-    rows = rows_of(bank.one.drawn, apply(stored, bank.one.bundle))
+    assert extract_edited_template(case.packet, stored) == bank.mended
+    rows = rows_of(bank.one.drawn, parse_statement(stored, bank.one.bundle))
     assert rows.there == rows.right == rows.read
     truth = bank.truth()
     assert truth is not None
     assert (truth["ground_truth_source"], truth["vouched"]) == ("SME_CORRECTED", ["template"])
     assert StatementTemplate.model_validate(truth["ground_truth_template"]) == stored
-    review = bank.files.read(f"reviews/{bank.case_id}/0001.json")
+    review = bank.files.read_json(f"reviews/{bank.case_id}/0001.json")
     assert review["before"]["version"] == 1
     assert "unmet_sums" not in review
-    assert set(review["evidence_seen"]) == set(case.must_see.issues)
+    assert set(review["evidence_seen"]) == set(case.viewing_requirements.issue_ids)
 
 
 def test_an_unchanged_template_keeps_its_version_and_says_why_sums_are_unmet(bank: Bank, tab: Any) -> None:
     lee = tab()
     _, draft = opened(lee, bank.case_id)
-    done = lee.submit(bank.case_id, draft.with_unmet_sums("a stamp hides the row"), validate=True)
+    done = lee.submit(bank.case_id, draft.set_unmet_sums_reason("a stamp hides the row"), validate=True)
     assert (done.review.outcome, done.review.unmet_sums) == ("validated", "a stamp hides the row")
     assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 1)
     assert (bank.truth() or {})["unmet_sums"] == "a stamp hides the row"
@@ -390,7 +397,7 @@ def test_a_rejected_template_stays_a_draft_and_leaves_no_truth(bank: Bank, tab: 
     assert (done.review.outcome, done.review.after, done.review.vouched) == ("undeterminable", None, ())
     assert bank.stored() == bank.draft
     assert bank.truth() is None
-    assert bank.index.cases("pending") == []
+    assert bank.index.list_cases("pending") == []
 
 
 def test_a_reopened_review_gives_the_draft_back(bank: Bank, tab: Any) -> None:
@@ -398,10 +405,10 @@ def test_a_reopened_review_gives_the_draft_back(bank: Bank, tab: Any) -> None:
     case, draft = opened(lee, bank.case_id)
     said = mended(case, draft, bank.one)
     lee.submit(bank.case_id, said)
-    assert lee.undo_submitted() == bank.case_id
+    assert lee.undo_last_submission() == bank.case_id
     assert bank.stored() == bank.draft
     assert bank.truth() is None
-    case = lee.open(bank.case_id)
+    case = lee.open_case(bank.case_id)
     assert case.draft.template == said.template
     lee.submit(bank.case_id, case.draft)
     assert bank.stored().version == 2, "it is the draft's next version, not the withdrawn one's"
@@ -422,7 +429,7 @@ def test_from_python_the_same_rules_hold(bank: Bank) -> None:
     with pytest.raises(ReviewRefused, match="all sums are met"):
         helper.save_review(bank.case_id, corrected_template=bank.mended, unmet_sums="why not")
     assert bank.stored() == bank.draft, "nothing was written"
-    helper.save_review(bank.case_id, corrected_template=write_template(bank.mended), correction_notes="by hand")
+    helper.save_review(bank.case_id, corrected_template=render_template_toml(bank.mended), correction_notes="by hand")
     assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 2)
 
 
@@ -443,10 +450,12 @@ def test_a_review_of_a_template_leaves_the_cases_of_its_statement_alone(
     """They have a turn of their own, which whoever reviews the template has not."""
     statement = read_packet(bank.files, bank.case_id).doc_id
     name = f"{statement}-0a1b2c3d"
-    bank.files.write(seeded_name(name), {"schema_version": 1, "would": "be refused if it were looked at"})
-    bank.files.write(packet_name(name), {"schema_version": 1})
+    bank.files.write_json(
+        seed_record_file_name(name), {"schema_version": 1, "would": "be refused if it were looked at"}
+    )
+    bank.files.write_json(packet_file_name(name), {"schema_version": 1})
     bank.desk.helper().save_review(bank.case_id, corrected_template=bank.mended)
-    assert bank.files.exists(packet_name(name))
+    assert bank.files.has_file(packet_file_name(name))
     assert caplog.messages == []
 
 
@@ -454,13 +463,13 @@ def test_signs_are_put_right_by_two_choices(tmp_path: Path, desk: Any, tab: Any)
     bank = Bank(desk, spoilt(tmp_path, "signs", "debit and credit columns", 5, with_signs_inverted))
     lee = tab()
     case, draft = opened(lee, bank.case_id)
-    assert case.unmet(draft)
-    at = names(case.agents).index("debit")
-    draft = case.with_column(draft, at, "credit")
-    assert not case.unmet(draft)
-    assert any("debit (money out) → credit (money in)" in one for one in case.changes(draft))
+    assert case.describe_unmet_sums(draft)
+    at = names(case.agent_template).index("debit")
+    draft = case.rename_column(draft, at, "credit")
+    assert not case.describe_unmet_sums(draft)
+    assert any("debit (money out) → credit (money in)" in one for one in case.describe_changes(draft))
     lee.submit(bank.case_id, draft)
-    rows = rows_of(bank.one.drawn, apply(bank.stored(), bank.one.bundle))
+    rows = rows_of(bank.one.drawn, parse_statement(bank.stored(), bank.one.bundle))
     assert rows.there == rows.right
 
 
@@ -470,18 +479,18 @@ def test_signs_are_put_right_by_two_choices(tmp_path: Path, desk: Any, tab: Any)
 def test_two_experts_who_differ_leave_it_a_draft_until_a_third_decides(bank: Bank, tab: Any) -> None:
     lee = tab("dr_lee")
     case, draft = opened(lee, bank.case_id)
-    lee.ask_second(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
+    lee.request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     assert bank.stored() == bank.draft, "in doubt it is not relied on"
     kim = tab("dr_kim")
     second, draft = opened(kim, f"{bank.case_id}.second")
-    assert (second.request, second.is_blind, draft.template) == ("is that all of it?", False, None)
-    kim.submit(f"{bank.case_id}.second", draft.with_unmet_sums("the row is no row"), validate=True)
+    assert (second.second_opinion_reason, second.is_blind, draft.template) == ("is that all of it?", False, None)
+    kim.submit(f"{bank.case_id}.second", draft.set_unmet_sums_reason("the row is no row"), validate=True)
     assert bank.stored() == bank.draft
     judge = tab("dr_judge")
     third, draft = opened(judge, f"{bank.case_id}.adjudication")
     assert {one.draft.template == bank.mended for one in third.opinions} == {True, False}
     taken = next(one.draft for one in third.opinions if one.draft.template)
-    judge.submit(f"{bank.case_id}.adjudication", draft.with_template(taken.template))
+    judge.submit(f"{bank.case_id}.adjudication", draft.set_template(taken.template))
     assert (bank.stored().status, bank.stored().version) == (Status.STABLE, 2)
     assert (bank.truth() or {})["reviewer"] == "dr_judge"
 
@@ -489,7 +498,7 @@ def test_two_experts_who_differ_leave_it_a_draft_until_a_third_decides(bank: Ban
 def test_two_experts_who_agree_make_it_stable(bank: Bank, tab: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
     case, draft = opened(lee, bank.case_id)
-    lee.ask_second(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
+    lee.request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
     kim.submit(f"{bank.case_id}.second", mended(case, draft, bank.one))
     assert bank.stored().status is Status.STABLE
@@ -499,27 +508,27 @@ def test_two_experts_who_agree_make_it_stable(bank: Bank, tab: Any) -> None:
 def test_two_hands_drop_no_edge_on_the_same_spot(bank: Bank, tab: Any, by: float, agree: bool) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
     case, draft = opened(lee, bank.case_id)
-    lee.ask_second(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
+    lee.request_second_opinion(bank.case_id, mended(case, draft, bank.one), "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
-    theirs = case.with_edge_moved(mended(case, draft, bank.one), "region.0.bottom", by)
-    assert case.unmet(theirs) == ""
+    theirs = case.move_edge(mended(case, draft, bank.one), "region.0.bottom", by)
+    assert case.describe_unmet_sums(theirs) == ""
     kim.submit(f"{bank.case_id}.second", theirs)
     assert (bank.stored() == bank.mended.model_copy(update={"status": Status.STABLE, "version": 2})) is agree
-    assert bank.files.exists(packet_name(f"{bank.case_id}.adjudication")) is not agree
+    assert bank.files.has_file(packet_file_name(f"{bank.case_id}.adjudication")) is not agree
 
 
 def test_sums_that_only_one_of_two_experts_met_are_no_agreement(bank: Bank, tab: Any) -> None:
     lee, kim = tab("dr_lee"), tab("dr_kim")
     case, draft = opened(lee, bank.case_id)
-    row = case.reading(draft).statement.outside[0].box
-    met = case.with_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 + 0.001)
-    unmet = case.with_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 - 0.001)
-    assert (case.unmet(met), bool(case.unmet(unmet))) == ("", True)
-    lee.ask_second(bank.case_id, met, "is that all of it?")
+    row = case.apply_template(draft).statement.outside[0].box
+    met = case.set_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 + 0.001)
+    unmet = case.set_edge(draft, "region.0.bottom", (row[1] + row[3]) / 2 - 0.001)
+    assert (case.describe_unmet_sums(met), bool(case.describe_unmet_sums(unmet))) == ("", True)
+    lee.request_second_opinion(bank.case_id, met, "is that all of it?")
     case, draft = opened(kim, f"{bank.case_id}.second")
-    kim.submit(f"{bank.case_id}.second", draft.with_template(unmet.template).with_unmet_sums("the row is no row"))
+    kim.submit(f"{bank.case_id}.second", draft.set_template(unmet.template).set_unmet_sums_reason("the row is no row"))
     assert bank.stored() == bank.draft
-    assert bank.files.exists(packet_name(f"{bank.case_id}.adjudication"))
+    assert bank.files.has_file(packet_file_name(f"{bank.case_id}.adjudication"))
 
 
 # --- crashes ------------------------------------------------------------------------------------------------------
@@ -532,20 +541,20 @@ class Killed(BaseException):
 def killed_at(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Die before the write of that number, from 0, whatever it writes."""
     left = [count]
-    for name in ("write", "write_text", "remove", "create"):
-        real: Callable[..., Any] = getattr(Files, name)
+    for name in ("write_json", "write_text", "remove_file", "create_json"):
+        real: Callable[..., Any] = getattr(OutputFolder, name)
 
-        def dying(self: Files, *words: Any, _real: Callable[..., Any] = real, **more: Any) -> Any:
+        def dying(self: OutputFolder, *words: Any, _real: Callable[..., Any] = real, **more: Any) -> Any:
             if left[0] == 0:
                 raise Killed
             left[0] -= 1
             return _real(self, *words, **more)
 
-        monkeypatch.setattr(Files, name, dying)
+        monkeypatch.setattr(OutputFolder, name, dying)
 
 
 def state(bank: Bank) -> dict[str, Any]:
-    packet = bank.files.read(packet_name(bank.case_id))
+    packet = bank.files.read_json(packet_file_name(bank.case_id))
     truth = bank.truth()
     return {
         "template": bank.stored(),
@@ -599,7 +608,7 @@ def test_reindex_leaves_what_was_made_since_alone(bank: Bank) -> None:
     helper.save_review(bank.case_id, corrected_template=bank.mended)
     newer = bank.stored().model_copy(update={"version": 3, "status": Status.DRAFT})
     name = f"templates/{bank.one.case.template_id}.toml"
-    bank.files.write_text(name, write_template(newer))
+    bank.files.write_text(name, render_template_toml(newer))
     reindex(bank.desk.root)
     assert bank.stored() == newer
     helper.reopen(bank.case_id, "another look")
@@ -614,15 +623,15 @@ def test_without_a_review_nothing_is_written(bank: Bank) -> None:
     by_hand = bank.one.case.template + "# a remark\n"
     bank.files.write_text(name, by_hand)
     reindex(bank.desk.root)
-    assert bank.files.raw(name).decode() == by_hand
+    assert bank.files.read_bytes(name).decode() == by_hand
 
 
 def test_a_template_that_cannot_be_read_is_refused_not_shown(bank: Bank, tab: Any) -> None:
     broken = bank.one.case.model_copy(update={"template": "nonsense"})
     packet = SMEPacketGenerator().template_packet(broken, bank.one.bundle, created_at=AT)
-    publish(bank.files, bank.index, packet)
+    publish_packet(bank.files, bank.index, packet)
     with pytest.raises(UsageError):
-        tab().open(bank.case_id).reading(Draft.of(packet))
+        tab().open_case(bank.case_id).apply_template(Draft.from_packet(packet))
     with pytest.raises(EvalkitError):
         bank.desk.helper().save_review(bank.case_id, agrees=True)
 

@@ -12,7 +12,7 @@ import pytest
 from evalkit.batch import RunSummary
 from evalkit.evaluation.seeding import sample_seeded
 from evalkit.evaluation.study import read_study
-from evalkit.samples.experts import NEWCOMER, main, review
+from evalkit.samples.experts import UNEXPOSED_REVIEWER, main, simulate_reviews
 
 
 @pytest.fixture
@@ -87,12 +87,12 @@ def test_a_folder_without_results_is_one_line_and_stays_empty(
 def test_planted_faults_are_noticed_as_often_as_it_is_said(output: Path, attention: float) -> None:
     truth = output.parent / "truth.csv"
     truth.write_bytes((files("evalkit.samples") / "content" / "truth.csv").read_bytes())
-    review(output, truth, slips=0.0, seconds=0.0)
+    simulate_reviews(output, truth, error_rate=0.0, second_opinion_rate=0.0)
     documents = read_study(output).documents
     drawn = sample_seeded(output, 9, seed="one", drawn_at="2026-01-01T00:00:00.000Z").cases
-    assert review(output, truth, attention=attention) == len(drawn) >= 2
+    assert simulate_reviews(output, truth, attention_rate=attention) == len(drawn) >= 2
     study = read_study(output)
     assert {(one.reviewer, one.is_noticed, one.is_passed) for one in study.seeded} == {
-        (NEWCOMER, attention == 1.0, attention == 0.0)
+        (UNEXPOSED_REVIEWER, attention == 1.0, attention == 0.0)
     }
     assert study.documents == documents

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from evalkit.classification.schema import ClassificationOutput, DocumentType, Evidence, PresenceLevel
-from evalkit.samples import draw
-from evalkit.samples.manuscript import Manuscript, blocks
+from evalkit.samples import draw_demo_folder
+from evalkit.samples.manuscript import Manuscript, parse_blocks
 from evalkit.samples.paper import draw_pdf
 
 PAGES = {
@@ -49,7 +49,7 @@ FURNITURE = re.compile(r"page \d+ of \d+|\bfax\b|\bmrn\b|date of birth|\bdob\b",
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     where = tmp_path_factory.mktemp("demo")
-    draw(where)
+    draw_demo_folder(where)
     return where
 
 
@@ -82,7 +82,7 @@ def evidence(classification: ClassificationOutput) -> list[tuple[int, int, Evide
 
 
 def test_two_draws_are_equal_to_the_byte(folder: Path, tmp_path: Path) -> None:
-    drawn = draw(tmp_path)
+    drawn = draw_demo_folder(tmp_path)
     assert [path.name for path in drawn] == [f"{doc_id}.pdf" for doc_id in PAGES]
     files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
     assert files == [path.relative_to(tmp_path) for path in sorted(tmp_path.rglob("*")) if path.is_file()]
@@ -244,4 +244,4 @@ def test_text_that_the_fonts_do_not_have_is_an_error() -> None:
     ],
 )
 def test_markup(page: str, kinds: list[str]) -> None:
-    assert [block.kind for block in blocks(page)] == kinds
+    assert [block.kind for block in parse_blocks(page)] == kinds

@@ -33,12 +33,12 @@ class EmbeddedAnswers:
         """The answer."""
         bundle = self._bundle(prompt)
         if bundle.sha256 not in self._classified:
-            self._classified[bundle.sha256] = PrimaryClassifier().question(bundle).offline()
+            self._classified[bundle.sha256] = PrimaryClassifier().build_question(bundle).offline()
         answer = self._classified[bundle.sha256]
         if role == "classifier":
             return answer.model_dump_json()
         question: Question[object] = (
-            MergedVerifier(list(_VERIFIERS.values())).question(answer, bundle)
+            MergedVerifier(list(_VERIFIERS.values())).build_question(answer, bundle)
             if role == "verifier"
             else _VERIFIERS[role].questions(answer, bundle)[0]
         )

@@ -18,8 +18,8 @@ from patience import SECONDS, eventually
 from requests.adapters import HTTPAdapter
 
 from evalkit.review.roster import Roster
-from evalkit.serving.kernel import WHEN_TOLD
-from evalkit.store import Files
+from evalkit.serving.kernel import WARM_START_OPTION
+from evalkit.store import OutputFolder
 
 SECRETS = {
     "OPENAI_API_KEY": "sk-parent",
@@ -103,7 +103,9 @@ class Server:
 
     def __init__(self, folder: Path, *words: str, **environ: str) -> None:
         self.output = folder / "output"
-        self.codes = {name: Roster(Files(self.output)).add(name) for name in ("dr_lee", "dr_kim", "dr_ray")}
+        self.codes = {
+            name: Roster(OutputFolder(self.output)).add_reviewer(name) for name in ("dr_lee", "dr_kim", "dr_ray")
+        }
         stub = folder / "stub" / "widgets"
         stub.mkdir(parents=True)
         (stub / "__init__.py").write_text("")
@@ -152,7 +154,7 @@ class Server:
             pids = {json.loads(path.read_text())["pid"] for path in self.output.glob("seen/*.json")}
             for one in psutil.Process(self.process.pid).children():
                 with suppress(psutil.Error):  # it has just ended
-                    if WHEN_TOLD in one.cmdline() and one.pid not in pids:
+                    if WARM_START_OPTION in one.cmdline() and one.pid not in pids:
                         found.append(one)
             return bool(found)
 

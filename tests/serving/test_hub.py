@@ -22,13 +22,13 @@ from traitlets.config import LoggingConfigurable
 
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
-from evalkit.serving.hub import HubIdentity
-from evalkit.serving.identity import REVIEWER_HEADER, Reviewer, ReviewerIdentity
-from evalkit.serving.kernels import ReviewKernels
-from evalkit.serving.launch import review
-from evalkit.serving.sessions import Sessions
-from evalkit.settings import Review
-from evalkit.store import Files
+from evalkit.serving.hub import HubIdentityProvider
+from evalkit.serving.identity import REVIEWER_HEADER, LoggedInReviewer, ReviewerIdentityProvider
+from evalkit.serving.kernels import ReviewKernelManager
+from evalkit.serving.launch import exec_review_server
+from evalkit.serving.sessions import LoginSessions
+from evalkit.settings import ReviewSettings
+from evalkit.store import OutputFolder
 
 
 @pytest.fixture(scope="module")
@@ -128,11 +128,11 @@ def test_who_is_no_reviewer_or_may_not_use_the_service_is_told_so(service: Serve
 def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Roster(Files(tmp_path)).add("dr_lee")
-    sessions, ended = Sessions(Roster(Files(tmp_path))), []
+    Roster(OutputFolder(tmp_path)).add_reviewer("dr_lee")
+    sessions, ended = LoginSessions(Roster(OutputFolder(tmp_path))), []
 
     async def look() -> list[str]:
-        await ReviewKernels.cull_kernel_if_idle(kernels, "k")
+        await ReviewKernelManager.cull_kernel_if_idle(kernels, "k")
         return ended
 
     async def end(kernel_id: str) -> None:
@@ -148,10 +148,10 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
 
         server = Parent()
         server.sessions = sessions
-        server.identity_provider = identity = HubIdentity(parent=server)
-        kernels = ReviewKernels.__new__(ReviewKernels)
-        kernels.parent, kernels._end = server, end
-        kernels._sessions_of = {"k": sessions.vouch_for_token("dr_lee", "t").session_id}
+        server.identity_provider = identity = HubIdentityProvider(parent=server)
+        kernels = ReviewKernelManager.__new__(ReviewKernelManager)
+        kernels.parent, kernels._end_kernel = server, end
+        kernels._session_id_by_kernel_id = {"k": sessions.create_for_hub("dr_lee", "t").session_id}
         lets_in = {"name": "dr_lee", "kind": "user", "scopes": hub.scopes}
         hub.users["t"] = lets_in
         assert asyncio.run(look()) == []
@@ -160,9 +160,9 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
         sent_away = SimpleNamespace(
             request=SimpleNamespace(headers={REVIEWER_HEADER: "dr_lee"}), get_cookie=lambda name, default: default
         )
-        who = Reviewer("dr_lee", session_id=kernels._sessions_of["k"])
+        who = LoggedInReviewer("dr_lee", session_id=kernels._session_id_by_kernel_id["k"])
         with monkeypatch.context() as patched:
-            patched.setattr(ReviewerIdentity, "get_user", lambda self, handler: who)
+            patched.setattr(ReviewerIdentityProvider, "get_user", lambda self, handler: who)
             patched.setattr(sessions, "end", ended.append)
             assert asyncio.run(identity.get_user(sent_away)) is None, "a logout at the hub leaves no cookie there"
         assert ended == [who.session_id]
@@ -173,8 +173,8 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
         identity.hub.cache.clear()
         ended.clear()
     assert asyncio.run(look()) == [], "a hub that does not answer has not said no"
-    monkeypatch.setattr(identity, "stands_by", lambda session: asyncio.sleep(600))
-    monkeypatch.setattr("evalkit.serving.kernels._ANSWERED", 0.01)
+    monkeypatch.setattr(identity, "is_login_confirmed", lambda session: asyncio.sleep(600))
+    monkeypatch.setattr("evalkit.serving.kernels._CONFIRMATION_TIMEOUT", 0.01)
     began = time.monotonic()
     assert asyncio.run(look()) == []
     assert time.monotonic() - began < SECONDS, "nor is it waited for"
@@ -183,18 +183,26 @@ def test_an_open_page_ends_with_what_the_hub_has_to_say_of_its_login(
 @pytest.mark.parametrize(
     ("environ", "settings", "message"),
     [
-        ({}, Review(), "a service that JupyterHub starts itself"),
-        ({"JUPYTERHUB_SERVICE_URL": "http://10.0.0.1:8866"}, Review(), "a service that JupyterHub starts itself"),
-        ({"JUPYTERHUB_SERVICE_NAME": "", "JUPYTERHUB_USER": "dr_lee"}, Review(), "a service that JupyterHub starts"),
-        ({}, Review(user_header="X-User", proxies=("127.0.0.1",)), "both JupyterHub and the header of a proxy"),
+        ({}, ReviewSettings(), "a service that JupyterHub starts itself"),
+        (
+            {"JUPYTERHUB_SERVICE_URL": "http://10.0.0.1:8866"},
+            ReviewSettings(),
+            "a service that JupyterHub starts itself",
+        ),
+        (
+            {"JUPYTERHUB_SERVICE_NAME": "", "JUPYTERHUB_USER": "dr_lee"},
+            ReviewSettings(),
+            "a service that JupyterHub starts",
+        ),
+        ({}, ReviewSettings(user_header="X-User", proxies=("127.0.0.1",)), "both JupyterHub and the header of a proxy"),
     ],
 )
 def test_a_hub_that_cannot_be_asked_is_a_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], settings: Review, message: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, environ: dict[str, str], settings: ReviewSettings, message: str
 ) -> None:
     if settings.user_header or environ:
         with HubApi() as hub:
             for name, value in (hub.environ(8866) | environ).items():
                 monkeypatch.setenv(name, value)
     with pytest.raises(UsageError, match=message):
-        review(tmp_path, 0, None, settings, None, print, is_of_hub=True)
+        exec_review_server(tmp_path, 0, None, settings, None, print, is_hub_service=True)

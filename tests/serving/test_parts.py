@@ -19,16 +19,16 @@ from traitlets.config import LoggingConfigurable
 from evalkit.errors import UsageError
 from evalkit.review.roster import Roster
 from evalkit.serving import kernels
-from evalkit.serving.handlers import is_whole
-from evalkit.serving.identity import ReviewerIdentity
-from evalkit.serving.kernels import ReviewKernels
-from evalkit.serving.launch import environment
-from evalkit.serving.log import Discreet
-from evalkit.serving.page import LOG_DESCRIPTOR, LOG_FORMAT, log_to_server
-from evalkit.serving.sessions import HOURS, Sessions
-from evalkit.serving.throttle import MOST, SECONDS, Throttle
-from evalkit.settings import Review
-from evalkit.store import Files
+from evalkit.serving.handlers import is_well_formed_message
+from evalkit.serving.identity import ReviewerIdentityProvider
+from evalkit.serving.kernels import ReviewKernelManager
+from evalkit.serving.launch import build_server_environment
+from evalkit.serving.log import RedactingFormatter
+from evalkit.serving.page import LOG_FD_VARIABLE, LOG_FORMAT_VARIABLE, log_to_server
+from evalkit.serving.sessions import LOGIN_HOURS, LoginSessions
+from evalkit.serving.throttle import MAX_FAILURES, WINDOW_SECONDS, LoginThrottle
+from evalkit.settings import ReviewSettings
+from evalkit.store import OutputFolder
 from widgets.workbench import show
 
 
@@ -43,7 +43,7 @@ class Clock:
 def test_the_environment_is_constructed_not_inherited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     given = {"PATH": "/bin", "TZ": "UTC", "HOME": "/root", "X_API_KEY": "k", "PYTHONPATH": f"a{os.pathsep}/b"}
-    made = environment(given, Path("output"))
+    made = build_server_environment(given, Path("output"))
     assert made == {
         "PATH": "/bin",
         "TZ": "UTC",
@@ -51,98 +51,98 @@ def test_the_environment_is_constructed_not_inherited(tmp_path: Path, monkeypatc
         "PYTHONUSERBASE": made["PYTHONUSERBASE"],
         "EVALKIT_OUTPUT": f"{tmp_path}/output",
     }
-    assert environment({}, Path("output"))["PATH"] == os.defpath
+    assert build_server_environment({}, Path("output"))["PATH"] == os.defpath
 
 
 def test_kernels_are_let_into_the_database_that_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/evalkit")
     given = {"PGSSLROOTCERT": "/ca.pem", "X_API_KEY": "k"}
-    made = environment(given, Path("output"), "postgresql://evalkit@db/evalkit")
-    assert made == environment({}, Path("output")) | {
+    made = build_server_environment(given, Path("output"), "postgresql://evalkit@db/evalkit")
+    assert made == build_server_environment({}, Path("output")) | {
         "EVALKIT_DATABASE": "postgresql://evalkit@db/evalkit",
         "PGPASSFILE": "/home/evalkit/.pgpass",
         "PGSSLROOTCERT": "/ca.pem",
     }
-    own = environment({"PGPASSFILE": "/own"}, Path("output"), "postgresql://evalkit@db/evalkit")
+    own = build_server_environment({"PGPASSFILE": "/own"}, Path("output"), "postgresql://evalkit@db/evalkit")
     assert own["PGPASSFILE"] == "/own"
-    assert "PGSSLROOTCERT" not in environment(given, Path("output"))
+    assert "PGSSLROOTCERT" not in build_server_environment(given, Path("output"))
 
 
 def test_attempts_are_counted_in_a_sliding_window() -> None:
     clock = Clock()
-    throttle = Throttle(clock)
-    for _ in range(MOST):
-        assert throttle.wait("a") == 0
-        throttle.failed("a")
+    throttle = LoginThrottle(clock)
+    for _ in range(MAX_FAILURES):
+        assert throttle.get_seconds_to_wait("a") == 0
+        throttle.record_failure("a")
         clock.now += 1
-    assert throttle.wait("a") == SECONDS - MOST + 1
-    assert throttle.wait("b") == 0
-    clock.now += SECONDS - MOST
-    assert throttle.wait("a") == 0
-    throttle.failed("a")
-    assert throttle.wait("a") > 0
-    clock.now += 2 * SECONDS
-    assert throttle.wait("b") == 0
-    assert throttle._failures == {}
+    assert throttle.get_seconds_to_wait("a") == WINDOW_SECONDS - MAX_FAILURES + 1
+    assert throttle.get_seconds_to_wait("b") == 0
+    clock.now += WINDOW_SECONDS - MAX_FAILURES
+    assert throttle.get_seconds_to_wait("a") == 0
+    throttle.record_failure("a")
+    assert throttle.get_seconds_to_wait("a") > 0
+    clock.now += 2 * WINDOW_SECONDS
+    assert throttle.get_seconds_to_wait("b") == 0
+    assert throttle._failures_by_address == {}
 
 
 def test_a_login_lasts_a_day_and_ends_with_its_code(tmp_path: Path) -> None:
-    roster, clock = Roster(Files(tmp_path)), Clock()
-    sessions = Sessions(roster, clock)
-    code = roster.add("dr_lee")
-    assert sessions.begin("nonsense") is None
-    first = sessions.begin(code)
+    roster, clock = Roster(OutputFolder(tmp_path)), Clock()
+    sessions = LoginSessions(roster, clock)
+    code = roster.add_reviewer("dr_lee")
+    assert sessions.create_for_code("nonsense") is None
+    first = sessions.create_for_code(code)
     assert first is not None
     assert first.reviewer == "dr_lee"
-    assert sessions.find(first.session_id) == first
-    assert sessions.find("") is None
-    clock.now += HOURS * 3600
-    assert sessions.find(first.session_id) is None
-    second, third = sessions.begin(code), sessions.begin(code)
+    assert sessions.find_valid_session(first.session_id) == first
+    assert sessions.find_valid_session("") is None
+    clock.now += LOGIN_HOURS * 3600
+    assert sessions.find_valid_session(first.session_id) is None
+    second, third = sessions.create_for_code(code), sessions.create_for_code(code)
     assert second.session_id != third.session_id
-    sessions.end(second.session_id)
-    assert sessions.find(second.session_id) is None
-    assert sessions.find(third.session_id) == third
-    fourth = sessions.begin(roster.add("dr_lee"))
-    assert sessions.find(third.session_id) is None
-    assert sessions.find(fourth.session_id) == fourth
-    roster.remove("dr_lee")
-    assert sessions.find(fourth.session_id) is None
+    sessions.end_session(second.session_id)
+    assert sessions.find_valid_session(second.session_id) is None
+    assert sessions.find_valid_session(third.session_id) == third
+    fourth = sessions.create_for_code(roster.add_reviewer("dr_lee"))
+    assert sessions.find_valid_session(third.session_id) is None
+    assert sessions.find_valid_session(fourth.session_id) == fourth
+    roster.remove_reviewer("dr_lee")
+    assert sessions.find_valid_session(fourth.session_id) is None
 
 
 @pytest.mark.parametrize("meanwhile", ["remove", "add"])
 def test_a_login_that_began_while_its_code_ended_is_not_good(tmp_path: Path, meanwhile: str) -> None:
     class Slow(Roster):
         def check(self, code: str) -> str | None:
-            found = super().check(code)
+            found = super().find_reviewer_by_code(code)
             getattr(super(), meanwhile)("dr_lee")
             return found
 
-    sessions = Sessions(Slow(Files(tmp_path)))
-    session = sessions.begin(Roster(Files(tmp_path)).add("dr_lee"))
+    sessions = LoginSessions(Slow(OutputFolder(tmp_path)))
+    session = sessions.create_for_code(Roster(OutputFolder(tmp_path)).add_reviewer("dr_lee"))
     assert session is not None
-    assert sessions.find(session.session_id) is None
+    assert sessions.find_valid_session(session.session_id) is None
 
 
 def test_a_code_that_is_remembered_is_asked_for_again_in_time(tmp_path: Path) -> None:
-    roster, clock = Roster(Files(tmp_path)), Clock()
-    sessions = Sessions(roster, clock, remembered=1)
-    first = sessions.begin(roster.add("dr_lee"))
-    assert sessions.find(first.session_id) == first
-    roster.add("dr_lee")
+    roster, clock = Roster(OutputFolder(tmp_path)), Clock()
+    sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
+    first = sessions.create_for_code(roster.add_reviewer("dr_lee"))
+    assert sessions.find_valid_session(first.session_id) == first
+    roster.add_reviewer("dr_lee")
     clock.now += 0.5
-    assert sessions.find(first.session_id) == first
+    assert sessions.find_valid_session(first.session_id) == first
     clock.now += 0.5
-    assert sessions.find(first.session_id) is None
+    assert sessions.find_valid_session(first.session_id) is None
 
 
 def test_who_was_not_on_the_roster_a_moment_ago_is_let_in_at_once(tmp_path: Path) -> None:
-    roster, clock = Roster(Files(tmp_path)), Clock()
-    sessions = Sessions(roster, clock, remembered=1)
-    assert sessions.vouch("dr_lee") is None
-    roster.add("dr_lee")
+    roster, clock = Roster(OutputFolder(tmp_path)), Clock()
+    sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
+    assert sessions.renew_for_proxy("dr_lee") is None
+    roster.add_reviewer("dr_lee")
     clock.now += 0.5
-    assert sessions.vouch("dr_lee") is not None
+    assert sessions.renew_for_proxy("dr_lee") is not None
 
 
 def test_the_roster_is_not_read_for_each_request_that_a_proxy_vouches_for(tmp_path: Path) -> None:
@@ -151,40 +151,40 @@ def test_the_roster_is_not_read_for_each_request_that_a_proxy_vouches_for(tmp_pa
 
         def digest(self, name: str) -> str | None:
             self.looks += 1
-            return super().digest(name)
+            return super().get_code_digest(name)
 
-    roster, clock = Counted(Files(tmp_path)), Clock()
-    roster.add("dr_lee")
-    sessions = Sessions(roster, clock, remembered=1)
+    roster, clock = Counted(OutputFolder(tmp_path)), Clock()
+    roster.add_reviewer("dr_lee")
+    sessions = LoginSessions(roster, clock, roster_cache_seconds=1)
     for _ in range(9):
         clock.now += 0.1
-        assert sessions.vouch("dr_lee") is not None
+        assert sessions.renew_for_proxy("dr_lee") is not None
     assert roster.looks == 1
 
 
 def test_a_vouched_login_is_one_for_all_browsers_and_ends_with_the_roster(tmp_path: Path) -> None:
-    roster, clock = Roster(Files(tmp_path)), Clock()
-    sessions = Sessions(roster, clock)
-    assert sessions.vouch("dr_lee") is None
-    code = roster.add("dr_lee")
-    first = sessions.vouch("dr_lee")
-    clock.now += HOURS * 3600 - 1
-    again = sessions.vouch("dr_lee")
+    roster, clock = Roster(OutputFolder(tmp_path)), Clock()
+    sessions = LoginSessions(roster, clock)
+    assert sessions.renew_for_proxy("dr_lee") is None
+    code = roster.add_reviewer("dr_lee")
+    first = sessions.renew_for_proxy("dr_lee")
+    clock.now += LOGIN_HOURS * 3600 - 1
+    again = sessions.renew_for_proxy("dr_lee")
     assert again.session_id == first.session_id
-    clock.now += HOURS * 3600 - 1
-    assert sessions.find(first.session_id) == again
-    assert sessions.begin(code).session_id != first.session_id
+    clock.now += LOGIN_HOURS * 3600 - 1
+    assert sessions.find_valid_session(first.session_id) == again
+    assert sessions.create_for_code(code).session_id != first.session_id
     clock.now += 1
-    assert sessions.vouch("dr_lee").session_id != first.session_id
-    roster.add("dr_lee")
-    assert sessions.find(first.session_id) is None
+    assert sessions.renew_for_proxy("dr_lee").session_id != first.session_id
+    roster.add_reviewer("dr_lee")
+    assert sessions.find_valid_session(first.session_id) is None
     for wrong in ("", "dr_le", "DR_LEE", "dr_lee,dr_lee", "dr_lee "):
-        assert sessions.vouch(wrong) is None
+        assert sessions.renew_for_proxy(wrong) is None
 
 
 def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
     class Parent(LoggingConfigurable):
-        sessions, review = Sessions(Roster(Files(tmp_path))), Review()
+        sessions, review = LoginSessions(Roster(OutputFolder(tmp_path))), ReviewSettings()
 
     connection = SimpleNamespace(context=SimpleNamespace(address=("127.0.0.1", 50_000)))
     headers = HTTPHeaders({"X-Reviewer": "dr_kim", "X_reviewer": "dr_kim", "Host": "h"})
@@ -192,7 +192,7 @@ def test_what_a_client_says_about_itself_is_removed(tmp_path: Path) -> None:
         request=SimpleNamespace(headers=headers, host="h", connection=connection),
         get_signed_cookie=lambda name, **given: None,
     )
-    assert ReviewerIdentity(parent=Parent()).get_user(handler) is None
+    assert ReviewerIdentityProvider(parent=Parent()).get_user(handler) is None
     assert list(headers) == ["Host"]
 
 
@@ -208,7 +208,7 @@ def test_jupyterhub_says_who_reviews_in_jupyterlab_and_never_behind_the_login(
         show(tmp_path)
     monkeypatch.setenv("HTTP_X_REVIEWER", "dr_ray")
     assert show(tmp_path).children[0].reviewer == "dr_ray"
-    assert "JUPYTERHUB_USER" not in environment(os.environ, tmp_path)
+    assert "JUPYTERHUB_USER" not in build_server_environment(os.environ, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_jupyterhub_says_who_reviews_in_jupyterlab_and_never_behind_the_login(
 )
 def test_a_message_of_a_page_has_parts_that_follow_each_other(offsets: list[int], length: int, expected: bool) -> None:
     numbers = b"".join(number.to_bytes(8, "little") for number in (len(offsets), *offsets))
-    assert is_whole(numbers.ljust(length, b"x")) is expected
+    assert is_well_formed_message(numbers.ljust(length, b"x")) is expected
 
 
 def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
@@ -237,20 +237,20 @@ def test_a_hasty_browser_keeps_a_handful_of_kernels() -> None:
     async def end(kernel_id: str) -> None:
         ended.append(kernel_id)
 
-    names = [f"k{number}" for number in range(kernels.MOST + 1)]  # the one that is being opened counts
+    names = [f"k{number}" for number in range(kernels.MAX_PAGES_PER_LOGIN + 1)]  # the one that is being opened counts
     fake = SimpleNamespace(
         _kernels_of=lambda session_id: names,
         _kernel_connections=dict.fromkeys(names, 1),
         _end=end,
-        review=Review(pages=0),
+        review=ReviewSettings(pages=0),
     )
     with pytest.raises(HTTPError, match="429"):
-        asyncio.run(ReviewKernels._make_room(fake, "s"))
+        asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s"))
     fake._kernel_connections |= {"k2": 0, "k4": 0}
-    asyncio.run(ReviewKernels._make_room(fake, "s"))
+    asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s"))
     assert ended == ["k2"]
     del names[0]
-    asyncio.run(ReviewKernels._make_room(fake, "s"))
+    asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s"))
     assert ended == ["k2"]
 
 
@@ -268,24 +268,24 @@ def test_where_no_more_pages_may_be_open_one_that_is_loaded_again_takes_its_own_
         _kernel_connections={"k1": 1, "k2": 1},
         _sessions_of=dict.fromkeys(("k1", "k2", "new", "of another login"), "s"),
         _end=end,
-        review=Review(pages=3),
+        review=ReviewSettings(pages=3),
     )
     if expected:
-        asyncio.run(ReviewKernels._make_room(fake, "s", left))
+        asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s", left))
     else:
         with pytest.raises(HTTPError, match="503"):
-            asyncio.run(ReviewKernels._make_room(fake, "s", left))
+            asyncio.run(ReviewKernelManager._make_room_for_page(fake, "s", left))
     assert ended == expected
 
 
 def test_pages_that_are_opened_at_once_do_not_all_count_on_the_same_closed_one() -> None:
     ended = []
 
-    class Fake(ReviewKernels):
-        review = Review(pages=3)
+    class Fake(ReviewKernelManager):
+        review = ReviewSettings(pages=3)
 
         def __init__(self) -> None:
-            self._sessions_of = dict.fromkeys(("k1", "k2", "k3"), "s")
+            self._session_id_by_kernel_id = dict.fromkeys(("k1", "k2", "k3"), "s")
             self._kernel_connections = {"k1": 0, "k2": 0, "k3": 1}
 
         def __contains__(self, kernel_id: object) -> bool:
@@ -301,8 +301,8 @@ def test_pages_that_are_opened_at_once_do_not_all_count_on_the_same_closed_one()
     fake = Fake()
 
     async def opened(kernel_id: str) -> None:
-        fake._sessions_of[kernel_id] = "s"
-        await ReviewKernels._make_room(fake, "s")
+        fake._session_id_by_kernel_id[kernel_id] = "s"
+        await ReviewKernelManager._make_room_for_page(fake, "s")
 
     async def at_once() -> list[BaseException | None]:
         return await asyncio.gather(*map(opened, ("n1", "n2", "n3")), return_exceptions=True)
@@ -331,8 +331,8 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
     gone, hidden, killed = 1 << 30, 1 << 31, []  # no process has these numbers
     monkeypatch.setattr(kernels, "Process", Large)
     pids = {"starts": None, "gone": gone, "hidden": hidden, "large": gone + 1}
-    fake = SimpleNamespace(_sessions_of=dict.fromkeys(pids, "s"), _pid=pids.get, _ran_out=[], review=Review())
-    ReviewKernels.end_too_large(fake)
+    fake = SimpleNamespace(_sessions_of=dict.fromkeys(pids, "s"), _pid=pids.get, _ran_out=[], review=ReviewSettings())
+    ReviewKernelManager.end_oversized_kernels(fake)
     assert (killed, fake._ran_out) == ([gone + 1], [("large", "s")])
 
 
@@ -348,7 +348,7 @@ def test_a_page_that_ends_while_it_is_looked_at_hides_no_larger_one(monkeypatch:
 def test_a_closed_page_has_time_for_its_last_presses(
     monkeypatch: pytest.MonkeyPatch, states: list[str | None], looks: int
 ) -> None:
-    class Fake(ReviewKernels):
+    class Fake(ReviewKernelManager):
         def __init__(self) -> None:
             self.looked = 0
 
@@ -366,7 +366,7 @@ def test_a_closed_page_has_time_for_its_last_presses(
 
     monkeypatch.setattr("asyncio.sleep", sleep)
     fake = Fake()
-    asyncio.run(fake.settled("k"))
+    asyncio.run(fake.wait_until_idle("k"))
     assert fake.looked == looks
     assert sum(slept) <= 5.01
 
@@ -375,16 +375,16 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
     """The login has ended then: the look at what is left of ended logins must find nothing to end in the meantime."""
     told: list[str] = []
 
-    class Fake(ReviewKernels):
+    class Fake(ReviewKernelManager):
         def __init__(self) -> None:
             self.alive = {"one", "two", "closing", "another's"}
-            self._sessions_of = {**dict.fromkeys(self.alive, "lee"), "another's": "kim", "ended": "lee"}
+            self._session_id_by_kernel_id = {**dict.fromkeys(self.alive, "lee"), "another's": "kim", "ended": "lee"}
 
         def __contains__(self, kernel_id: object) -> bool:
             return kernel_id in self.alive
 
         async def settled(self, kernel_id: str) -> None:
-            assert kernel_id not in self._sessions_of
+            assert kernel_id not in self._session_id_by_kernel_id
             await asyncio.sleep(0)
             told.append(f"{kernel_id} has settled")
             self.alive.discard("closing")
@@ -393,7 +393,7 @@ def test_a_logout_waits_for_the_last_presses_on_all_its_pages() -> None:
             assert f"{kernel_id} has settled" in told
             told.append(f"{kernel_id} is ended")
 
-    asyncio.run(Fake().end_session("lee"))
+    asyncio.run(Fake().end_kernels_of_session("lee"))
     assert sorted(told) == ["closing has settled", "one has settled", "one is ended", "two has settled", "two is ended"]
 
 
@@ -405,7 +405,7 @@ def test_kernels_end_with_their_login() -> None:
 
     sessions = SimpleNamespace(find=lambda session_id: None)
     fake = SimpleNamespace(sessions=sessions, _sessions_of={"k": "s"}, _end=end)
-    asyncio.run(ReviewKernels.cull_kernel_if_idle(fake, "k"))
+    asyncio.run(ReviewKernelManager.cull_kernel_if_idle(fake, "k"))
     assert ended == ["k"]
 
 
@@ -415,12 +415,12 @@ def test_the_log_keeps_messages_of_exceptions_and_queries_to_itself() -> None:
     except ValueError:
         caught = sys.exc_info()
     record = logging.LogRecord("x", logging.ERROR, "f", 1, "GET /a?case=%s (::1)\nJane Roe", ("roe",), caught)
-    text = Discreet("text").format(record)
+    text = RedactingFormatter("text").format(record)
     assert text.startswith("ERROR - x: GET /a?… (::1)\n")
     assert "test_parts.py" in text
     assert text.endswith("ValueError")
     assert "roe" not in text.lower()
-    told = json.loads(Discreet("json").format(record))
+    told = json.loads(RedactingFormatter("json").format(record))
     assert (told["level"], told["request"], told["message"], told["error"]) == (
         "ERROR",
         "-",
@@ -438,11 +438,11 @@ def test_a_kernel_logs_to_the_server(tmp_path: Path) -> None:
         log_to_server({})
         assert logger.handlers == before[0]
         with (tmp_path / "log").open("w") as target:
-            log_to_server({LOG_DESCRIPTOR: str(target.fileno())})
+            log_to_server({LOG_FD_VARIABLE: str(target.fileno())})
         logging.getLogger("evalkit.widgets").warning("said")
         assert (tmp_path / "log").read_text() == "WARNING evalkit.widgets: said\n"
         with (tmp_path / "json").open("w") as target:
-            log_to_server({LOG_DESCRIPTOR: str(target.fileno()), LOG_FORMAT: "json"})
+            log_to_server({LOG_FD_VARIABLE: str(target.fileno()), LOG_FORMAT_VARIABLE: "json"})
         logging.getLogger("evalkit.widgets").warning("said")
         assert json.loads((tmp_path / "json").read_text())["message"] == "said"
     finally:

@@ -8,78 +8,84 @@ import pytest
 
 from evalkit.errors import StoreError, UsageError
 from evalkit.review.roster import Roster
-from evalkit.store import ROSTER, Files
+from evalkit.store import ROSTER_FILE, OutputFolder
 
 
 @pytest.fixture
 def roster(tmp_path: Path) -> Roster:
-    return Roster(Files(tmp_path))
+    return Roster(OutputFolder(tmp_path))
 
 
 def test_a_code_is_its_reviewers_only(roster: Roster) -> None:
-    assert roster.names() == []
-    assert roster.check("anything") is None
-    lee, kim = roster.add("dr_lee"), roster.add("dr.kim-2")
+    assert roster.list_names() == []
+    assert roster.find_reviewer_by_code("anything") is None
+    lee, kim = roster.add_reviewer("dr_lee"), roster.add_reviewer("dr.kim-2")
     assert lee != kim
-    assert roster.names() == ["dr.kim-2", "dr_lee"]
-    assert (roster.check(lee), roster.check(kim)) == ("dr_lee", "dr.kim-2")
+    assert roster.list_names() == ["dr.kim-2", "dr_lee"]
+    assert (roster.find_reviewer_by_code(lee), roster.find_reviewer_by_code(kim)) == ("dr_lee", "dr.kim-2")
     for wrong in ("", "-", lee[:-1], lee + "2", kim + lee, "dr_lee"):
-        assert roster.check(wrong) is None
+        assert roster.find_reviewer_by_code(wrong) is None
 
 
 def test_codes_are_easy_to_type(roster: Roster) -> None:
-    code = roster.add("dr_lee")
+    code = roster.add_reviewer("dr_lee")
     assert [len(part) for part in code.split("-")] == [4, 4, 4, 4]
     assert not set(code) & set("0o1ilO")
-    assert roster.check(f" {code.upper().replace('-', ' ')}\n") == "dr_lee"
+    assert roster.find_reviewer_by_code(f" {code.upper().replace('-', ' ')}\n") == "dr_lee"
 
 
 def test_codes_come_from_the_given_randomness(roster: Roster) -> None:
     letters = itertools.count()
-    assert roster.add("dr_lee", lambda choices: choices[next(letters) % len(choices)]) == "2345-6789-abcd-efgh"
-    assert len({roster.add("dr_lee") for _ in range(20)}) == 20
+    assert roster.add_reviewer("dr_lee", lambda choices: choices[next(letters) % len(choices)]) == "2345-6789-abcd-efgh"
+    assert len({roster.add_reviewer("dr_lee") for _ in range(20)}) == 20
 
 
 def test_adding_again_replaces_the_code(roster: Roster) -> None:
-    old = roster.add("dr_lee")
-    before = roster.digest("dr_lee")
-    new = roster.add("dr_lee")
-    assert roster.names() == ["dr_lee"]
-    assert roster.check(old) is None
-    assert roster.check(new) == "dr_lee"
-    assert roster.digest("dr_lee") != before
-    assert roster.digest("nobody") is None
+    old = roster.add_reviewer("dr_lee")
+    before = roster.get_code_digest("dr_lee")
+    new = roster.add_reviewer("dr_lee")
+    assert roster.list_names() == ["dr_lee"]
+    assert roster.find_reviewer_by_code(old) is None
+    assert roster.find_reviewer_by_code(new) == "dr_lee"
+    assert roster.get_code_digest("dr_lee") != before
+    assert roster.get_code_digest("nobody") is None
 
 
 def test_who_is_removed_has_no_code_and_no_role_any_more(roster: Roster) -> None:
-    code, kept = roster.add("dr_lee", role="adjudicator"), roster.add("dr_kim", role="analyst")
-    roster.remove("dr_lee")
-    assert roster.roles() == {"dr_kim": "analyst"}
-    assert (roster.check(code), roster.check(kept), roster.digest("dr_lee")) == (None, "dr_kim", None)
+    code, kept = roster.add_reviewer("dr_lee", role="adjudicator"), roster.add_reviewer("dr_kim", role="analyst")
+    roster.remove_reviewer("dr_lee")
+    assert roster.read_roles() == {"dr_kim": "analyst"}
+    assert (
+        roster.find_reviewer_by_code(code),
+        roster.find_reviewer_by_code(kept),
+        roster.get_code_digest("dr_lee"),
+    ) == (None, "dr_kim", None)
     with pytest.raises(UsageError, match="is not a reviewer here"):
-        roster.remove("dr_lee")
-    roster.remove("dr_kim")
-    assert (roster.roles(), roster.standing("dr_kim").role) == ({}, "analyst"), "its page may be open for some seconds"
-    assert roster.standing("dr_kim").adjudicators == ()
-    assert roster.check(roster.add("dr_lee")) == "dr_lee"
-    assert roster.roles() == {"dr_lee": "adjudicator"}
+        roster.remove_reviewer("dr_lee")
+    roster.remove_reviewer("dr_kim")
+    assert (roster.read_roles(), roster.get_permissions("dr_kim").role) == ({}, "analyst"), (
+        "its page may be open for some seconds"
+    )
+    assert roster.get_permissions("dr_kim").adjudicators == ()
+    assert roster.find_reviewer_by_code(roster.add_reviewer("dr_lee")) == "dr_lee"
+    assert roster.read_roles() == {"dr_lee": "adjudicator"}
 
 
 @pytest.mark.parametrize("name", ["", "a" * 41, "dr lee", "dr/lee", "dr_lée", "dr_lee\n", "dr,lee", "<b>"])
 def test_names_that_cannot_be(roster: Roster, name: str) -> None:
     with pytest.raises(UsageError, match="cannot be a reviewer's name"):
-        roster.add(name)
-    assert roster.names() == []
+        roster.add_reviewer(name)
+    assert roster.list_names() == []
 
 
 @pytest.mark.parametrize("name", ["a", "a" * 40, "Dr.Lee_2-b"])
 def test_names_that_can(roster: Roster, name: str) -> None:
-    assert roster.check(roster.add(name)) == name
+    assert roster.find_reviewer_by_code(roster.add_reviewer(name)) == name
 
 
 def test_the_file_holds_hashes_and_is_private(roster: Roster, tmp_path: Path) -> None:
-    code = roster.add("dr_lee")
-    path = tmp_path / ROSTER
+    code = roster.add_reviewer("dr_lee")
+    path = tmp_path / ROSTER_FILE
     assert path.stat().st_mode & 0o777 == 0o600
     stored = json.loads(path.read_text())
     assert stored["schema_version"] == 1
@@ -92,7 +98,7 @@ def test_the_file_holds_hashes_and_is_private(roster: Roster, tmp_path: Path) ->
 @pytest.mark.parametrize("text", ["{}", "[]", "", '{"schema_version": 1}', '{"schema_version": 3, "reviewers": {}}',
                                   '{"schema_version": 1, "reviewers": {"a": 1}}'])  # fmt: skip
 def test_a_torn_roster_lets_nobody_in(roster: Roster, tmp_path: Path, text: str) -> None:
-    code = roster.add("dr_lee")
-    (tmp_path / ROSTER).write_text(text)
+    code = roster.add_reviewer("dr_lee")
+    (tmp_path / ROSTER_FILE).write_text(text)
     with pytest.raises(StoreError):
-        roster.check(code)
+        roster.find_reviewer_by_code(code)

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 from statements.drawn import draw
 from statements.measuring import bundle_of
 
-from evalkit.statements.builder import build
-from evalkit.statements.reading import Reading
-from evalkit.statements.reviewers import Reviewer, review
+from evalkit.statements.builder import build_draft_template
+from evalkit.statements.reading import AppliedTemplate
+from evalkit.statements.reviewers import TemplateReviewer, review_by_rules
 from evalkit.statements.template import StatementTemplate
 
 Plain = dict[str, Any]
 """A template as plain values."""
 AT = "2024-01-15T10:30:00Z"
-_LAYOUT: Reviewer = "layout_geometry"
-_FINANCE: Reviewer = "semantic_financial"
+_LAYOUT: TemplateReviewer = "layout_geometry"
+_FINANCE: TemplateReviewer = "semantic_financial"
 
 
 def _box(plain: Plain, side: int, value: Callable[[list[float]], float]) -> None:
@@ -167,7 +167,7 @@ class Fault(NamedTuple):
 
     name: str
     plant: Callable[[Plain], None]
-    reviewer: Reviewer
+    reviewer: TemplateReviewer
     severity: str
     category: str
     shapes: tuple[str, ...]
@@ -225,9 +225,9 @@ class Caught(NamedTuple):
 def planted(fault: Fault, shape: str, seed: int, folder: Path) -> Caught:
     """Draw a statement, build its template, plant the fault, and ask its reviewer."""
     bundle = bundle_of(draw(shape, seed), folder)
-    plain = build(bundle).template.model_dump(mode="json", by_alias=True)
+    plain = build_draft_template(bundle).template.model_dump(mode="json", by_alias=True)
     fault.plant(plain)
-    reading = Reading.of(StatementTemplate.model_validate(plain), bundle)
-    report = review(reading, fault.reviewer, reviewer_id="r", at=AT)
+    reading = AppliedTemplate.create(StatementTemplate.model_validate(plain), bundle)
+    report = review_by_rules(reading, fault.reviewer, reviewer_id="r", reviewed_at=AT)
     said = tuple((issue.severity, issue.category) for issue in report.issues)
     return Caught((fault.severity, fault.category) in said, said)

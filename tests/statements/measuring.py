@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from statements.drawn import Drawn
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read
-from evalkit.documents.scanned import Recogniser
-from evalkit.statements.apply import Statement
+from evalkit.documents.ingest import read_document
+from evalkit.documents.scanned import PageRecogniser
+from evalkit.statements.apply import ParsedStatement
 
 BANK = Path(os.environ.get("EVALKIT_SHARED", Path(__file__).parents[2].parent / "shared")) / "data" / "bank"
 
@@ -29,13 +29,13 @@ class Rows(NamedTuple):
     right: int
 
 
-def bundle_of(drawn: Drawn, folder: Path, recogniser: Recogniser | None = None) -> DocumentBundle:
+def bundle_of(drawn: Drawn, folder: Path, recogniser: PageRecogniser | None = None) -> DocumentBundle:
     path = folder / "statement.pdf"
     path.write_bytes(drawn.pdf)
-    return read(path, doc_id="statement", timestamp="", recogniser=recogniser)
+    return read_document(path, doc_id="statement", timestamp="", recogniser=recogniser)
 
 
-def rows_of(drawn: Drawn, statement: Statement, *, is_scanned: bool = False) -> Rows:
+def rows_of(drawn: Drawn, statement: ParsedStatement, *, is_scanned: bool = False) -> Rows:
     """A row that was read twice is right once. Of scans blanks do not count: where words end, the engine decides."""
 
     def keys(rows: Iterable[Any]) -> Counter[tuple[Any, ...]]:
@@ -54,7 +54,7 @@ def labels() -> dict[str, Any]:
     return dict(json.loads(line))
 
 
-def bank_rows(statement: Statement) -> Rows:
+def bank_rows(statement: ParsedStatement) -> Rows:
     """Page by page in their order; where the label has no date, none is asked for."""
     right = there = 0
     for page in labels()["pages_truth"]:

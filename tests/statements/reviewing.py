@@ -20,9 +20,9 @@ from evalkit.llm.gate import Gate
 from evalkit.llm.gemini import Gemini
 from evalkit.llm.ledger import Journal, Ledger
 from evalkit.llm.remote import LanguageModel
-from evalkit.statements.builder import build
-from evalkit.statements.questions import Picture
-from evalkit.statements.review_loop import Reviewed, ReviewLoop, Rules
+from evalkit.statements.builder import build_draft_template
+from evalkit.statements.questions import PageImage
+from evalkit.statements.review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
 from evalkit.statements.template import StatementTemplate
 
 Plain = dict[str, Any]
@@ -48,7 +48,7 @@ def statement(closing: str = "910.00", extra: str = "") -> DocumentBundle:
 
 
 def sound(bundle: DocumentBundle) -> StatementTemplate:
-    return build(bundle).template
+    return build_draft_template(bundle).template
 
 
 BUNDLE = statement()
@@ -97,10 +97,10 @@ def now() -> str:
     return datetime.now(UTC).isoformat()
 
 
-def picture() -> Picture:
+def picture() -> PageImage:
     buffer = io.BytesIO()
     Image.new("RGB", (8, 8), "white").save(buffer, "PNG")
-    return Picture(1, buffer.getvalue())
+    return PageImage(1, buffer.getvalue())
 
 
 def role_of(prompt: str) -> str:
@@ -120,26 +120,30 @@ def served(answers: Mapping[str, str | Fault | Callable[[Call], str | Fault]]) -
     return GeminiServer(answer, role_of=role_of)
 
 
-def embedded(template: StatementTemplate, bundle: DocumentBundle, rules: Rules | None = None) -> Reviewed:
+def embedded(
+    template: StatementTemplate, bundle: DocumentBundle, rules: ReviewLoopConfig | None = None
+) -> TemplateReviewResult:
     """Reviewed by what is measured alone."""
-    return asyncio.run(ReviewLoop(lambda role: EmbeddedModel(), rules, clock=now).review(template, bundle))
+    return asyncio.run(
+        TemplateReviewLoop(lambda role: EmbeddedModel(), rules, clock=now).review_template(template, bundle)
+    )
 
 
 def reviewed(
     server: GeminiServer,
     template: StatementTemplate,
     bundle: DocumentBundle,
-    rules: Rules | None = None,
+    rules: ReviewLoopConfig | None = None,
     journal: Journal | None = None,
-) -> Reviewed:
+) -> TemplateReviewResult:
     """Reviewed by a model on this machine, on top of what is measured."""
 
-    async def run() -> Reviewed:
+    async def run() -> TemplateReviewResult:
         provider = Gemini("m", base_url=server.url, api_key=KEY)
         model = LanguageModel(provider, Ledger(journal), Gate(16), first_wait=0.001, longest_wait=0.01)
         try:
-            loop = ReviewLoop(lambda role: model, rules, clock=now)
-            return await loop.review(template, bundle, pictures=[picture()])
+            loop = TemplateReviewLoop(lambda role: model, rules, clock=now)
+            return await loop.review_template(template, bundle, page_images=[picture()])
         finally:
             await model.close()
 

@@ -11,18 +11,18 @@ from statements.drawn import Drawn, draw
 from statements.faults import inverted
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.documents.ingest import read
-from evalkit.review.packet import SMEPacketGenerator, publish
-from evalkit.statements.builder import build
-from evalkit.statements.convergence import Reason
-from evalkit.statements.reading import Reading
+from evalkit.documents.ingest import read_document
+from evalkit.review.packet import SMEPacketGenerator, publish_packet
+from evalkit.statements.builder import build_draft_template
+from evalkit.statements.convergence import EscalationReason
+from evalkit.statements.reading import AppliedTemplate
 from evalkit.statements.record import ConvergencePoint, Escalation, PersistentIssue, TemplateCase, ToldIssue
-from evalkit.statements.reviewers import review
-from evalkit.statements.template import StatementTemplate, write_template
-from evalkit.store import Files, Index, bundle_name, template_name
+from evalkit.statements.reviewers import review_by_rules
+from evalkit.statements.template import StatementTemplate, render_template_toml
+from evalkit.store import OutputFolder, OutputIndex, bundle_file_name, template_file_name
 
 AT = "2026-11-20T10:00:00+00:00"
-Spoil = Callable[[StatementTemplate, Reading], StatementTemplate]
+Spoil = Callable[[StatementTemplate, AppliedTemplate], StatementTemplate]
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,18 @@ class Spoilt:
         return f"{self.case.template_id}.statement_template"
 
 
-def without_last_row(template: StatementTemplate, reading: Reading) -> StatementTemplate:
+def without_last_row(template: StatementTemplate, reading: AppliedTemplate) -> StatementTemplate:
     """The box of the last page ends between the last two rows."""
     before, last = reading.statement.transactions[-2:]
-    pages = len(reading.pages)
+    pages = len(reading.lines_by_page)
     bottom = (before.boxes[-1][3] + last.boxes[0][1]) / 2
     plain = template.model_dump(mode="json")
-    for at in template.regions_on(last.page, pages):
+    for at in template.find_region_positions(last.page, pages):
         plain["region"][at]["box"][3] = round(bottom, 4)
     return StatementTemplate.model_validate(plain)
 
 
-def with_signs_inverted(template: StatementTemplate, reading: Reading) -> StatementTemplate:
+def with_signs_inverted(template: StatementTemplate, reading: AppliedTemplate) -> StatementTemplate:
     """Debits are read as credits."""
     plain = template.model_dump(mode="json")
     inverted(plain)
@@ -63,19 +63,20 @@ def spoilt(
     shape: str = "signed amounts",
     seed: int = 3,
     spoil: Spoil = without_last_row,
-    reason: Reason = "max_retries_exceeded",
+    reason: EscalationReason = "max_retries_exceeded",
     **changed: Any,
 ) -> Spoilt:
     """A statement of that shape, and a spoilt template of it, named ``name``; ``changed`` are fields of the template."""
     drawn = draw(shape, seed)
     path = folder / f"{name}.pdf"
     path.write_bytes(drawn.pdf)
-    bundle = read(path, doc_id=name, timestamp="")
-    sound = build(bundle).template.model_copy(update={"template_id": f"{name}_bank", **changed})
-    wrong = spoil(sound, Reading.of(sound, bundle))
-    reading = Reading.of(wrong, bundle)
+    bundle = read_document(path, doc_id=name, timestamp="")
+    sound = build_draft_template(bundle).template.model_copy(update={"template_id": f"{name}_bank", **changed})
+    wrong = spoil(sound, AppliedTemplate.create(sound, bundle))
+    reading = AppliedTemplate.create(wrong, bundle)
     reports = tuple(
-        review(reading, role, reviewer_id=role, at=AT) for role in ("layout_geometry", "semantic_financial")
+        review_by_rules(reading, role, reviewer_id=role, reviewed_at=AT)
+        for role in ("layout_geometry", "semantic_financial")
     )
     issues = tuple(
         ToldIssue(issue=issue, reported_by=(report.reviewer_role,)) for report in reports for issue in report.issues
@@ -97,13 +98,13 @@ def spoilt(
         recommendation="Move the box's edge by hand.",
     )
     case = TemplateCase(
-        template_id=wrong.template_id, template=write_template(wrong), issues=issues, escalation=escalation
+        template_id=wrong.template_id, template=render_template_toml(wrong), issues=issues, escalation=escalation
     )
     return Spoilt(drawn, bundle, sound, case)
 
 
-def put(files: Files, index: Index, one: Spoilt) -> None:
+def put(files: OutputFolder, index: OutputIndex, one: Spoilt) -> None:
     """What a run leaves when it asks a person: the statement, the draft, and the case in the queue."""
-    files.write(bundle_name(one.bundle.doc_id), one.bundle.model_dump(mode="json"))
-    files.write_text(template_name(one.case.template_id), one.case.template)
-    publish(files, index, SMEPacketGenerator().template_packet(one.case, one.bundle, created_at=AT))
+    files.write_json(bundle_file_name(one.bundle.doc_id), one.bundle.model_dump(mode="json"))
+    files.write_text(template_file_name(one.case.template_id), one.case.template)
+    publish_packet(files, index, SMEPacketGenerator().template_packet(one.case, one.bundle, created_at=AT))

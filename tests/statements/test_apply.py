@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.documents.bundle import DocumentBundle
-from evalkit.statements.apply import Statement, apply
-from evalkit.statements.lines import lines_of
+from evalkit.statements.apply import ParsedStatement, parse_statement
+from evalkit.statements.lines import group_words_into_lines
 from evalkit.statements.template import StatementTemplate
 
 #: A character of the builder's pages is so wide; the first stands at 0.01.
@@ -45,15 +45,15 @@ def template(**parts: Any) -> StatementTemplate:
     return StatementTemplate.model_validate({**BASE, **parts})
 
 
-def read(*pages: str, **parts: Any) -> Statement:
-    return apply(template(**parts), document(*pages))
+def read(*pages: str, **parts: Any) -> ParsedStatement:
+    return parse_statement(template(**parts), document(*pages))
 
 
-def amounts(statement: Statement) -> list[str]:
+def amounts(statement: ParsedStatement) -> list[str]:
     return [str(one.amount) for one in statement.transactions]
 
 
-def reasons(statement: Statement) -> list[str]:
+def reasons(statement: ParsedStatement) -> list[str]:
     return [one.reason for one in statement.left_over]
 
 
@@ -263,8 +263,10 @@ _CELLS = st.text("ABC 0123456789./-,$()", max_size=24)
 def test_no_word_is_lost(lines: list[str]) -> None:
     """Every word of the page is in a transaction's boxes, in a sum's, or in what was left over."""
     bundle: DocumentBundle = document("\n".join(lines) or "x")
-    made = apply(template(), bundle)
+    made = parse_statement(template(), bundle)
     boxes = [box for one in made.transactions for box in one.boxes] + [one.box for one in (*made.sums, *made.left_over)]
-    for line in lines_of(bundle.page(1)):
+    for line in group_words_into_lines(bundle.page(1)):
         for word in line.words:
-            assert any(box[0] <= word.x <= box[2] and box[1] <= word.y <= box[3] for box in boxes), word.text
+            assert any(box[0] <= word.middle_x <= box[2] and box[1] <= word.level_y <= box[3] for box in boxes), (
+                word.text
+            )

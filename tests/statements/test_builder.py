@@ -11,20 +11,20 @@ from builders import document, page
 from statements.drawn import SHAPES, Drawn, draw
 from statements.measuring import BANK, bank_rows, bundle_of, labels, rows_of
 
-from evalkit.documents.ocr import engine
-from evalkit.documents.scanned import Recogniser
+from evalkit.documents.ocr import find_ocr_engine
+from evalkit.documents.scanned import PageRecogniser
 from evalkit.errors import DocumentError
-from evalkit.statements.apply import apply
-from evalkit.statements.builder import Built, ConsolidatedIssue, RetryInput, build
-from evalkit.statements.reconcile import reconcile
-from evalkit.statements.report import Category
-from evalkit.statements.template import Status, read_template, write_template
+from evalkit.statements.apply import parse_statement
+from evalkit.statements.builder import BuildResult, ConsolidatedIssue, RetryInput, build_draft_template
+from evalkit.statements.reconcile import reconcile_statement
+from evalkit.statements.report import TemplateIssueCategory
+from evalkit.statements.template import Status, parse_template_toml, render_template_toml
 
 ENOUGH = 0.98
 SEEDS = (1, 2, 3)
 
 
-Drawing = Callable[..., tuple[Drawn, Built]]
+Drawing = Callable[..., tuple[Drawn, BuildResult]]
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +32,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Drawing:
     """A drawn statement and what was built of it, each once."""
 
     @functools.cache
-    def make(name: str, seed: int, recogniser: Recogniser | None = None) -> tuple[Drawn, Built]:
+    def make(name: str, seed: int, recogniser: PageRecogniser | None = None) -> tuple[Drawn, BuildResult]:
         drawn = draw(name, seed)
-        return drawn, build(bundle_of(drawn, tmp_path_factory.mktemp("statement"), recogniser))
+        return drawn, build_draft_template(bundle_of(drawn, tmp_path_factory.mktemp("statement"), recogniser))
 
     return make
 
@@ -42,12 +42,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Drawing:
 @pytest.mark.parametrize("name", SHAPES)
 def test_rows_are_read_and_sums_are_met(name: str, built: Drawing) -> None:
     is_scanned = SHAPES[name].is_scanned
-    found = engine() if is_scanned else None
+    found = find_ocr_engine() if is_scanned else None
     if is_scanned and not found:
         pytest.skip("no OCR engine is installed")
     there = right = 0
     for seed in SEEDS[:1] if is_scanned else SEEDS:
-        drawn, made = built(name, seed, Recogniser(found, 60) if found else None)
+        drawn, made = built(name, seed, PageRecogniser(found, 60) if found else None)
         rows = rows_of(drawn, made.statement, is_scanned=is_scanned)
         there, right = there + max(rows.there, rows.read), right + rows.right
         assert made.reconciliation.is_met, [one.message for one in made.reconciliation.checks if not one.is_met]
@@ -62,21 +62,21 @@ def test_the_template_reads_the_next_months_statement(name: str, built: Drawing,
     for seed in SEEDS:
         template = built(name, seed, None)[1].template
         drawn = draw(name, seed, month=1)
-        statement = apply(template, bundle_of(drawn, tmp_path))
+        statement = parse_statement(template, bundle_of(drawn, tmp_path))
         rows = rows_of(drawn, statement)
         there, right = there + max(rows.there, rows.read), right + rows.right
-        report = reconcile(template, statement)
+        report = reconcile_statement(template, statement)
         assert report.is_met, [one.message for one in report.checks if not one.is_met]
     assert right >= ENOUGH * there
 
 
 def test_the_template_reads_alone_what_it_was_built_from(tmp_path: Path) -> None:
     bundle = bundle_of(draw("over several pages", 5), tmp_path)
-    made = build(bundle)
-    again = read_template(write_template(made.template), "bank.toml")
+    made = build_draft_template(bundle)
+    again = parse_template_toml(render_template_toml(made.template), "bank.toml")
     assert again.status is Status.DRAFT
-    assert apply(again, bundle) == made.statement
-    assert reconcile(again, made.statement) == made.reconciliation
+    assert parse_statement(again, bundle) == made.statement
+    assert reconcile_statement(again, made.statement) == made.reconciliation
 
 
 def test_a_blank_back_page_changes_nothing(tmp_path: Path) -> None:
@@ -87,21 +87,24 @@ def test_a_blank_back_page_changes_nothing(tmp_path: Path) -> None:
             "total_pages": len(bundle.pages) + 1,
         }
     )
-    made, plain = build(backed), build(bundle)
+    made, plain = build_draft_template(backed), build_draft_template(bundle)
     assert made.reconciliation.is_met
     assert made.statement.transactions == plain.statement.transactions
 
 
 def test_the_same_statement_makes_the_same_template(tmp_path: Path) -> None:
-    first, second = (write_template(build(bundle_of(draw("two accounts", 4), tmp_path)).template) for _ in range(2))
+    first, second = (
+        render_template_toml(build_draft_template(bundle_of(draw("two accounts", 4), tmp_path)).template)
+        for _ in range(2)
+    )
     assert first == second
 
 
 @pytest.mark.skipif(not BANK.is_dir(), reason="the developers' data (../shared/data/bank) is not there")
 def test_the_shared_statement_is_read_and_its_faults_are_told(tmp_path: Path) -> None:
-    from evalkit.documents.ingest import read
+    from evalkit.documents.ingest import read_document
 
-    made = build(read(BANK / labels()["file"], doc_id="bank", timestamp=""))
+    made = build_draft_template(read_document(BANK / labels()["file"], doc_id="bank", timestamp=""))
     rows = bank_rows(made.statement)
     assert rows.right >= ENOUGH * max(rows.there, rows.read)
     checks = {one.name: one for one in made.reconciliation.checks}
@@ -115,10 +118,10 @@ def test_the_shared_statement_is_read_and_its_faults_are_told(tmp_path: Path) ->
 
 def test_a_letter_has_no_table() -> None:
     with pytest.raises(DocumentError, match="no dates and amounts"):
-        build(document("Dear Mr Smith,\nyour balance of 120.00 was due on 01/02/2024.\nYours"))
+        build_draft_template(document("Dear Mr Smith,\nyour balance of 120.00 was due on 01/02/2024.\nYours"))
 
 
-def retry(prior: str, *categories: Category) -> RetryInput:
+def retry(prior: str, *categories: TemplateIssueCategory) -> RetryInput:
     issues = tuple(
         ConsolidatedIssue(issue_id=f"issue_{at}", severity="high", category=category, message="wrong")
         for at, category in enumerate(categories)
@@ -135,12 +138,12 @@ def retry(prior: str, *categories: Category) -> RetryInput:
         ("bbox_accuracy", lambda text: text.replace("box = [", "box = [0.0, 0.0, 1.0, 0.2] #")),
     ],
 )  # fmt: skip
-def test_a_rejected_template_is_mended(category: Category, spoiled: object, tmp_path: Path) -> None:
+def test_a_rejected_template_is_mended(category: TemplateIssueCategory, spoiled: object, tmp_path: Path) -> None:
     drawn = draw("signed amounts", 6)
     bundle = bundle_of(drawn, tmp_path)
-    wrong = spoiled(write_template(build(bundle).template))  # type: ignore[operator]
-    assert rows_of(drawn, apply(read_template(wrong, "wrong"), bundle)).right < len(drawn.rows)
-    made = build(bundle, retry=retry(wrong, category))
+    wrong = spoiled(render_template_toml(build_draft_template(bundle).template))  # type: ignore[operator]
+    assert rows_of(drawn, parse_statement(parse_template_toml(wrong, "wrong"), bundle)).right < len(drawn.rows)
+    made = build_draft_template(bundle, retry=retry(wrong, category))
     assert made.template.version == 2
     assert rows_of(drawn, made.statement).right == len(drawn.rows)
     assert made.reconciliation.is_met
@@ -150,16 +153,20 @@ def test_a_complaint_does_not_outweigh_sums_that_are_met(tmp_path: Path) -> None
     """A reviewer that finds fault with what is right gets another template only where the sums allow it."""
     drawn = draw("signed amounts", 6)
     bundle = bundle_of(drawn, tmp_path)
-    made = build(bundle, retry=retry(write_template(build(bundle).template), "sign_logic", "column_mapping"))
+    made = build_draft_template(
+        bundle, retry=retry(render_template_toml(build_draft_template(bundle).template), "sign_logic", "column_mapping")
+    )
     assert made.reconciliation.is_met
     assert rows_of(drawn, made.statement).right == len(drawn.rows)
 
 
 def test_a_complaint_about_boxes_and_lines_tries_wider_ones(tmp_path: Path) -> None:
     bundle = bundle_of(draw("descriptions of several lines", 1), tmp_path)
-    prior = build(bundle)
-    made = build(bundle, retry=retry(write_template(prior.template), "multiline_handling", "bbox_accuracy"))
-    assert made.tried > prior.tried
+    prior = build_draft_template(bundle)
+    made = build_draft_template(
+        bundle, retry=retry(render_template_toml(prior.template), "multiline_handling", "bbox_accuracy")
+    )
+    assert made.hypotheses_tried > prior.hypotheses_tried
     assert made.template.rows.gap > prior.template.rows.gap
     assert made.template.regions != prior.template.regions
 
@@ -173,7 +180,7 @@ def test_a_statement_whose_sums_differ_keeps_them(tmp_path: Path) -> None:
         "Date       Details                          Amount",
     ]
     rows = [f"01/{day:02}/2024 SHOP {day:<26} {-day}.00" for day in range(2, 12)]
-    made = build(document("\n".join([*pages, *rows])))
+    made = build_draft_template(document("\n".join([*pages, *rows])))
     assert [int(one.amount) for one in made.statement.transactions] == [-day for day in range(2, 12)]
     (closing,) = [one for one in made.reconciliation.checks if one.name == "closing_balance"]
     assert (closing.is_met, str(closing.expected), str(closing.found)) == (False, "999.99", "35.00")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from evalkit.cli import app
 from evalkit.errors import DocumentError, UsageError
-from evalkit.statements.template import read_template
+from evalkit.statements.template import parse_template_toml
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_a_template_is_built_and_applied(pdf: Path, tmp_path: Path) -> None:
     toml, table = tmp_path / "bank.toml", tmp_path / "rows.csv"
     built = CliRunner().invoke(app, ["build-template", str(pdf), "--to", str(toml)])
     assert built.exit_code == 0, built.output
-    assert read_template(toml.read_text(), "bank.toml").status == "draft"
+    assert parse_template_toml(toml.read_text(), "bank.toml").status == "draft"
     applied = CliRunner().invoke(app, ["apply-template", str(toml), str(pdf), "--to", str(table)])
     assert applied.exit_code == 0, applied.output
     assert "is a draft" in applied.output

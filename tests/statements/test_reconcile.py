@@ -7,8 +7,8 @@ from decimal import Decimal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalkit.statements.apply import Statement, Sum, Transaction
-from evalkit.statements.reconcile import Check, reconcile, repeated
+from evalkit.statements.apply import ParsedStatement, PrintedSum, Transaction
+from evalkit.statements.reconcile import SumCheck, find_repeated_rows, reconcile_statement
 from evalkit.statements.template import Rows, StatementTemplate
 
 from .test_apply import BASE
@@ -23,16 +23,18 @@ def row(amount: str, balance: str | None = None, *, page: int = 1, text: str = "
     )
 
 
-def printed(kind: str, value: str, **more: object) -> Sum:
-    return Sum.model_validate({"kind": kind, "value": value, "label": kind, "page": 1, "box": (0, 0, 1, 1), **more})
+def printed(kind: str, value: str, **more: object) -> PrintedSum:
+    return PrintedSum.model_validate(
+        {"kind": kind, "value": value, "label": kind, "page": 1, "box": (0, 0, 1, 1), **more}
+    )
 
 
-def checks(rows: list[Transaction], sums: list[Sum], template: StatementTemplate = TEMPLATE) -> list[Check]:
-    statement = Statement(template_id="t", version=1, transactions=tuple(rows), sums=tuple(sums))
-    return list(reconcile(template, statement).checks)
+def checks(rows: list[Transaction], sums: list[PrintedSum], template: StatementTemplate = TEMPLATE) -> list[SumCheck]:
+    statement = ParsedStatement(template_id="t", version=1, transactions=tuple(rows), sums=tuple(sums))
+    return list(reconcile_statement(template, statement).checks)
 
 
-def outcome(found: list[Check]) -> list[tuple[str, bool, Decimal]]:
+def outcome(found: list[SumCheck]) -> list[tuple[str, bool, Decimal]]:
     return [(one.name, one.is_met, one.difference) for one in found]
 
 
@@ -106,12 +108,12 @@ def test_repeated_rows_are_told_and_kept() -> None:
 
 def test_equal_rows_happen() -> None:
     """The same coffee on one page, or once on the next, is no repetition; the same rows one after the other are."""
-    assert repeated([row("-1.00"), row("-1.00")]) == []
-    assert repeated([row("-1.00"), row("-1.00", page=2)]) == []
-    assert repeated([row("-1.00", "9.00"), row("-1.00", "8.00", page=2)]) == []
+    assert find_repeated_rows([row("-1.00"), row("-1.00")]) == []
+    assert find_repeated_rows([row("-1.00"), row("-1.00", page=2)]) == []
+    assert find_repeated_rows([row("-1.00", "9.00"), row("-1.00", "8.00", page=2)]) == []
     three = [row(f"-{n}.00") for n in range(1, 4)]
     again = [row(f"-{n}.00", page=2) for n in range(1, 4)]
-    assert repeated([*three, *again]) == again
+    assert find_repeated_rows([*three, *again]) == again
 
 
 _CENTS = st.integers(-10_000_00, 10_000_00).map(lambda cents: Decimal(cents) / 100)

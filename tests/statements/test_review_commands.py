@@ -20,21 +20,21 @@ from statements.drawn import draw
 from statements.reviewing import KEY, NOTHING, broken, embedded, role_of, said, served, sound, statement, wrong_dates
 from typer.testing import CliRunner
 
-from evalkit.batch.purge import expired, purge, recorded
-from evalkit.batch.templates import rules_of
+from evalkit.batch.purge import find_expired_documents, find_restored_documents, purge
+from evalkit.batch.templates import create_review_rules
 from evalkit.cli import app
-from evalkit.doctor import examine
+from evalkit.doctor import run_checks
 from evalkit.errors import DocumentError, UsageError
 from evalkit.evaluation.template_reviews import read_cycles, template_reviews
 from evalkit.llm.sight import SHOWN
 from evalkit.review import SMEReviewHelper
 from evalkit.settings import Settings
-from evalkit.statements.consensus import CAPS, MOST
-from evalkit.statements.convergence import RETRIES
+from evalkit.statements.consensus import MAX_ISSUES_BY_SEVERITY, SHOWN_ISSUE_CAPS
+from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
 from evalkit.statements.record import Cycle
-from evalkit.statements.review_loop import Rules
-from evalkit.statements.template import Status, read_template
-from evalkit.store import Claim, Files, Index, cycle_name
+from evalkit.statements.review_loop import ReviewLoopConfig
+from evalkit.statements.template import Status, parse_template_toml
+from evalkit.store import CaseClaim, OutputFolder, OutputIndex, template_review_file_name
 
 TEMPLATE_ID = "first_meadow_bank_draft_v1"
 
@@ -69,7 +69,7 @@ def review(*words: str, exit_code: int = 0) -> dict[str, Any]:
 
 
 def stored(output: str = "output") -> Any:
-    return read_template((Path(output) / f"templates/{TEMPLATE_ID}.toml").read_text(), "stored")
+    return parse_template_toml((Path(output) / f"templates/{TEMPLATE_ID}.toml").read_text(), "stored")
 
 
 def test_a_template_that_both_pass_is_stable(folder: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_template_that_both_pass_is_stable(folder: Path) -> None:
     assert (made["outcome"], made["status"], made["attempts"], made["case_id"]) == ("approved", "stable", 1, None)
     assert made["cycles"] == [f"template_reviews/{TEMPLATE_ID}/cycle_1.json"]
     assert stored().status is Status.STABLE
-    assert read_template(Path("bank.toml").read_text(), "bank").status is Status.DRAFT  # somebody's own file
+    assert parse_template_toml(Path("bank.toml").read_text(), "bank").status is Status.DRAFT  # somebody's own file
     written = [path for path in Path("output").rglob("*") if path.is_file()]
     assert {path.relative_to("output").parts[0] for path in written} >= {
         "template_reviews", "templates", "document_bundles"
@@ -136,9 +136,9 @@ def test_what_a_person_has_to_decide_is_in_the_queue_with_the_statements_pages(f
 def test_a_case_that_somebody_has_open_stays_as_it_is(folder: Path) -> None:
     case_id = review("signs.toml", "statement.pdf")["case_id"]
     packet = Path(f"output/sme_packets/sme_packet_{case_id}.json")
-    index = Index("output")
+    index = OutputIndex("output")
     since, until = "2026-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00"
-    index.claims.take(Claim(case_id, "dr_lee", "tab", since, until), now=since)
+    index.claims.acquire_claim(CaseClaim(case_id, "dr_lee", "tab", since, until), now=since)
     index.close()
     before, draft = packet.read_text(), stored()
     done = CliRunner().invoke(app, ["review-template", "dates.toml", "statement.pdf"])
@@ -169,7 +169,7 @@ def test_a_draft_takes_no_place_where_somebody_has_vouched_for_a_template(folder
     assert stored() == before
     with pytest.raises(UsageError, match="was approved"):
         CliRunner().invoke(app, ["build-template", "statement.pdf"], catch_exceptions=False)
-    assert [name.rpartition("_")[2] for name in Files("output").names(f"template_reviews/{TEMPLATE_ID}")] == [
+    assert [name.rpartition("_")[2] for name in OutputFolder("output").list_json_files(f"template_reviews/{TEMPLATE_ID}")] == [
         "1.json", "2.json",
     ]  # fmt: skip
 
@@ -197,7 +197,7 @@ def test_a_template_may_lie_in_a_bucket(
     assert json.loads(done.stdout)["template"] == f"{bucket}/templates/{TEMPLATE_ID}.toml"
     made = review(TEMPLATE_ID, "statement.pdf", "--output", bucket)
     assert (made["outcome"], made["cycles"]) == ("approved", [f"template_reviews/{TEMPLATE_ID}/cycle_1.json"])
-    kept = read_template(Files(bucket).raw(f"templates/{TEMPLATE_ID}.toml").decode(), "kept")
+    kept = parse_template_toml(OutputFolder(bucket).read_bytes(f"templates/{TEMPLATE_ID}.toml").decode(), "kept")
     assert kept.status is Status.STABLE
     assert isinstance(CliRunner().invoke(app, build).exception, UsageError)
     done = CliRunner().invoke(app, ["apply-template", f"{TEMPLATE_ID}.toml", "statement.pdf", "--output", bucket])
@@ -208,20 +208,20 @@ def test_a_template_may_lie_in_a_bucket(
 def test_a_purged_statement_is_taken_in_again_only_when_that_is_said(folder: Path) -> None:
     review("bank.toml", "statement.pdf")
     now = datetime.now(UTC)
-    assert expired("output", before=now - timedelta(days=1)).finished == ()
-    assert expired("output", before=now + timedelta(days=1)).finished == ("statement",)
+    assert find_expired_documents("output", expired_before=now - timedelta(days=1)).finished == ()
+    assert find_expired_documents("output", expired_before=now + timedelta(days=1)).finished == ("statement",)
     backup = Path("output/document_bundles/statement.json").read_bytes()
     (done,) = purge("output", ["statement"], purged_at=now.isoformat())
-    assert any("cycle_1" in name for name in done.files)
+    assert any("cycle_1" in name for name in done.removed_files)
     with pytest.raises(UsageError, match=r"statement\.pdf was purged"):
         review("bank.toml", "statement.pdf")
-    assert recorded("output") == []
+    assert find_restored_documents("output") == []
     Path("output/document_bundles/statement.json").write_bytes(backup)  # restored
-    assert recorded("output") == ["statement"]
+    assert find_restored_documents("output") == ["statement"]
     purge("output", ["statement"], purged_at=now.isoformat())
     assert review("bank.toml", "statement.pdf", "--even-purged")["status"] == "stable"
     assert review("bank.toml", "statement.pdf")["status"] == "stable"  # it was let in: nobody asks twice
-    assert recorded("output") == []
+    assert find_restored_documents("output") == []
 
 
 def test_another_statement_of_the_same_name_has_a_name_of_its_own(folder: Path) -> None:
@@ -312,7 +312,7 @@ def test_a_model_may_better_the_builders_template(folder: Path, asked: gemini.Ge
     done = CliRunner().invoke(app, ["build-template", "statement.pdf", "--to", "new.toml", "--model", "gemini:m"])
     assert done.exit_code == 0, done.output
     assert "as gemini:m proposed it" in done.output
-    assert read_template(Path("new.toml").read_text(), "new").identity.statement == "Everyday account"
+    assert parse_template_toml(Path("new.toml").read_text(), "new").identity.statement == "Everyday account"
     (call,) = asked.calls
     assert role_of(call.prompt) == "builder"
     assert call.images
@@ -361,17 +361,21 @@ def test_the_specifications_settings_are_read_and_are_the_defaults(folder: Path)
     without = Settings.load().vllm_review
     Path("evalkit.toml").write_text(DEFAULTS)
     given = Settings.load().vllm_review
-    assert given.reviewers.by_role == {
+    assert given.reviewers.models_by_role == {
         "layout_geometry": "claude-3-5-sonnet", "semantic_financial": "claude-3-5-sonnet", "arbitrator": "claude-3-opus"
     }  # fmt: skip
     assert given.model_copy(update={"reviewers": without.reviewers}) == without
-    rules = rules_of(Settings.load())
-    assert rules == Rules()
-    assert (rules.most, rules.caps, rules.retries) == (MOST, CAPS, RETRIES)
-    assert (rules.reviewer_seconds, rules.both_seconds, rules.arbitration_seconds, rules.cycle_seconds) == (
+    rules = create_review_rules(Settings.load())
+    assert rules == ReviewLoopConfig()
+    assert (rules.max_issues, rules.shown_issue_caps, rules.max_retries) == (
+        MAX_ISSUES_BY_SEVERITY,
+        SHOWN_ISSUE_CAPS,
+        MAX_RETRIES_BY_SCENARIO,
+    )
+    assert (rules.reviewer_seconds, rules.both_reviewers_seconds, rules.arbitration_seconds, rules.cycle_seconds) == (
         60, 90, 45, 180
     )  # fmt: skip
-    assert rules.temperatures == {"layout_geometry": 0.1, "semantic_financial": 0.2, "arbitrator": 0.0}
+    assert rules.temperature_by_role == {"layout_geometry": 0.1, "semantic_financial": 0.2, "arbitrator": 0.0}
 
 
 @pytest.mark.parametrize(
@@ -420,7 +424,7 @@ def test_the_schemas_fit_what_is_written(folder: Path) -> None:
 
 
 def test_metrics_of_reviews(tmp_path: Path) -> None:
-    files, number = Files(tmp_path), 0
+    files, number = OutputFolder(tmp_path), 0
     unsound = statement(closing="999.99")
     for template, bundle in (
         (sound(statement()), statement()),
@@ -429,7 +433,7 @@ def test_metrics_of_reviews(tmp_path: Path) -> None:
     ):
         for cycle in embedded(template, bundle).cycles:
             number += 1
-            files.write(cycle_name("example", number), cycle.model_dump(mode="json"))
+            files.write_json(template_review_file_name("example", number), cycle.model_dump(mode="json"))
     known = template_reviews(read_cycles(files))
     assert (known.reviews, known.attempts) == (3, 6)
     assert known.first_pass_approval.value == pytest.approx(1 / 3)
@@ -443,10 +447,12 @@ def test_metrics_of_reviews(tmp_path: Path) -> None:
 
 
 def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    files = Files(tmp_path)
+    files = OutputFolder(tmp_path)
     (cycle,) = embedded(sound(statement()), statement()).cycles
     for number in range(1, 12):
-        files.write(cycle_name("t", number), {**cycle.model_dump(mode="json"), "review_cycle_id": f"rc_{number}"})
+        files.write_json(
+            template_review_file_name("t", number), {**cycle.model_dump(mode="json"), "review_cycle_id": f"rc_{number}"}
+        )
     assert [one.review_cycle_id for one in read_cycles(files)] == [f"rc_{number}" for number in range(1, 12)]
 
 
@@ -470,12 +476,12 @@ def test_ten_cycles_stand_in_the_order_of_their_numbers(tmp_path: Path) -> None:
 )
 def test_the_doctor_knows_who_can_review(model: str, is_fine: bool, says: str, tmp_path: Path) -> None:
     settings = Settings.load(output=str(tmp_path), vllm_review={"reviewers": {"layout_model": model}})
-    found = [one for one in examine(settings) if one.name == "template reviewer" and one.found.startswith(model)]
+    found = [one for one in run_checks(settings) if one.name == "template reviewer" and one.found.startswith(model)]
     assert [(one.is_fine, says in one.found) for one in found] == [(is_fine, True)]
     if not is_fine:
         # Who has named it for documents alone need not care.
         default = Settings.load(output=str(tmp_path), models={"default": model})
-        assert all(one.is_fine for one in examine(default) if one.name == "template reviewer")
+        assert all(one.is_fine for one in run_checks(default) if one.name == "template reviewer")
 
 
 @pytest.mark.parametrize(("answer", "is_fine"), [(SHOWN, True), (None, False), ("5920", False)])
@@ -489,7 +495,9 @@ def test_the_doctor_shows_a_reviewer_a_picture(
     settings = Settings.load(
         output=str(tmp_path), vllm_review={"reviewers": {"semantic_model": "gemini:gemini-2.5-flash"}}
     )
-    found = [one for one in examine(settings, live=True) if "gemini" in one.found and one.name == "template reviewer"]
+    found = [
+        one for one in run_checks(settings, live=True) if "gemini" in one.found and one.name == "template reviewer"
+    ]
     assert [one.is_fine for one in found] == [is_fine]
     (call,) = asked.calls
     assert call.images[0].startswith(b"\x89PNG")

@@ -48,14 +48,14 @@ from evalkit.llm.ledger import MemoryJournal
 from evalkit.llm.model import A, Answer, Question, Usage
 from evalkit.statements import proposal, reviewers
 from evalkit.statements.arbitration import ArbitratorAnswer
-from evalkit.statements.builder import RetryInput, build
-from evalkit.statements.convergence import RETRIES
+from evalkit.statements.builder import RetryInput, build_draft_template
+from evalkit.statements.convergence import MAX_RETRIES_BY_SCENARIO
 from evalkit.statements.questions import BuilderAnswer, ReviewerAnswer
-from evalkit.statements.reading import Found, Reading
+from evalkit.statements.reading import AppliedTemplate, TemplateFinding
 from evalkit.statements.record import Cycle
-from evalkit.statements.review_loop import Reviewed, ReviewLoop, Rules
-from evalkit.statements.survey import literal
-from evalkit.statements.template import Status, read_template
+from evalkit.statements.review_loop import ReviewLoopConfig, TemplateReviewLoop, TemplateReviewResult
+from evalkit.statements.survey import make_literal_pattern
+from evalkit.statements.template import Status, parse_template_toml
 
 SCHEMAS = Path(__file__).parent / "schemas"
 #: Its printed balance is not what its rows make: no template reads it right.
@@ -64,7 +64,7 @@ LAYOUT, SEMANTIC = "layout_geometry", "semantic_financial"
 HIGH = said(("high", "bbox_accuracy", "the last row of the table is cut off"))
 
 
-def checked(done: Reviewed) -> Reviewed:
+def checked(done: TemplateReviewResult) -> TemplateReviewResult:
     """What holds for every review: its files can be read again and hold the specification's schemas."""
     schemas = [json.loads((SCHEMAS / f"{name}_report.json").read_text()) for name in ("reviewer", "arbitration")]
     for number, cycle in enumerate(done.cycles, 1):
@@ -79,7 +79,7 @@ def checked(done: Reviewed) -> Reviewed:
         assert cycle.cost.attempts == number
         assert (cycle.outcome == "retry") is (cycle is not done.cycles[-1])
     last = done.cycles[-1]
-    assert len(done.cycles) <= 1 + max(RETRIES.values())
+    assert len(done.cycles) <= 1 + max(MAX_RETRIES_BY_SCENARIO.values())
     assert done.is_approved is (done.template.status is Status.STABLE) is (last.outcome == "approved")
     assert (done.case is None) is done.is_approved
     if done.case:
@@ -90,7 +90,7 @@ def checked(done: Reviewed) -> Reviewed:
     return done
 
 
-def reasons(done: Reviewed) -> tuple[str | None, int]:
+def reasons(done: TemplateReviewResult) -> tuple[str | None, int]:
     return done.cycles[-1].escalation_reason, len(done.cycles)
 
 
@@ -104,7 +104,7 @@ def test_a_sound_template_is_stable_after_one_attempt() -> None:
         "attempts": 1, "total_tokens": {"input": 0, "output": 0}, "estimated_cost_usd": Decimal(0),
         "final_outcome": "approved",
     }  # fmt: skip
-    assert {report.reviewer_model for report in done.cycles[0].reports} == {reviewers.MODEL}
+    assert {report.reviewer_model for report in done.cycles[0].reports} == {reviewers.RULE_REVIEWER_VERSION}
 
 
 @pytest.mark.parametrize(("plant", "consensus"), [(excluded, "rejected"), (wrong_dates, "arbitration")])
@@ -120,7 +120,7 @@ def test_something_critical_that_only_one_finds_goes_to_a_person_at_once() -> No
     done = checked(embedded(broken(BUNDLE, inverted), BUNDLE))
     assert reasons(done) == ("critical_disagreement", 1)
     assert done.case is not None
-    assert read_template(done.case.template, "t").status is Status.DRAFT
+    assert parse_template_toml(done.case.template, "t").status is Status.DRAFT
     assert done.cycles[0].arbitration is None
 
 
@@ -159,7 +159,7 @@ def test_sums_that_are_printed_and_not_used_count(plant: Any, says: str) -> None
     done = checked(embedded(broken(BUNDLE, *plant), BUNDLE))
     assert says in [told.issue.message for told in done.cycles[0].issues if told.issue.severity == "high"]
     assert done.cycles[0].outcome == "retry"
-    assert read_template(done.cycles[1].template, "t").reconciliation == SOUND.reconciliation
+    assert parse_template_toml(done.cycles[1].template, "t").reconciliation == SOUND.reconciliation
 
 
 def test_a_sum_that_is_not_met_cannot_be_left_out() -> None:
@@ -169,7 +169,7 @@ def test_a_sum_that_is_not_met_cannot_be_left_out() -> None:
         plain["reconciliation"] = {"total": [{"label": "Total withdrawals", "of": "withdrawals"}]}
 
     template = broken(bundle, met_only)
-    assert Reading.of(template, bundle).meets_its_sums
+    assert AppliedTemplate.create(template, bundle).has_all_sums_met
     done = checked(embedded(template, bundle))
     assert not done.is_approved
     assert "the transactions do not make a printed sum that is not used: closing balance" in [
@@ -178,7 +178,7 @@ def test_a_sum_that_is_not_met_cannot_be_left_out() -> None:
 
 
 def test_switched_off_there_is_one_reviewer_and_a_person() -> None:
-    done = checked(embedded(SOUND, BUNDLE, Rules(is_enabled=False)))
+    done = checked(embedded(SOUND, BUNDLE, ReviewLoopConfig(is_dual_review_enabled=False)))
     assert reasons(done) == ("review_disabled", 1)
     assert [report.reviewer_role for report in done.cycles[0].reports] == ["semantic_financial"]
     assert done.cycles[0].consensus is None
@@ -186,44 +186,49 @@ def test_switched_off_there_is_one_reviewer_and_a_person() -> None:
 
 @pytest.mark.parametrize(("retries", "attempts"), [(0, 1), (1, 2), (2, 3)])
 def test_as_many_attempts_as_are_set(retries: int, attempts: int) -> None:
-    rules = Rules(retries={name: min(most, retries) for name, most in RETRIES.items()})
+    rules = ReviewLoopConfig(max_retries={name: min(most, retries) for name, most in MAX_RETRIES_BY_SCENARIO.items()})
     assert reasons(checked(embedded(sound(UNSOUND), UNSOUND, rules))) == ("max_retries_exceeded", attempts)
 
 
 def test_pass_criteria_are_set() -> None:
     most = {"critical": 0, "high": 1, "medium": 3, "low": 10}
     assert not embedded(sound(UNSOUND), UNSOUND).is_approved
-    assert checked(embedded(sound(UNSOUND), UNSOUND, Rules(most=most))).is_approved
+    assert checked(embedded(sound(UNSOUND), UNSOUND, ReviewLoopConfig(max_issues=most))).is_approved
 
 
 def test_a_score_below_the_threshold_is_diverging(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each attempt has another fault than the one before."""
 
-    def another(reading: Reading) -> Any:
+    def another(reading: AppliedTemplate) -> Any:
         if number := reading.template.version:
             words = ("alpha", "beta gamma", "delta", "epsilon zeta")[number - 1]
-            yield Found("high", "other", f"{words} {words}")
+            yield TemplateFinding("high", "other", f"{words} {words}")
 
-    monkeypatch.setattr(reviewers, "CHECKS", {"layout_geometry": (another,), "semantic_financial": (another,)})
+    monkeypatch.setattr(
+        reviewers, "CHECKS_BY_REVIEWER", {"layout_geometry": (another,), "semantic_financial": (another,)}
+    )
     again = checked(embedded(SOUND, BUNDLE))
     assert again.cycles[1].convergence["score"] == 0  # one fixed, one new
     assert reasons(again) == ("max_retries_exceeded", 4)
 
-    def more(reading: Reading) -> Any:
+    def more(reading: AppliedTemplate) -> Any:
         for word in ("alpha", "beta", "gamma", "delta", "epsilon")[: 2 * reading.template.version - 1]:
-            yield Found("high", "other", f"{word} {word} {word}")
+            yield TemplateFinding("high", "other", f"{word} {word} {word}")
 
-    monkeypatch.setattr(reviewers, "CHECKS", {"layout_geometry": (more,), "semantic_financial": (more,)})
+    monkeypatch.setattr(reviewers, "CHECKS_BY_REVIEWER", {"layout_geometry": (more,), "semantic_financial": (more,)})
     assert reasons(checked(embedded(SOUND, BUNDLE))) == ("diverging", 2)
     # 0 fixed of 1, 2 new of 3
-    assert reasons(checked(embedded(SOUND, BUNDLE, Rules(diverging=-0.7)))) == ("max_retries_exceeded", 3)
+    assert reasons(checked(embedded(SOUND, BUNDLE, ReviewLoopConfig(diverging_below=-0.7)))) == (
+        "max_retries_exceeded",
+        3,
+    )
 
 
 # Time ------------------------------------------------------------------------------------------------------------------
 
 
 def _slow(seconds: float, done: threading.Event) -> Any:
-    def wait(reading: Reading) -> Any:
+    def wait(reading: AppliedTemplate) -> Any:
         done.wait(seconds)
         yield from ()
 
@@ -234,13 +239,15 @@ def test_the_reviewers_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) ->
     """Each waits for the other to have begun: one after the other, neither would end."""
     meeting = threading.Barrier(2, timeout=SECONDS)
 
-    def met(reading: Reading) -> Any:
+    def met(reading: AppliedTemplate) -> Any:
         meeting.wait()
         yield from ()
 
     rows = {"layout_geometry": (met,), "semantic_financial": (met,)}
     monkeypatch.setattr(
-        reviewers, "CHECKS", {role: (*rows[role], *checks) for role, checks in reviewers.CHECKS.items()}
+        reviewers,
+        "CHECKS_BY_REVIEWER",
+        {role: (*rows[role], *checks) for role, checks in reviewers.CHECKS_BY_REVIEWER.items()},
     )
     done = checked(embedded(SOUND, BUNDLE))
     assert done.is_approved
@@ -250,9 +257,11 @@ def test_the_reviewers_look_at_the_same_time(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_check_that_does_not_end_fails_its_reviewer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
-    monkeypatch.setattr(reviewers, "CHECKS", {**reviewers.CHECKS, "layout_geometry": (_slow(600, over),)})
+    monkeypatch.setattr(
+        reviewers, "CHECKS_BY_REVIEWER", {**reviewers.CHECKS_BY_REVIEWER, "layout_geometry": (_slow(600, over),)}
+    )
     began = time.monotonic()
-    done = checked(embedded(SOUND, BUNDLE, Rules(reviewer_seconds=2)))
+    done = checked(embedded(SOUND, BUNDLE, ReviewLoopConfig(reviewer_seconds=2)))
     assert time.monotonic() - began < SECONDS
     over.set()
     assert reasons(done) == ("reviewer_failed", 1)
@@ -266,10 +275,10 @@ def test_a_check_that_does_not_end_holds_up_no_process() -> None:
         "import threading\n"
         "from statements.reviewing import BUNDLE, SOUND, embedded\n"
         "from evalkit.statements import reviewers\n"
-        "from evalkit.statements.review_loop import Rules\n"
+        "from evalkit.statements.review_loop import ReviewLoopConfig\n"
         "ever = lambda reading: threading.Event().wait()\n"
-        "reviewers.CHECKS = {'layout_geometry': (ever,), 'semantic_financial': ()}\n"
-        "print(embedded(SOUND, BUNDLE, Rules(reviewer_seconds=2)).cycles[0].failures)"
+        "reviewers.CHECKS_BY_REVIEWER = {'layout_geometry': (ever,), 'semantic_financial': ()}\n"
+        "print(embedded(SOUND, BUNDLE, ReviewLoopConfig(reviewer_seconds=2)).cycles[0].failures)"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
@@ -295,14 +304,14 @@ def test_an_expression_that_runs_for_ever_holds_up_nothing() -> None:
 @pytest.mark.parametrize(
     ("rules", "hanging"),
     [
-        (Rules(reviewer_seconds=2.5), LAYOUT),
-        (Rules(reviewer_seconds=2.5), SEMANTIC),
-        (Rules(both_seconds=2.5), LAYOUT),
-        (Rules(cycle_seconds=2.5), SEMANTIC),
+        (ReviewLoopConfig(reviewer_seconds=2.5), LAYOUT),
+        (ReviewLoopConfig(reviewer_seconds=2.5), SEMANTIC),
+        (ReviewLoopConfig(both_reviewers_seconds=2.5), LAYOUT),
+        (ReviewLoopConfig(cycle_seconds=2.5), SEMANTIC),
     ],
     ids=["layout", "semantic", "both", "cycle"],
 )
-def test_a_model_that_hangs_ends_within_the_budget(rules: Rules, hanging: str) -> None:
+def test_a_model_that_hangs_ends_within_the_budget(rules: ReviewLoopConfig, hanging: str) -> None:
     """The call itself has the reviewer's seconds, which the command waits for, as it is paid."""
     with served({hanging: gemini.HANG}) as server:
         began = time.monotonic()
@@ -315,7 +324,7 @@ def test_a_model_that_hangs_ends_within_the_budget(rules: Rules, hanging: str) -
 
 def test_an_arbitrator_that_hangs_ends_within_its_budget() -> None:
     with served({"layout_geometry": HIGH, "arbitrator": gemini.HANG}) as server:
-        done = checked(reviewed(server, SOUND, BUNDLE, Rules(arbitration_seconds=1)))
+        done = checked(reviewed(server, SOUND, BUNDLE, ReviewLoopConfig(arbitration_seconds=1)))
     assert reasons(done) == ("reviewer_failed", 1)
     assert done.cycles[0].failures == {"arbitrator": "it took longer than 1 seconds"}
     assert len(done.cycles[0].reports) == 2
@@ -340,7 +349,7 @@ def test_two_models_are_asked_side_by_side_with_the_same_inputs_and_neither_know
     assert inputs[0] == inputs[1]
     told = json.loads(inputs[0].split("\n", 1)[1].rsplit("\n", 1)[0])
     assert set(told) == {"template_id", "template_content", "statement_renders", "sample_extraction", "prior_issues"}
-    assert read_template(told["template_content"], "told") == SOUND
+    assert parse_template_toml(told["template_content"], "told") == SOUND
     assert len(told["sample_extraction"]["transactions"]) == 12
     assert layout.images == semantic.images
     assert layout.images[0].startswith(b"\x89PNG")
@@ -364,13 +373,17 @@ def test_models_that_lie_approve_nothing_that_is_measured_as_broken(bundle: Any,
         return json.dumps({"resolutions": resolutions, "final_decision": "approve", "recommendation": ""})
 
     template = broken(bundle, plant)
-    alone = embedded(template, bundle, Rules(retries=dict.fromkeys(RETRIES, 0)))
+    alone = embedded(template, bundle, ReviewLoopConfig(max_retries=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0)))
     assert not alone.is_approved
     harmless = said(*(("low", one.issue.category, one.issue.message) for one in alone.cycles[0].issues), page=None)
     for answer in (NOTHING, harmless):
         answers = {"layout_geometry": answer, "semantic_financial": answer, "arbitrator": dismissed}
         with served(answers) as server:
-            done = checked(reviewed(server, template, bundle, Rules(retries=dict.fromkeys(RETRIES, 0))))
+            done = checked(
+                reviewed(
+                    server, template, bundle, ReviewLoopConfig(max_retries=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0))
+                )
+            )
         assert not done.is_approved
         measured = {one.issue.message for one in alone.cycles[0].issues}
         assert measured <= {one.issue.message for one in done.cycles[0].issues}
@@ -405,7 +418,7 @@ def test_a_statement_that_speaks_to_the_machine_stays_within_its_marks(order: st
 )  # fmt: skip
 def test_garbage_is_no_report(fault: Any, words: str) -> None:
     with served({"semantic_financial": fault}) as server:
-        done = checked(reviewed(server, SOUND, BUNDLE, Rules(reviewer_seconds=5)))
+        done = checked(reviewed(server, SOUND, BUNDLE, ReviewLoopConfig(reviewer_seconds=5)))
     assert reasons(done) == ("reviewer_failed", 1)
     assert words in done.cycles[0].failures["semantic_financial"]
     assert "SHOP" not in str(done.cycles[0].failures)
@@ -487,7 +500,14 @@ def test_asking_again_does_not_settle_what_was_said_of_the_same_template() -> No
 def test_a_model_that_tells_more_makes_it_no_milder_by_drowning_it() -> None:
     flood = said(*[("low", "bbox_accuracy", f"remark number {n} about edges") for n in range(30)])
     with served({LAYOUT: flood, SEMANTIC: flood}) as server:
-        done = checked(reviewed(server, broken(BUNDLE, excluded), BUNDLE, Rules(retries=dict.fromkeys(RETRIES, 0))))
+        done = checked(
+            reviewed(
+                server,
+                broken(BUNDLE, excluded),
+                BUNDLE,
+                ReviewLoopConfig(max_retries=dict.fromkeys(MAX_RETRIES_BY_SCENARIO, 0)),
+            )
+        )
     assert any(one.issue.severity == "critical" for one in done.cycles[0].issues)
     assert not done.is_approved
 
@@ -528,26 +548,28 @@ def test_the_retry_input_is_the_specifications() -> None:
 
 def test_feedback_changes_what_the_builder_tries() -> None:
     """Also where it stands in the reviewers' feedback alone, beyond what the caps show; of those who reject."""
-    prior = build(BUNDLE)
+    prior = build_draft_template(BUNDLE)
     toml = embedded(SOUND, BUNDLE).cycles[0].template
 
     def tried(**feedback: Any) -> Any:
-        return build(BUNDLE, retry=RetryInput(retry_attempt=2, prior_template=toml, reviewer_feedback=feedback))
+        return build_draft_template(
+            BUNDLE, retry=RetryInput(retry_attempt=2, prior_template=toml, reviewer_feedback=feedback)
+        )
 
     issue = {"issue_id": "i", "severity": "high", "category": "bbox_accuracy", "message": "rows are cut off"}
     heard = tried(layout_reviewer={"pass": False, "issues": [issue]})
-    assert heard.tried > prior.tried
+    assert heard.hypotheses_tried > prior.hypotheses_tried
     assert heard.template.regions != prior.template.regions
     for unheard in ({"pass": True, "issues": [issue]}, {"pass": False, "issues": []}):
         ignored = tried(layout_reviewer=unheard)
-        assert (ignored.tried, ignored.template.regions) == (prior.tried, prior.template.regions)
+        assert (ignored.hypotheses_tried, ignored.template.regions) == (prior.hypotheses_tried, prior.template.regions)
 
 
 def proposed(text: str) -> str:
     return json.dumps({"reasoning": "", "template": text})
 
 
-def rebuilt(server: GeminiServer) -> Reviewed:
+def rebuilt(server: GeminiServer) -> TemplateReviewResult:
     return checked(reviewed(server, broken(BUNDLE, wrong_dates), BUNDLE))
 
 
@@ -577,7 +599,7 @@ def test_a_models_template_that_reads_less_changes_nothing(worse: Any) -> None:
     with served({"builder": proposed(worse(text) if callable(worse) else worse)}) as server:
         done = rebuilt(server)
     assert done.is_approved
-    assert len(Reading.of(done.template, BUNDLE).statement.transactions) == 12
+    assert len(AppliedTemplate.create(done.template, BUNDLE).statement.transactions) == 12
     assert done.template == embedded(broken(BUNDLE, wrong_dates), BUNDLE).template
 
 
@@ -585,32 +607,34 @@ def test_a_models_regular_expression_is_taken_for_words() -> None:
     """One that backtracks for ever would hold up the whole process."""
     text = embedded(SOUND, BUNDLE).cycles[0].template
     evil = r"(\w+\s?)+(\w+\s?)+(\w+\s?)+!"
-    made = proposal.proposal(text.replace("ends = [", f"ends = ['{evil}', "), SOUND)
+    made = proposal.parse_proposal(text.replace("ends = [", f"ends = ['{evil}', "), SOUND)
     assert made is not None
-    assert made.rows.ends == (literal(evil),)
+    assert made.rows.ends == (make_literal_pattern(evil),)
     assert made.rows.furniture == SOUND.rows.furniture  # which the measured one has as expressions
     began = time.monotonic()
-    assert Reading.of(made, BUNDLE).statement == Reading.of(SOUND, BUNDLE).statement
+    assert AppliedTemplate.create(made, BUNDLE).statement == AppliedTemplate.create(SOUND, BUNDLE).statement
     assert time.monotonic() - began < SECONDS
 
 
 def test_fewer_sums_that_are_met_read_less(tmp_path: Path) -> None:
     """Nothing is wrong with a template that leaves out the printed totals; it only knows less."""
     bundle = bundle_of(draw("signed amounts", 6), tmp_path)
-    measured = Reading.of(build(bundle).template, bundle)
+    measured = AppliedTemplate.create(build_draft_template(bundle).template, bundle)
     fewer = measured.template.reconciliation.model_copy(update={"total": ()})
-    other = measured.with_template(measured.template.model_copy(update={"reconciliation": fewer}))
-    assert [one for checks in reviewers.CHECKS.values() for check in checks for one in check(other)] == []
-    assert not proposal.reads_as_well(other, measured)
-    assert proposal.reads_as_well(measured, other)
-    assert proposal.reads_as_well(measured, measured)
+    other = measured.apply_other_template(measured.template.model_copy(update={"reconciliation": fewer}))
+    assert [one for checks in reviewers.CHECKS_BY_REVIEWER.values() for check in checks for one in check(other)] == []
+    assert not proposal.is_at_least_as_good(other, measured)
+    assert proposal.is_at_least_as_good(measured, other)
+    assert proposal.is_at_least_as_good(measured, measured)
 
 
 @pytest.mark.parametrize("fault", [gemini.HANG, gemini.NOT_JSON, gemini.FORBIDDEN], ids=repr)
 def test_a_builder_that_fails_leaves_the_measured_one(fault: Any) -> None:
     with served({"builder": fault}) as server:
         seconds = 4 if fault is gemini.HANG else 60
-        done = checked(reviewed(server, broken(BUNDLE, wrong_dates), BUNDLE, Rules(reviewer_seconds=seconds)))
+        done = checked(
+            reviewed(server, broken(BUNDLE, wrong_dates), BUNDLE, ReviewLoopConfig(reviewer_seconds=seconds))
+        )
     assert done.is_approved
     assert done.template.version == 2
 
@@ -621,7 +645,7 @@ def test_without_another_template_a_person_decides(monkeypatch: pytest.MonkeyPat
     def blind(*_: Any, **__: Any) -> Any:
         raise DocumentError("no dates and amounts", code="STATEMENT-NO-TABLE", remedy="")
 
-    monkeypatch.setattr(proposal, "build", blind)
+    monkeypatch.setattr(proposal, "build_draft_template", blind)
     done = checked(embedded(broken(BUNDLE, wrong_dates), BUNDLE))
     assert reasons(done) == ("max_retries_exceeded", 1)
     assert done.cycles[-1].times["builder"]["failure"] == "DocumentError"
@@ -711,8 +735,13 @@ def test_every_review_ends_and_approves_nothing_that_stands(
     data: Any, given_: Any, retries: int, is_enabled: bool
 ) -> None:
     template, bundle = given_
-    rules = Rules(is_enabled=is_enabled, retries={name: min(most, retries) for name, most in RETRIES.items()})
-    done = checked(asyncio.run(ReviewLoop(lambda role: Drawn(data), rules, clock=now).review(template, bundle)))
+    rules = ReviewLoopConfig(
+        is_dual_review_enabled=is_enabled,
+        max_retries={name: min(most, retries) for name, most in MAX_RETRIES_BY_SCENARIO.items()},
+    )
+    done = checked(
+        asyncio.run(TemplateReviewLoop(lambda role: Drawn(data), rules, clock=now).review_template(template, bundle))
+    )
     assert len(done.cycles) <= 1 + retries
     assert all(one.attempt + 1 == other.attempt for one, other in pairwise(done.cycles))
     if not done.is_approved:
@@ -721,8 +750,8 @@ def test_every_review_ends_and_approves_nothing_that_stands(
     last = done.cycles[-1]
     assert not last.failures
     assert len(last.reports) == 2
-    reading = Reading.of(done.template, bundle)
-    measured = [one for checks in reviewers.CHECKS.values() for check in checks for one in check(reading)]
+    reading = AppliedTemplate.create(done.template, bundle)
+    measured = [one for checks in reviewers.CHECKS_BY_REVIEWER.values() for check in checks for one in check(reading)]
     assert not [one for one in measured if one.severity in ("high", "critical")]
     dismissed = {
         one.issue_id for one in (last.arbitration.resolutions if last.arbitration else ()) if one.final_severity in ("dismissed", "low", "medium")
@@ -745,6 +774,8 @@ def test_an_embedded_model_is_not_asked_for_an_opinion() -> None:
             assert answer.value is not None
             return answer
 
-    done = asyncio.run(ReviewLoop(lambda role: Counting(), clock=now).review(broken(BUNDLE, wrong_dates), BUNDLE))
+    done = asyncio.run(
+        TemplateReviewLoop(lambda role: Counting(), clock=now).review_template(broken(BUNDLE, wrong_dates), BUNDLE)
+    )
     assert done.is_approved
     assert Counting.asked == [LAYOUT, SEMANTIC, "arbitrator", LAYOUT, SEMANTIC]

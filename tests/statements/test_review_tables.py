@@ -13,32 +13,48 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.statements.arbitration import (
-    EXPERTS,
+    EXPERT_BY_CATEGORY,
     ArbitrationReport,
     ArbitratorAnswer,
-    arbitrate,
-    disagreements,
-    has_critical,
+    arbitrate_reports,
+    find_disputed_issues,
+    has_critical_issue,
 )
-from evalkit.statements.consensus import CAPS, are_duplicates, consensus, merged, passes, shown
+from evalkit.statements.consensus import (
+    SHOWN_ISSUE_CAPS,
+    are_duplicates,
+    cap_issues,
+    decide_consensus,
+    is_passing,
+    merge_issues,
+)
 from evalkit.statements.convergence import (
-    RETRIES,
+    MAX_RETRIES_BY_SCENARIO,
     ConvergenceState,
-    Reason,
-    Scenario,
-    Situation,
-    Status,
-    band,
-    escalation,
-    state_of,
+    ConvergenceStatus,
+    EscalationReason,
+    EscalationSituation,
+    RetryScenario,
+    decide_escalation,
+    measure_convergence,
+    select_band,
 )
-from evalkit.statements.report import Category, Evidence, ReviewerReport, Severity, TemplateIssue
+from evalkit.statements.report import (
+    Evidence,
+    ReviewerReport,
+    TemplateIssue,
+    TemplateIssueCategory,
+    TemplateIssueSeverity,
+)
 
 SCHEMAS = Path(__file__).parent / "schemas"
 
 
 def issue(
-    severity: Severity = "high", category: Category = "bbox_accuracy", message: str = "a row is cut off", **more: Any
+    severity: TemplateIssueSeverity = "high",
+    category: TemplateIssueCategory = "bbox_accuracy",
+    message: str = "a row is cut off",
+    **more: Any,
 ) -> TemplateIssue:
     return TemplateIssue(
         issue_id=more.pop("issue_id", "issue_1"), severity=severity, category=category, message=message, **more
@@ -48,7 +64,7 @@ def issue(
 def report(role: str, *issues: TemplateIssue) -> ReviewerReport:
     return ReviewerReport.model_validate(
         {
-            "reviewer_id": f"{role}_1", "reviewer_role": role, "template_id": "t", "pass": passes(issues),
+            "reviewer_id": f"{role}_1", "reviewer_role": role, "template_id": "t", "pass": is_passing(issues),
             "issues": issues, "summary": {"strengths": [], "weaknesses": [], "overall_quality_score": 1.0},
             "tokens_used": {"input": 0, "output": 0}, "reviewed_at": "2024-01-15T10:30:00Z",
         }
@@ -56,16 +72,16 @@ def report(role: str, *issues: TemplateIssue) -> ReviewerReport:
 
 
 @pytest.mark.parametrize(("severity", "most"), [("critical", 0), ("high", 0), ("medium", 3), ("low", 10)])
-def test_pass_criteria(severity: Severity, most: int) -> None:
-    assert passes([issue(severity)] * most)
-    assert not passes([issue(severity)] * (most + 1))
+def test_pass_criteria(severity: TemplateIssueSeverity, most: int) -> None:
+    assert is_passing([issue(severity)] * most)
+    assert not is_passing([issue(severity)] * (most + 1))
 
 
 def test_what_is_not_shown_counts() -> None:
     """Four medium sign issues: two are shown, four are counted."""
     issues = [issue("medium", "sign_logic", issue_id=f"i{n}") for n in range(4)]
-    assert len(shown(issues)) == CAPS["sign_logic"] == 2
-    assert not passes(issues)
+    assert len(cap_issues(issues)) == SHOWN_ISSUE_CAPS["sign_logic"] == 2
+    assert not is_passing(issues)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +89,7 @@ def test_what_is_not_shown_counts() -> None:
     [(True, True, "approved"), (True, False, "arbitration"), (False, True, "arbitration"), (False, False, "rejected")],
 )
 def test_consensus(layout: bool, semantic: bool, result: str) -> None:
-    assert consensus(layout, semantic).then == result
+    assert decide_consensus(layout, semantic).outcome == result
 
 
 ONE = issue(message="table box cuts off the last row", page=2, evidence=Evidence(location="region last"))
@@ -99,7 +115,7 @@ def test_duplicates(other: dict[str, Any], same: bool) -> None:
 def test_merged_issues_take_the_higher_severity_and_both_fixes() -> None:
     low = ONE.model_copy(update={"severity": "medium", "suggested_fix": "move y1"})
     high = ONE.model_copy(update={"severity": "critical", "suggested_fix": "move the edge"})
-    (found,) = merged([("layout_reviewer", [low]), ("semantic_reviewer", [high])])
+    (found,) = merge_issues([("layout_reviewer", [low]), ("semantic_reviewer", [high])])
     assert (found.issue.severity, found.issue.suggested_fix) == ("critical", "move y1; move the edge")
     assert found.reported_by == ("layout_reviewer", "semantic_reviewer")
 
@@ -111,9 +127,9 @@ def test_one_reviewers_like_words_are_as_many_faults() -> None:
         issue("high", "reconciliation_strategy", f"the transactions do not make the printed sum: {one}", page=1)
         for one in sums
     ]
-    found = merged([("semantic_financial", issues)])
+    found = merge_issues([("semantic_financial", issues)])
     assert [one.issue.message.rpartition(" ")[2] for one in found] == list(dict.fromkeys(sums))
-    both = merged([("layout_geometry", issues[:1]), ("semantic_financial", issues)])
+    both = merge_issues([("layout_geometry", issues[:1]), ("semantic_financial", issues)])
     assert [len(one.reported_by) for one in both] == [2, 1, 1, 1]
 
 
@@ -122,11 +138,11 @@ def test_one_reviewers_like_words_are_as_many_faults() -> None:
     [("bbox_accuracy", 5), ("column_mapping", 3), ("sign_logic", 2), ("date_format", 3), ("multiline_handling", 3),
      ("reconciliation_strategy", 2), ("provenance", 5), ("other", 5)],
 )  # fmt: skip
-def test_caps_keep_the_worst(category: Category, cap: int) -> None:
+def test_caps_keep_the_worst(category: TemplateIssueCategory, cap: int) -> None:
     issues = [issue("low", category, issue_id=f"low_{n}") for n in range(cap)] + [
         issue("critical", category, issue_id="bad")
     ]
-    kept = shown(issues)
+    kept = cap_issues(issues)
     assert len(kept) == cap
     assert kept[-1].issue_id == "bad"
 
@@ -144,21 +160,23 @@ def test_caps_keep_the_worst(category: Category, cap: int) -> None:
         (0, 0, 3, 3, -1.0, "diverging"),
     ],
 )
-def test_convergence_bands(fixed: int, prior: int, new: int, total: int, score: float, status: Status) -> None:
+def test_convergence_bands(
+    fixed: int, prior: int, new: int, total: int, score: float, status: ConvergenceStatus
+) -> None:
     state = ConvergenceState(2, total, 0, 0, fixed, new, prior)
     assert state.convergence_score == pytest.approx(score)
-    assert band(state).status == status
+    assert select_band(state).status == status
 
 
 def test_the_first_attempt_has_no_score() -> None:
     state = ConvergenceState(1, 8, 1, 2, 0, 8)
-    assert (state.convergence_score, band(state).status) == (0.0, "first")
+    assert (state.convergence_score, select_band(state).status) == (0.0, "first")
 
 
 def test_a_state_counts_what_was_fixed_and_what_is_new() -> None:
     before = [issue("critical", "sign_logic", "signs are inverted"), ONE]
     now = [ONE, issue("high", "date_format", "dates cannot be read"), issue("low", "other", "spelling")]
-    state = state_of(2, now, before)
+    state = measure_convergence(2, now, before)
     assert (state.issues_fixed_from_prior, state.new_issues_introduced, state.prior_total_issues) == (1, 2, 2)
     assert (state.total_issues, state.critical_issues, state.high_issues) == (3, 0, 2)
 
@@ -167,39 +185,46 @@ def test_a_state_counts_what_was_fixed_and_what_is_new() -> None:
     ("scenario", "status", "retries"),
     [("both_fail", "converging", 3), ("arbitration", "slow", 2), ("stuck", "stalled", 2), ("both_fail", "stalled", 2)],
 )
-def test_retries_count_after_the_first_attempt(scenario: Scenario, status: Status, retries: int) -> None:
-    assert escalation(Situation(retries, scenario, status)) is None
-    assert escalation(Situation(retries + 1, scenario, status)) == "max_retries_exceeded"
+def test_retries_count_after_the_first_attempt(
+    scenario: RetryScenario, status: ConvergenceStatus, retries: int
+) -> None:
+    assert decide_escalation(EscalationSituation(retries, scenario, status)) is None
+    assert decide_escalation(EscalationSituation(retries + 1, scenario, status)) == "max_retries_exceeded"
 
 
 @pytest.mark.parametrize(
     ("more", "reason"),
     [
         ({"status": "diverging"}, "diverging"),
-        ({"uncertainty": 0.51}, "arbitration_uncertain"),
-        ({"uncertainty": 0.5}, None),
+        ({"uncertain_share": 0.51}, "arbitration_uncertain"),
+        ({"uncertain_share": 0.5}, None),
         ({"has_failed_reviewer": True}, "reviewer_failed"),
         ({"has_critical_disagreement": True}, "critical_disagreement"),
-        ({"is_enabled": False}, "review_disabled"),
+        ({"is_review_enabled": False}, "review_disabled"),
     ],
 )
-def test_escalation_triggers(more: dict[str, Any], reason: Reason | None) -> None:
-    assert escalation(Situation(**{"attempt": 1, "scenario": "both_fail", "status": "slow", **more})) == reason
+def test_escalation_triggers(more: dict[str, Any], reason: EscalationReason | None) -> None:
+    assert (
+        decide_escalation(EscalationSituation(**{"attempt": 1, "scenario": "both_fail", "status": "slow", **more}))
+        == reason
+    )
 
 
 def test_every_scenario_ends() -> None:
-    statuses: tuple[Status, ...] = ("first", "converging", "slow", "stalled", "diverging")
-    for scenario, status in product(RETRIES, statuses):
-        assert escalation(Situation(5, scenario, status)) is not None
+    statuses: tuple[ConvergenceStatus, ...] = ("first", "converging", "slow", "stalled", "diverging")
+    for scenario, status in product(MAX_RETRIES_BY_SCENARIO, statuses):
+        assert decide_escalation(EscalationSituation(5, scenario, status)) is not None
 
 
 def arbitrated(layout: ReviewerReport, semantic: ReviewerReport, **more: Any) -> ArbitrationReport:
-    return arbitrate(layout, semantic, arbitration_id="arb_1", at="2024-01-15T10:35:00Z", **more)
+    return arbitrate_reports(layout, semantic, arbitration_id="arb_1", arbitrated_at="2024-01-15T10:35:00Z", **more)
 
 
-@pytest.mark.parametrize(("category", "expert"), EXPERTS.items())
+@pytest.mark.parametrize(("category", "expert"), EXPERT_BY_CATEGORY.items())
 @pytest.mark.parametrize("by", ["layout_geometry", "semantic_financial"])
-def test_the_expert_of_a_field_decides_and_what_was_measured_stands(category: Category, expert: str, by: str) -> None:
+def test_the_expert_of_a_field_decides_and_what_was_measured_stands(
+    category: TemplateIssueCategory, expert: str, by: str
+) -> None:
     found = issue("high", category, confidence=0.9)
     sides = (report("layout_geometry", found), report("semantic_financial"))
     if by == "semantic_financial":
@@ -209,7 +234,7 @@ def test_the_expert_of_a_field_decides_and_what_was_measured_stands(category: Ca
     assert one.winning_reviewer == expert
     assert one.final_severity == ("dismissed" if is_dismissed else "high")
     assert arbitrated(*sides).final_decision == ("approve" if is_dismissed else "reject")
-    measured = arbitrated(*sides, measured=frozenset((found.issue_id,)))
+    measured = arbitrated(*sides, measured_ids=frozenset((found.issue_id,)))
     assert (measured.final_decision, measured.resolutions[0].winning_reviewer) == ("reject", by)
 
 
@@ -241,10 +266,13 @@ def test_a_guess_dismisses_nothing() -> None:
                 "final_decision": "approve",
             }
         )  # fmt: skip
-        made = arbitrated(*sides, said=said)
+        made = arbitrated(*sides, model_answer=said)
         assert made.final_decision == decision
-        assert made.uncertainty == (0.0 if decision == "approve" else 0.5)
-        assert arbitrated(*sides, said=said.model_copy(update={"final_decision": "reject"})).final_decision == "reject"
+        assert made.uncertain_share == (0.0 if decision == "approve" else 0.5)
+        assert (
+            arbitrated(*sides, model_answer=said.model_copy(update={"final_decision": "reject"})).final_decision
+            == "reject"
+        )
 
 
 def test_a_certain_opinion_outside_of_its_field_is_kept_until_it_is_settled() -> None:
@@ -252,7 +280,7 @@ def test_a_certain_opinion_outside_of_its_field_is_kept_until_it_is_settled() ->
     certain = issue("high", "sign_logic", issue_id="certain", confidence=1.0)
     likely = issue("high", "date_format", issue_id="likely", confidence=0.9)
     made = arbitrated(report("layout_geometry", certain, likely), report("semantic_financial"))
-    assert (made.unresolved_issues, made.uncertainty, made.final_decision) == (("certain",), 0.5, "reject")
+    assert (made.unresolved_issues, made.uncertain_share, made.final_decision) == (("certain",), 0.5, "reject")
     assert {one.issue_id: one.final_severity for one in made.resolutions} == {"certain": "high", "likely": "dismissed"}
 
 
@@ -260,13 +288,15 @@ def test_uncertainty_is_the_share_that_was_not_settled() -> None:
     unsure = issue("high", "bbox_accuracy", issue_id="unsure", confidence=0.4)
     sure = issue("high", "multiline_handling", "a line is lost", issue_id="sure")
     made = arbitrated(report("layout_geometry", unsure, sure), report("semantic_financial"))
-    assert (made.unresolved_issues, made.uncertainty, made.final_decision) == (("unsure",), 0.5, "reject")
+    assert (made.unresolved_issues, made.uncertain_share, made.final_decision) == (("unsure",), 0.5, "reject")
 
 
 def test_a_disagreement_on_a_critical_issue_is_known() -> None:
     bad = issue("critical", "sign_logic")
-    assert has_critical(disagreements(report("layout_geometry"), report("semantic_financial", bad)))
-    assert not has_critical(disagreements(report("layout_geometry", bad), report("semantic_financial", bad)))
+    assert has_critical_issue(find_disputed_issues(report("layout_geometry"), report("semantic_financial", bad)))
+    assert not has_critical_issue(
+        find_disputed_issues(report("layout_geometry", bad), report("semantic_financial", bad))
+    )
 
 
 _ISSUES = st.lists(
@@ -274,7 +304,7 @@ _ISSUES = st.lists(
         TemplateIssue,
         issue_id=st.text("abc1", min_size=1),
         severity=st.sampled_from(("low", "medium", "high", "critical")),
-        category=st.sampled_from(tuple(CAPS)),
+        category=st.sampled_from(tuple(SHOWN_ISSUE_CAPS)),
         message=st.text(max_size=20),
         page=st.none() | st.integers(1, 9),
         confidence=st.floats(0, 1),

@@ -11,15 +11,15 @@ from statements.drawn import SHAPES, draw
 from statements.faults import AT, FAULTS, Fault, planted
 from statements.measuring import bundle_of
 
-from evalkit.statements.builder import build
-from evalkit.statements.reading import Reading
-from evalkit.statements.reviewers import Reviewer, review
+from evalkit.statements.builder import build_draft_template
+from evalkit.statements.reading import AppliedTemplate
+from evalkit.statements.reviewers import TemplateReviewer, review_by_rules
 
 SCHEMA = json.loads((Path(__file__).parent / "schemas" / "reviewer_report.json").read_text())
 
 
-def found(reading: Reading, reviewer: Reviewer) -> list[tuple[str, str]]:
-    report = review(reading, reviewer, reviewer_id="r", at=AT)
+def found(reading: AppliedTemplate, reviewer: TemplateReviewer) -> list[tuple[str, str]]:
+    report = review_by_rules(reading, reviewer, reviewer_id="r", reviewed_at=AT)
     jsonschema.validate(report.to_json(), SCHEMA)
     assert report.is_passed is not any(issue.severity in ("high", "critical") for issue in report.issues)
     return [(issue.severity, issue.category) for issue in report.issues]
@@ -29,7 +29,7 @@ def found(reading: Reading, reviewer: Reviewer) -> list[tuple[str, str]]:
 def test_sound_templates_pass(name: str, tmp_path: Path) -> None:
     for seed in range(20, 22):
         bundle = bundle_of(draw(name, seed), tmp_path)
-        reading = Reading.of(build(bundle).template, bundle)
+        reading = AppliedTemplate.create(build_draft_template(bundle).template, bundle)
         assert found(reading, "layout_geometry") == found(reading, "semantic_financial") == []
 
 
@@ -41,6 +41,6 @@ def test_planted_faults_are_found(fault: Fault, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["signed amounts", "check numbers"])
 def test_the_banks_next_month_raises_no_alarm(name: str, tmp_path: Path) -> None:
-    template = build(bundle_of(draw(name, 20), tmp_path)).template
-    reading = Reading.of(template, bundle_of(draw(name, 20, 1), tmp_path))
+    template = build_draft_template(bundle_of(draw(name, 20), tmp_path)).template
+    reading = AppliedTemplate.create(template, bundle_of(draw(name, 20, 1), tmp_path))
     assert found(reading, "layout_geometry") == found(reading, "semantic_financial") == []

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalkit.errors import UsageError
-from evalkit.statements.template import Identity, StatementTemplate, Status, read_template, write_template
+from evalkit.statements.template import Identity, StatementTemplate, Status, parse_template_toml, render_template_toml
 
 TEXT = """\
 template_id = "example"
@@ -74,7 +74,7 @@ of = "deposits"
 )
 def test_a_fault_names_its_line(right: str, wrong: str, line: int, says: str) -> None:
     with pytest.raises(UsageError) as raised:
-        read_template(TEXT.replace(right, wrong), "bank.toml")
+        parse_template_toml(TEXT.replace(right, wrong), "bank.toml")
     assert "bank.toml" in raised.value.message
     assert f"line {line}" in raised.value.message
     assert says in raised.value.message
@@ -90,20 +90,20 @@ def test_a_fault_names_its_line(right: str, wrong: str, line: int, says: str) ->
 )
 def test_columns_make_a_row(right: str, wrong: str, says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        read_template(TEXT.replace(right, wrong), "bank.toml")
+        parse_template_toml(TEXT.replace(right, wrong), "bank.toml")
 
 
 def test_a_template_is_written_and_read_again() -> None:
-    read = read_template(TEXT, "bank.toml")
+    read = parse_template_toml(TEXT, "bank.toml")
     assert read.status is Status.DRAFT
-    assert read_template(write_template(read), "again.toml") == read
+    assert parse_template_toml(render_template_toml(read), "again.toml") == read
 
 
 @given(st.text(min_size=1), st.text())
 def test_any_name_survives_the_file(bank: str, sign: str) -> None:
-    read = read_template(TEXT, "bank.toml")
+    read = parse_template_toml(TEXT, "bank.toml")
     named = read.model_copy(update={"identity": Identity(bank=bank, statement=sign, signs=(sign, bank))})
-    assert read_template(write_template(named), "again.toml") == named
+    assert parse_template_toml(render_template_toml(named), "again.toml") == named
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_each_page_takes_the_regions_of_its_kind(
     kinds: tuple[str, ...], page: int, pages: int, found: str | None
 ) -> None:
     tops = {"first": 0.1, "middle": 0.2, "last": 0.3, "later": 0.4, "any": 0.5}
-    base = read_template(TEXT, "bank.toml").model_dump(mode="json", by_alias=True)
+    base = parse_template_toml(TEXT, "bank.toml").model_dump(mode="json", by_alias=True)
     base["region"] = [{"pages": kind, "box": [0, tops[kind], 1, 1]} for kind in kinds]
-    boxes = StatementTemplate.model_validate(base).boxes(page, pages)
+    boxes = StatementTemplate.model_validate(base).find_region_boxes(page, pages)
     assert boxes == (() if found is None else ((0, tops[found], 1, 1),))

@@ -30,15 +30,15 @@ from servers.postgresql import PostgreSQLServer
 
 import evalkit
 from evalkit.batch.reindex import move_database, reindex
-from evalkit.doctor import examine
+from evalkit.doctor import run_checks
 from evalkit.errors import NotFound, ReviewConflict, StoreError, UsageError
 from evalkit.evaluation.export import export_ground_truth
 from evalkit.review import SMEReviewHelper
-from evalkit.review.lock import writing
+from evalkit.review.lock import hold_write_lock
 from evalkit.review.roster import Roster
-from evalkit.serving.launch import environment
+from evalkit.serving.launch import build_server_environment
 from evalkit.settings import Settings
-from evalkit.store import Files, Index, located
+from evalkit.store import OutputFolder, OutputIndex, parse_output_location
 from evalkit.store import bucket as buckets
 from evalkit.store import postgresql as postgresql_store
 
@@ -58,17 +58,17 @@ def faults(bucket: str, request: pytest.FixtureRequest) -> Iterator[Faults]:
     found.end()
 
 
-def kinds_of_use(files: Files) -> list[Callable[[], object]]:
+def kinds_of_use(files: OutputFolder) -> list[Callable[[], object]]:
     return [
-        files.is_there,
-        partial(files.exists, REVIEW),
-        partial(files.names, "reviews"),
-        partial(files.folders, "reviews"),
-        partial(files.raw, REVIEW),
-        partial(files.read, REVIEW),
-        partial(files.write, REVIEW, ONE),
-        partial(files.create, REVIEW, ONE),
-        partial(files.remove, REVIEW),
+        files.has_folder,
+        partial(files.has_file, REVIEW),
+        partial(files.list_json_files, "reviews"),
+        partial(files.list_subfolders, "reviews"),
+        partial(files.read_bytes, REVIEW),
+        partial(files.read_json, REVIEW),
+        partial(files.write_json, REVIEW, ONE),
+        partial(files.create_json, REVIEW, ONE),
+        partial(files.remove_file, REVIEW),
     ]
 
 
@@ -95,8 +95,8 @@ def told(error: BaseException) -> str:
     ],
 )
 def test_a_place_is_a_folder_or_a_url(given: Path | str, meant: Path | str) -> None:
-    assert located(given) == meant
-    assert located(located(given)) == meant
+    assert parse_output_location(given) == meant
+    assert parse_output_location(parse_output_location(given)) == meant
 
 
 @pytest.mark.parametrize(
@@ -119,15 +119,15 @@ def test_a_place_is_a_folder_or_a_url(given: Path | str, meant: Path | str) -> N
 )
 def test_any_other_url_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError) as refused:
-        Files(url)
+        OutputFolder(url)
     assert refused.value.code == "OUTPUT-URL"
     assert "secret" not in str(refused.value)
 
 
 def test_a_folder_on_this_machine_loads_no_store(tmp_path: Path) -> None:
     code = (
-        "import sys; from evalkit.review import SMEReviewHelper; from evalkit.store import Files, Index\n"
-        f"Files({str(tmp_path)!r}).write('a.json', {{'schema_version': 1}}); Index({str(tmp_path)!r}).close()\n"
+        "import sys; from evalkit.review import SMEReviewHelper; from evalkit.store import OutputFolder, OutputIndex\n"
+        f"OutputFolder({str(tmp_path)!r}).write_json('a.json', {{'schema_version': 1}}); OutputIndex({str(tmp_path)!r}).close()\n"
         "print(sorted({'fsspec', 's3fs', 'gcsfs', 'botocore', 'aiohttp', 'psycopg'} & set(sys.modules)))"
     )
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
@@ -145,10 +145,10 @@ def test_a_folder_that_was_made_at_the_console_is_an_output_folder(
     for name in names:
         s3.client.put_object(Bucket=bucket, Key=f"{prefix}/{name}", Body=b"")
     if is_ours:
-        Files(url).require_ours()
+        OutputFolder(url).require_output_folder()
     else:
         with pytest.raises(UsageError, match="no output folder of evalkit"):
-            Files(url).require_ours()
+            OutputFolder(url).require_output_folder()
 
 
 def test_a_bucket_without_postgresql_is_refused_before_anything_is_written(
@@ -159,8 +159,8 @@ def test_a_bucket_without_postgresql_is_refused_before_anything_is_written(
     for use in (
         lambda: evalkit.run([tmp_path], output=bucket),
         lambda: reindex(bucket),
-        lambda: Index(bucket),
-        lambda: Roster(Files(bucket)).add("dr_lee"),
+        lambda: OutputIndex(bucket),
+        lambda: Roster(OutputFolder(bucket)).add_reviewer("dr_lee"),
     ):
         with pytest.raises(UsageError, match="PostgreSQL") as refused:
             use()
@@ -174,17 +174,17 @@ def test_a_package_that_is_missing_is_named(bucket: str, monkeypatch: pytest.Mon
     for package in ("s3fs", "gcsfs", "gcsfs.core"):
         monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UsageError, match=r'editable ".\[(s3|gcs)\]"'):
-        Files(bucket).is_there()
+        OutputFolder(bucket).has_folder()
 
 
 # --- who creates ---------------------------------------------------------------------------------------------------
 
 
 _CREATING = (
-    "import sys; from evalkit.store import Files\n"
-    "files = Files(sys.argv[1])\n"
-    "files.is_there(); print('ready', flush=True); sys.stdin.readline()\n"
-    "for number in range(20): print(files.create(f'reviews/a/{number}.json', {'schema_version': 1, 'by': sys.argv[2]}))"
+    "import sys; from evalkit.store import OutputFolder\n"
+    "files = OutputFolder(sys.argv[1])\n"
+    "files.has_folder(); print('ready', flush=True); sys.stdin.readline()\n"
+    "for number in range(20): print(files.create_json(f'reviews/a/{number}.json', {'schema_version': 1, 'by': sys.argv[2]}))"
 )
 
 
@@ -202,11 +202,11 @@ def test_of_several_processes_exactly_one_creates(
     won = [process.communicate()[0].split() for process in processes]
     for number, outcomes in enumerate(zip(*won, strict=True)):
         assert outcomes.count("True") == 1
-        assert Files(bucket).read(f"reviews/a/{number}.json")["by"] == str(outcomes.index("True"))
+        assert OutputFolder(bucket).read_json(f"reviews/a/{number}.json")["by"] == str(outcomes.index("True"))
 
 
 def test_the_condition_is_the_stores_own(bucket: str, faults: Faults) -> None:
-    Files(bucket).create(REVIEW, ONE)
+    OutputFolder(bucket).create_json(REVIEW, ONE)
     assert len(faults.seen) == 1, "one request: nothing is looked up before"
     assert faults.seen[0].endswith(("ifGenerationMatch=0", "If-None-Match: *"))
 
@@ -215,23 +215,23 @@ def test_whose_answer_was_lost_has_won_all_the_same(bucket: str, faults: Faults)
     from servers.buckets import PERFORMED
 
     faults.next = [PERFORMED]
-    assert Files(bucket).create(REVIEW, ONE) is True
-    assert Files(bucket).create(REVIEW, ONE) is False
+    assert OutputFolder(bucket).create_json(REVIEW, ONE) is True
+    assert OutputFolder(bucket).create_json(REVIEW, ONE) is False
 
 
 def test_who_came_second_and_has_lost_the_answer_has_lost(bucket: str, faults: Faults) -> None:
-    Files(bucket).create(REVIEW, ONE)
+    OutputFolder(bucket).create_json(REVIEW, ONE)
     faults.next = [500]
-    assert Files(bucket).create(REVIEW, ONE) is False
+    assert OutputFolder(bucket).create_json(REVIEW, ONE) is False
 
 
 def test_s3_may_ask_to_try_again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, s3: S3Server) -> None:
-    files = Files(in_bucket("s3", request, monkeypatch))
+    files = OutputFolder(in_bucket("s3", request, monkeypatch))
     s3.faults.next = [409, 409]
-    assert files.create(REVIEW, ONE) is True
+    assert files.create_json(REVIEW, ONE) is True
     s3.faults.next = [409] * 3
     with pytest.raises(StoreError) as refused:
-        files.create("reviews/a/0001.json", ONE)
+        files.create_json("reviews/a/0001.json", ONE)
     assert refused.value.code == "STORE-UNREACHED"
 
 
@@ -259,7 +259,7 @@ def test_one_at_a_time_has_the_turn_and_folders_do_not_wait_for_each_other(bucke
     inside: list[str] = []
 
     def change(who: str) -> None:
-        with writing(Files(bucket)):
+        with hold_write_lock(OutputFolder(bucket)):
             inside.append(who)
             time.sleep(0.05)
             inside.append(who)
@@ -267,9 +267,9 @@ def test_one_at_a_time_has_the_turn_and_folders_do_not_wait_for_each_other(bucke
     together(*(partial(change, who) for who in "abcd"))
     assert inside[::2] == inside[1::2]
     assert sorted(inside[::2]) == list("abcd")
-    with writing(Files(bucket)), writing(Files(f"{bucket}_other")):
+    with hold_write_lock(OutputFolder(bucket)), hold_write_lock(OutputFolder(f"{bucket}_other")):
         pass
-    with writing(Files(bucket), "scan"), writing(Files(bucket), "fax"):
+    with hold_write_lock(OutputFolder(bucket), "scan"), hold_write_lock(OutputFolder(bucket), "fax"):
         pass
 
 
@@ -277,25 +277,29 @@ def test_who_waits_too_long_for_the_turn_is_told(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket = in_bucket("s3", request, monkeypatch)
-    monkeypatch.setattr(postgresql_store, "_SECONDS", 1)
-    postgresql_store._turns.cache_clear()
+    monkeypatch.setattr(postgresql_store, "_LOCK_TIMEOUT_SECONDS", 1)
+    postgresql_store._get_lock_engine.cache_clear()
     try:
         for held, wanted in ((None, None), (None, "scan"), ("scan", None), ("scan", "scan.second")):
-            with writing(Files(bucket), held), pytest.raises(StoreError) as refused, writing(Files(bucket), wanted):
+            with (
+                hold_write_lock(OutputFolder(bucket), held),
+                pytest.raises(StoreError) as refused,
+                hold_write_lock(OutputFolder(bucket), wanted),
+            ):
                 pass
             assert refused.value.code == "STORE-BUSY"
     finally:
-        postgresql_store._turns.cache_clear()
+        postgresql_store._get_lock_engine.cache_clear()
 
 
 _HOLDING = (
-    "import sys, time; from evalkit.store import Files\n"
-    "with getattr(Files(sys.argv[1]), sys.argv[2])():\n"
+    "import sys, time; from evalkit.store import OutputFolder\n"
+    "with getattr(OutputFolder(sys.argv[1]), sys.argv[2])():\n"
     "    print('held', flush=True); time.sleep(600)"
 )
 
 
-@pytest.mark.parametrize("lock", ["turn", "run_lock"])
+@pytest.mark.parametrize("lock", ["write_lock", "run_lock"])
 def test_what_a_dead_process_held_is_free(
     lock: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -304,14 +308,14 @@ def test_what_a_dead_process_held_is_free(
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     if lock == "run_lock":
-        with pytest.raises(UsageError, match="another run"), Files(bucket).run_lock():
+        with pytest.raises(UsageError, match="another run"), OutputFolder(bucket).run_lock():
             pass
     process.kill()
     process.wait()
     process.stdout.close()
 
     def is_free() -> bool:
-        with suppress(UsageError), getattr(Files(bucket), lock)():
+        with suppress(UsageError), getattr(OutputFolder(bucket), lock)():
             return True
         return False  # the server has not noticed yet
 
@@ -321,7 +325,7 @@ def test_what_a_dead_process_held_is_free(
 def test_a_run_says_so_when_it_has_lost_its_hold(
     bucket: str, postgresql: PostgreSQLServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING), Files(bucket).run_lock():
+    with caplog.at_level(logging.WARNING), OutputFolder(bucket).run_lock():
         postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
     assert "no other run" in caplog.text
 
@@ -329,30 +333,30 @@ def test_a_run_says_so_when_it_has_lost_its_hold(
 def test_who_loses_a_turn_is_told_how_to_mend_what_others_may_have_done(
     bucket: str, postgresql: PostgreSQLServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING), Files(bucket).turn("a"):
+    with caplog.at_level(logging.WARNING), OutputFolder(bucket).write_lock("a"):
         postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
     assert "evalkit reindex" in caplog.text
     caplog.clear()
-    with caplog.at_level(logging.WARNING), Files(bucket).turn("a"):
+    with caplog.at_level(logging.WARNING), OutputFolder(bucket).write_lock("a"):
         pass
     assert caplog.text == ""
 
 
 def test_of_an_empty_object_the_beginning_is_empty(bucket: str) -> None:
     """Its store refuses to give a part of it."""
-    files = Files(bucket)
-    files._asked("results/a.json", "_pipe_file", b"")
-    assert files.raw("results/a.json", 100) == b""
+    files = OutputFolder(bucket)
+    files._request_file("results/a.json", "_pipe_file", b"")
+    assert files.read_bytes("results/a.json", 100) == b""
 
 
 def test_the_schema_is_the_same_for_all_machines(bucket: str) -> None:
-    outcomes = together(*[partial(Index, bucket)] * 4)
+    outcomes = together(*[partial(OutputIndex, bucket)] * 4)
     for index in outcomes:
         index.close()
-    name = postgresql_store.schema_of(bucket)
-    assert name == postgresql_store.schema_of(f"{bucket}/")
-    assert name != postgresql_store.schema_of(f"{bucket}_other")
-    assert json.loads(Files(bucket).raw("database.json")) == {"schema_version": 1, "schema": name}
+    name = postgresql_store.read_schema_name(bucket)
+    assert name == postgresql_store.read_schema_name(f"{bucket}/")
+    assert name != postgresql_store.read_schema_name(f"{bucket}_other")
+    assert json.loads(OutputFolder(bucket).read_bytes("database.json")) == {"schema_version": 1, "schema": name}
 
 
 # --- faults --------------------------------------------------------------------------------------------------------
@@ -363,7 +367,7 @@ def test_no_access_is_told_without_a_key_or_a_patients_name_in_the_log(
 ) -> None:
     faults.all = 403
     with caplog.at_level(logging.DEBUG):
-        for use in kinds_of_use(Files(bucket)):
+        for use in kinds_of_use(OutputFolder(bucket)):
             with pytest.raises(StoreError) as refused:
                 use()
             assert refused.value.code == "STORE-DENIED"
@@ -376,13 +380,13 @@ def test_no_access_is_told_without_a_key_or_a_patients_name_in_the_log(
 
 
 def test_no_bucket_is_told(bucket: str) -> None:
-    files = Files(bucket.replace("hospital", "nobodys"))
-    for use in (partial(files.write, REVIEW, ONE), partial(files.create, REVIEW, ONE)):
+    files = OutputFolder(bucket.replace("hospital", "nobodys"))
+    for use in (partial(files.write_json, REVIEW, ONE), partial(files.create_json, REVIEW, ONE)):
         with pytest.raises(StoreError, match="there is no bucket of") as refused:
             use()
         assert refused.value.code == "STORE-BUCKET"
     if bucket.startswith("s3:"):  # Google, and S3 of one object, say only that it is not there
-        for use in (files.is_there, partial(files.names, "reviews"), partial(files.raw, REVIEW)):
+        for use in (files.has_folder, partial(files.list_json_files, "reviews"), partial(files.read_bytes, REVIEW)):
             with pytest.raises(StoreError) as refused:
                 use()
             assert refused.value.code == "STORE-BUCKET"
@@ -390,26 +394,26 @@ def test_no_bucket_is_told(bucket: str) -> None:
 
 @pytest.mark.parametrize("fault", [500, "slow"])
 def test_a_store_that_stumbles_is_asked_again_or_waited_for(bucket: str, faults: Faults, fault: int | str) -> None:
-    files = Files(bucket)
-    files.create(REVIEW, ONE)
+    files = OutputFolder(bucket)
+    files.create_json(REVIEW, ONE)
     faults.next = [fault]
-    assert files.read(REVIEW) == ONE
+    assert files.read_json(REVIEW) == ONE
     faults.next = [fault]
-    files.write(REVIEW, {**ONE, "is": "new"})
-    assert files.read(REVIEW)["is"] == "new"
+    files.write_json(REVIEW, {**ONE, "is": "new"})
+    assert files.read_json(REVIEW)["is"] == "new"
 
 
 @pytest.mark.parametrize("fault", [500, "slow"])
 def test_a_store_that_does_not_recover_is_an_error_in_time(
     bucket: str, faults: Faults, monkeypatch: pytest.MonkeyPatch, fault: int | str
 ) -> None:
-    files = Files(bucket)
-    files.create(REVIEW, ONE)
-    monkeypatch.setattr(buckets, "_SECONDS", 0.5)
+    files = OutputFolder(bucket)
+    files.create_json(REVIEW, ONE)
+    monkeypatch.setattr(buckets, "_REQUEST_SECONDS", 0.5)
     faults.all = fault
     began = time.monotonic()
     with pytest.raises(StoreError) as refused:
-        files.raw(REVIEW)
+        files.read_bytes(REVIEW)
     assert time.monotonic() - began < 20  # libraries of their own accord try for half a minute
     assert refused.value.code in ("STORE-UNREACHED", "STORE-FAILED")
     assert not isinstance(refused.value, NotFound)
@@ -422,19 +426,19 @@ def nobody(bucket: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
     for name in ("AWS_ENDPOINT_URL_S3", "STORAGE_EMULATOR_HOST"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
-    monkeypatch.setattr(buckets, "_SECONDS", 0.5)
+    monkeypatch.setattr(buckets, "_REQUEST_SECONDS", 0.5)
     S3FileSystem.clear_instance_cache()
     yield bucket
     S3FileSystem.clear_instance_cache()
 
 
 def test_a_store_that_is_gone_is_told(nobody: str, tmp_path: Path) -> None:
-    files = Files(nobody)
-    for use in (files.is_there, partial(files.create, REVIEW, ONE)):
+    files = OutputFolder(nobody)
+    for use in (files.has_folder, partial(files.create_json, REVIEW, ONE)):
         with pytest.raises(StoreError) as refused:
             use()
         assert refused.value.code == "STORE-UNREACHED"
-    check = next(one for one in examine(Settings.load(output=nobody)) if one.name == "output folder")
+    check = next(one for one in run_checks(Settings.load(output=nobody)) if one.name == "output folder")
     assert not check.is_fine
     assert "did not answer" in check.found
 
@@ -455,7 +459,7 @@ def test_no_credentials_are_told(scheme: str, monkeypatch: pytest.MonkeyPatch, t
     S3FileSystem.clear_instance_cache()
     try:
         with pytest.raises(StoreError) as refused:
-            Files(f"{scheme}://hospital/output").write("a.json", ONE)
+            OutputFolder(f"{scheme}://hospital/output").write_json("a.json", ONE)
     finally:
         S3FileSystem.clear_instance_cache()
     assert refused.value.code == "STORE-CREDENTIALS"
@@ -465,7 +469,7 @@ def test_no_credentials_are_told(scheme: str, monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_files_of_a_bucket_can_be_sent_to_another_process(bucket: str, tmp_path: Path) -> None:
-    for files in (Files(bucket, "postgresql://elsewhere/evalkit"), Files(tmp_path)):
+    for files in (OutputFolder(bucket, "postgresql://elsewhere/evalkit"), OutputFolder(tmp_path)):
         copy = pickle.loads(pickle.dumps(files))
         assert type(copy) is type(files)
         assert vars(copy) == vars(files)
@@ -473,7 +477,7 @@ def test_files_of_a_bucket_can_be_sent_to_another_process(bucket: str, tmp_path:
 
 def test_what_is_not_built_for_a_bucket_says_so(bucket: str) -> None:
     with pytest.raises(UsageError, match="on this machine") as refused:
-        Files(bucket).path(REVIEW)
+        OutputFolder(bucket).local_path(REVIEW)
     assert refused.value.code == "OUTPUT-REMOTE"
     with pytest.raises(UsageError, match="in PostgreSQL already"):
         move_database(bucket, os.environ["EVALKIT_DATABASE"])
@@ -494,7 +498,7 @@ def test_a_case_is_reviewed(place: Path | str) -> None:
     lee.reopen("doc2_6", "looked at the wrong page")
     assert desk.truth() is None
     lee.save_review("doc2_6", corrected_dominant_type="Other", base_revision=2)
-    assert desk.files.names("reviews/doc2_6") == [f"reviews/doc2_6/000{number}.json" for number in (1, 2, 3)]
+    assert desk.files.list_json_files("reviews/doc2_6") == [f"reviews/doc2_6/000{number}.json" for number in (1, 2, 3)]
     desk.index.close()
 
 
@@ -528,11 +532,11 @@ def test_a_kernel_gets_what_the_providers_clients_look_for_and_no_more() -> None
         "OPENAI_API_KEY": "k",
         "GEMINI_API_KEY": "k",
     }
-    made = environment(given, "s3://hospital/output", "postgresql://db/evalkit")
+    made = build_server_environment(given, "s3://hospital/output", "postgresql://db/evalkit")
     assert made["EVALKIT_OUTPUT"] == "s3://hospital/output"
     assert made["AWS_PROFILE"] == "review"
     assert made["AWS_CONFIG_FILE"] == "/etc/aws"
     assert made["AWS_SHARED_CREDENTIALS_FILE"].endswith("/.aws/credentials")
     assert made["GOOGLE_APPLICATION_CREDENTIALS"] == "/etc/key.json"
     assert not {"OPENAI_API_KEY", "GEMINI_API_KEY"} & made.keys()
-    assert not any(name.startswith(("AWS", "GOOGLE")) for name in environment(given, Path("output")))
+    assert not any(name.startswith(("AWS", "GOOGLE")) for name in build_server_environment(given, Path("output")))

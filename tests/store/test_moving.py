@@ -12,10 +12,10 @@ from servers.postgresql import PASSWORD, PostgreSQLServer
 
 from evalkit.batch.reindex import move_database, reindex
 from evalkit.errors import StoreError, UsageError
-from evalkit.store import Call, Claim, Deferral, Index, StoredDraft, Viewed
+from evalkit.store import CaseClaim, CaseView, Deferral, ModelCall, OutputIndex, StoredDraft
 
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2099-01-02T00:15:00+00:00"
-CALL = Call("q", "d", "v2", "m", NOW, 1.5, '{"ä": 1}', None, 1, 2, 3, 4, "0.0100")
+CALL = ModelCall("q", "d", "v2", "m", NOW, 1.5, '{"ä": 1}', None, 1, 2, 3, 4, "0.0100")
 
 
 @pytest.fixture
@@ -26,36 +26,36 @@ def worked_on(build: type[Build], desk: Desk) -> Path:
     lee = desk.helper()
     lee.save_review("b", undeterminable="illegible")
     lee.close()
-    desk.index.put_document({"doc_id": "a", "file_path": "/Ä.pdf", "sha256": "s", "replaced": True})
-    desk.index.claims.take(Claim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
-    desk.index.drafts.put(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
-    desk.index.deferrals.put(Deferral("a", "dr_kim", "why", NOW))
+    desk.index.upsert_document({"doc_id": "a", "file_path": "/Ä.pdf", "sha256": "s", "replaced": True})
+    desk.index.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
+    desk.index.drafts.save_draft(StoredDraft("a", "dr_lee", "tab", "0" * 64, "{}", NOW))
+    desk.index.deferrals.save_deferral(Deferral("a", "dr_kim", "why", NOW))
     for _ in range(3):
-        desk.index.calls.add(CALL)
+        desk.index.call_journal.add(CALL)
     for case_id in ("a", "b"):
-        desk.index.views.add(Viewed(case_id, "dr_lee", NOW))
-    desk.index.calls.begin_fresh()
+        desk.index.view_log.add_view(CaseView(case_id, "dr_lee", NOW))
+    desk.index.call_journal.begin_fresh()
     desk.index.close()
     return desk.root
 
 
-def everything(index: Index) -> Any:
+def everything(index: OutputIndex) -> Any:
     return (
-        index.documents(),
-        index.cases(),
-        index.closed(reviewer="dr_lee"),
-        index.claims.live(NOW),
-        index.drafts.newest("a", "dr_lee", "tab"),
-        index.deferrals.all(),
-        index.calls.of("q"),
-        index.calls.begin_fresh(),
-        index.heads.all(),
-        index.views.all(),
+        index.list_documents(),
+        index.list_cases(),
+        index.count_closings(reviewer="dr_lee"),
+        index.claims.list_live_claims(NOW),
+        index.drafts.find_newest_draft("a", "dr_lee", "tab"),
+        index.deferrals.list_deferrals(),
+        index.call_journal.of("q"),
+        index.call_journal.begin_fresh(),
+        index.review_heads.list_heads(),
+        index.view_log.list_views(),
     )
 
 
 def seen(folder: Path, url: str | None = None) -> Any:
-    with Index(folder, url) as index:
+    with OutputIndex(folder, url) as index:
         return everything(index)
 
 
@@ -71,21 +71,21 @@ def test_everything_is_there_and_goes_on(worked_on: Path, postgresql: PostgreSQL
     assert seen(worked_on, postgresql.url) == before
     assert not list(worked_on.glob("evalkit.sqlite"))
     assert (worked_on / "evalkit.sqlite.moved").stat().st_mode & 0o077 == 0
-    index = Index(worked_on, postgresql.url)
-    index.calls.add(CALL)  # its number is the next one
-    assert len(index.calls.of("q", after=3)) == 1
-    index.views.add(Viewed("a", "dr_kim", LATER))
-    assert [one.opened_at for one in index.views.all()] == [NOW, NOW, LATER]
+    index = OutputIndex(worked_on, postgresql.url)
+    index.call_journal.add(CALL)  # its number is the next one
+    assert len(index.call_journal.of("q", after=3)) == 1
+    index.view_log.add_view(CaseView("a", "dr_kim", LATER))
+    assert [one.opened_at for one in index.view_log.list_views()] == [NOW, NOW, LATER]
     index.close()
 
 
 def test_where_nothing_was_numbered_counting_begins_at_one(tmp_path: Path, postgresql: PostgreSQLServer) -> None:
-    Index(tmp_path).close()
+    OutputIndex(tmp_path).close()
     move_database(tmp_path, postgresql.url)
-    index = Index(tmp_path, postgresql.url)
-    index.calls.add(CALL)
-    assert (len(index.calls.of("q", after=0)), len(index.calls.of("q", after=1))) == (1, 0)
-    index.views.add(Viewed("a", "dr_kim", NOW))
+    index = OutputIndex(tmp_path, postgresql.url)
+    index.call_journal.add(CALL)
+    assert (len(index.call_journal.of("q", after=0)), len(index.call_journal.of("q", after=1))) == (1, 0)
+    index.view_log.add_view(CaseView("a", "dr_kim", NOW))
     index.close()
 
 
@@ -107,7 +107,7 @@ def test_by_the_command_line_and_back_to_work(
 
 
 def test_nothing_moves_while_somebody_has_it_open(worked_on: Path, postgresql: PostgreSQLServer) -> None:
-    reader = Index(worked_on)
+    reader = OutputIndex(worked_on)
     before = everything(reader)
     with pytest.raises(StoreError, match="somebody has") as refused:
         move_database(worked_on, postgresql.url)
@@ -127,7 +127,7 @@ def test_a_server_that_breaks_off_leaves_everything_as_it_was(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr("evalkit.store.postgresql.join", fails)
+        broken.setattr("evalkit.store.postgresql.claim_schema", fails)
         with pytest.raises(KeyboardInterrupt):
             move_database(worked_on, postgresql.url)
     assert _schemas(postgresql) == schemas

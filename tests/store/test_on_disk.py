@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from servers.postgresql import PostgreSQLServer, programs
 
-from evalkit.store import Index
+from evalkit.store import OutputIndex
 
 
 def test_sqlite_syncs_every_write(tmp_path: Path) -> None:
-    index = Index(tmp_path)
+    index = OutputIndex(tmp_path)
     with index.claims._database._engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
@@ -21,8 +21,8 @@ def test_sqlite_syncs_every_write(tmp_path: Path) -> None:
 def test_postgresql_syncs_every_write_whatever_its_default_is(tmp_path: Path) -> None:
     server = PostgreSQLServer()
     server.execute("ALTER DATABASE evalkit SET synchronous_commit = off")
-    index = Index(tmp_path, server.url)
-    for database in (index.claims._database._engine, index.claims._database._autocommit):
+    index = OutputIndex(tmp_path, server.url)
+    for database in (index.claims._database._engine, index.claims._database._autocommit_engine):
         with database.connect() as connection:
             assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "on"
             assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "30s"

@@ -23,11 +23,11 @@ from review.racing import together
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 
 from evalkit.batch.reindex import reindex
-from evalkit.doctor import examine
+from evalkit.doctor import run_checks
 from evalkit.errors import EvalkitError, StoreError, UsageError
 from evalkit.settings import Settings
-from evalkit.store import Call, Claim, Index, Moments, StoredDraft, postgresql
-from evalkit.store.database import chosen, described
+from evalkit.store import CaseClaim, ModelCall, OutputIndex, QueueMoments, StoredDraft, postgresql
+from evalkit.store.database import describe_database, resolve_database_url
 
 PATIENT = "John Doe, born 1950"
 NOW, LATER = "2025-01-02T00:00:00+00:00", "2025-01-02T00:15:00+00:00"
@@ -42,8 +42,8 @@ def url(postgresql: PostgreSQLServer, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.fixture
-def index(url: str, tmp_path: Path) -> Iterator[Index]:
-    made = Index(tmp_path / "output")
+def index(url: str, tmp_path: Path) -> Iterator[OutputIndex]:
+    made = OutputIndex(tmp_path / "output")
     yield made
     made.close()
 
@@ -59,7 +59,7 @@ def own() -> Iterator[PostgreSQLServer]:
 
 
 def schema(folder: Path) -> str:
-    found = postgresql.schema_of(folder)
+    found = postgresql.read_schema_name(folder)
     assert found is not None
     return found
 
@@ -76,62 +76,62 @@ def told(error: BaseException) -> str:
 
 
 def test_folders_in_one_database_do_not_mix(url: str, tmp_path: Path) -> None:
-    one, other = Index(tmp_path / "one"), Index(tmp_path / "other")
-    one.put_case({"case_id": "a", "review_status": "pending"})
-    one.claims.take(Claim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
-    assert other.cases() == []
-    assert other.claims.live(NOW) == {}
+    one, other = OutputIndex(tmp_path / "one"), OutputIndex(tmp_path / "other")
+    one.upsert_case({"case_id": "a", "review_status": "pending"})
+    one.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
+    assert other.list_cases() == []
+    assert other.claims.list_live_claims(NOW) == {}
     one.close()
     other.close()
 
 
 def test_a_folder_may_be_renamed(url: str, tmp_path: Path) -> None:
-    index = Index(tmp_path / "one")
-    index.put_case({"case_id": "a", "review_status": "pending"})
+    index = OutputIndex(tmp_path / "one")
+    index.upsert_case({"case_id": "a", "review_status": "pending"})
     index.close()
     (tmp_path / "one").rename(tmp_path / "other")
-    index = Index(tmp_path / "other")
-    assert [row["case_id"] for row in index.cases()] == ["a"]
+    index = OutputIndex(tmp_path / "other")
+    assert [row["case_id"] for row in index.list_cases()] == ["a"]
     index.close()
 
 
 def test_threads_that_open_a_new_folder_at_once_share_one_schema(url: str, tmp_path: Path) -> None:
     for turn in range(5):
-        opened = together(*(lambda turn=turn: Index(tmp_path / str(turn)) for _ in range(4)))
-        assert [type(one) for one in opened] == [Index] * 4
-        opened[0].put_case({"case_id": "a", "review_status": "pending"})
+        opened = together(*(lambda turn=turn: OutputIndex(tmp_path / str(turn)) for _ in range(4)))
+        assert [type(one) for one in opened] == [OutputIndex] * 4
+        opened[0].upsert_case({"case_id": "a", "review_status": "pending"})
         for one in opened:
-            assert [row["case_id"] for row in one.cases()] == ["a"]
+            assert [row["case_id"] for row in one.list_cases()] == ["a"]
             one.close()
 
 
-def test_no_file_of_the_folder_holds_the_address(index: Index, tmp_path: Path) -> None:
+def test_no_file_of_the_folder_holds_the_address(index: OutputIndex, tmp_path: Path) -> None:
     files = {path.name: path.read_text() for path in (tmp_path / "output").rglob("*") if path.is_file()}
     assert set(files) == {"database.json"}
     assert set(json.loads(files["database.json"])) == {"schema_version", "schema"}
 
 
 def test_a_folder_in_postgresql_is_not_opened_without_it(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: OutputIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("EVALKIT_DATABASE")
     with pytest.raises(UsageError, match="Set EVALKIT_DATABASE"):
-        Index(tmp_path / "output")
+        OutputIndex(tmp_path / "output")
     assert not (tmp_path / "output" / "evalkit.sqlite").exists()
 
 
 def test_a_folder_with_a_file_is_not_opened_in_postgresql(postgresql: PostgreSQLServer, tmp_path: Path) -> None:
-    Index(tmp_path).close()
+    OutputIndex(tmp_path).close()
     with pytest.raises(UsageError, match="move-database"):
-        Index(tmp_path, postgresql.url)
+        OutputIndex(tmp_path, postgresql.url)
     assert not (tmp_path / "database.json").exists()
 
 
-def test_a_torn_name_is_not_taken_for_a_schema(index: Index, tmp_path: Path) -> None:
+def test_a_torn_name_is_not_taken_for_a_schema(index: OutputIndex, tmp_path: Path) -> None:
     path = tmp_path / "output" / "database.json"
     path.write_text(json.dumps({"schema_version": 1, "schema": "public -cfsync=off"}))
     with pytest.raises(StoreError, match=r"database\.json names no schema"):
-        Index(tmp_path / "output")
+        OutputIndex(tmp_path / "output")
 
 
 @pytest.mark.parametrize("wrong", ["sqlite:///x", "mysql://u:hidden@h/d", "hidden", ""])
@@ -148,12 +148,12 @@ def test_a_database_is_found_wherever_it_is_set(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("EVALKIT_DATABASE", raising=False)
-    assert chosen("output") is None
+    assert resolve_database_url("output") is None
     if name:
         monkeypatch.setenv(name, "postgresql://db/evalkit")
     else:
         Path("evalkit.toml").write_text('database = "postgresql://db/evalkit"')
-    assert chosen("output") == "postgresql://db/evalkit"
+    assert resolve_database_url("output") == "postgresql://db/evalkit"
 
 
 def test_the_password_is_not_shown(url: str) -> None:
@@ -169,7 +169,7 @@ def test_a_server_that_is_not_there_is_said_without_the_password(own: PostgreSQL
     own.stop()
     began = time.monotonic()
     with pytest.raises(StoreError, match="cannot be opened") as refused:
-        Index(tmp_path, own.url)
+        OutputIndex(tmp_path, own.url)
     assert time.monotonic() - began < SECONDS
     assert refused.value.code == "STORE-INDEX"
     assert not any(secret in told(refused.value) for secret in SECRETS)
@@ -180,15 +180,15 @@ def test_a_server_that_is_not_there_is_said_without_the_password(own: PostgreSQL
 def test_a_folder_is_not_looked_for_in_another_database(own: PostgreSQLServer, tmp_path: Path) -> None:
     """Two queues, in each of which a case could be claimed; and a mere look must not make the second one."""
     output = tmp_path / "output"
-    Index(output, own.url).close()
+    OutputIndex(output, own.url).close()
     own.execute("CREATE DATABASE elsewhere OWNER evalkit")
     other = own.url.removesuffix("/evalkit") + "/elsewhere"
-    for look in (Index, described):
+    for look in (OutputIndex, describe_database):
         with pytest.raises(UsageError, match="is not in the database that is set") as refused:
             look(output, other)
         assert not any(secret in told(refused.value) for secret in SECRETS)
     assert "evalkit_" not in own.execute("SELECT string_agg(nspname, ' ') FROM pg_namespace", "elsewhere")
-    Index(output, own.url).close()
+    OutputIndex(output, own.url).close()
 
 
 def test_a_folder_does_not_belong_to_a_database_that_lets_nobody_make_a_schema(
@@ -197,18 +197,18 @@ def test_a_folder_does_not_belong_to_a_database_that_lets_nobody_make_a_schema(
     own.execute("CREATE DATABASE locked")
     locked = own.url.removesuffix("/evalkit") + "/locked"
     with pytest.raises(StoreError):
-        Index(tmp_path, locked)
+        OutputIndex(tmp_path, locked)
     assert not (tmp_path / "database.json").exists()
     with pytest.raises(StoreError, match="lets this user make no schema"):
-        described(tmp_path, locked)
-    Index(tmp_path).close()
+        describe_database(tmp_path, locked)
+    OutputIndex(tmp_path).close()
 
 
 def test_of_two_that_make_the_schema_at_once_one_is_left(own: PostgreSQLServer, tmp_path: Path) -> None:
     schemas = "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'evalkit_%'"
     before = int(own.execute(schemas, "evalkit"))
     with ThreadPoolExecutor(4) as pool:
-        names = {*pool.map(lambda _: postgresql.joined(tmp_path, own.url), range(4))}
+        names = {*pool.map(lambda _: postgresql.ensure_schema(tmp_path, own.url), range(4))}
     assert len(names) == 1
     assert int(own.execute(schemas, "evalkit")) == before + 1
 
@@ -228,13 +228,13 @@ def test_an_address_that_would_be_read_as_another_is_refused_and_not_repeated(
 def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(UsageError, match=r'editable ".\[postgresql\]"'):
-        Index(tmp_path, "postgresql://evalkit@127.0.0.1/evalkit")
+        OutputIndex(tmp_path, "postgresql://evalkit@127.0.0.1/evalkit")
     assert not (tmp_path / "database.json").exists()
 
 
 def test_a_wrong_password_is_said_without_it(url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be opened") as refused:
-        Index(tmp_path, url.replace(PASSWORD, OTHER))
+        OutputIndex(tmp_path, url.replace(PASSWORD, OTHER))
     assert OTHER not in told(refused.value)
 
 
@@ -254,52 +254,52 @@ def test_what_is_missing_is_said_with_what_mends_it(
     monkeypatch.setenv("PGPASSFILE", "/nonexistent")
     given = address.format(port=postgresql.port, password=PASSWORD)
     with pytest.raises(StoreError, match=why) as refused:
-        described(tmp_path, given)
+        describe_database(tmp_path, given)
     assert remedy in refused.value.remedy
     assert not any(secret in told(refused.value) for secret in SECRETS)
 
 
 def test_a_server_that_was_restarted_is_simply_used_again(own: PostgreSQLServer, tmp_path: Path) -> None:
-    index = Index(tmp_path, own.url)
-    index.drafts.put(draft())
+    index = OutputIndex(tmp_path, own.url)
+    index.drafts.save_draft(draft())
     own.stop()
     with pytest.raises(StoreError, match="could not be read or written") as refused:
-        index.drafts.put(draft("b"))
+        index.drafts.save_draft(draft("b"))
     assert PATIENT not in told(refused.value)
     own.start()
-    index.drafts.put(draft("b"))
-    assert index.drafts.newest("a", "dr_lee", "tab") == draft()
+    index.drafts.save_draft(draft("b"))
+    assert index.drafts.find_newest_draft("a", "dr_lee", "tab") == draft()
     own.stop()
     own.start()
-    index.drafts.put(draft("c"))  # nobody was told of the loss, as nobody had asked meanwhile
+    index.drafts.save_draft(draft("c"))  # nobody was told of the loss, as nobody had asked meanwhile
     index.close()
 
 
 def test_a_connection_that_is_lost_within_a_transaction_saves_nothing(
-    index: Index, postgresql: PostgreSQLServer
+    index: OutputIndex, postgresql: PostgreSQLServer
 ) -> None:
     def lost() -> None:
-        with index.together():
-            index.drafts.put(draft())
+        with index.shared_transaction():
+            index.drafts.save_draft(draft())
             postgresql.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'evalkit'")
-            index.drafts.put(draft("b"))
+            index.drafts.save_draft(draft("b"))
 
     with pytest.raises(StoreError, match="could not be read or written"):
         lost()
-    assert index.drafts.newest("a", "dr_lee", "tab") is None
-    index.drafts.put(draft())
+    assert index.drafts.find_newest_draft("a", "dr_lee", "tab") is None
+    index.drafts.save_draft(draft())
 
 
 def test_another_s_lock_is_not_waited_for_for_ever(
-    index: Index, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: OutputIndex, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgresql, "_SECONDS", 1)
-    impatient = Index(tmp_path / "output")
+    monkeypatch.setattr(postgresql, "_LOCK_TIMEOUT_SECONDS", 1)
+    impatient = OutputIndex(tmp_path / "output")
     holds, done = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with index.together():
-            index.claims.take(Claim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
+        with index.shared_transaction():
+            index.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW)
             holds.set()
             done.wait(SECONDS)
 
@@ -308,19 +308,19 @@ def test_another_s_lock_is_not_waited_for_for_ever(
     holds.wait(SECONDS)
     began = time.monotonic()
     with pytest.raises(StoreError, match="LockNotAvailable"):
-        impatient.claims.take(Claim("a", "dr_kim", "tab", NOW, LATER), now=NOW)
+        impatient.claims.acquire_claim(CaseClaim("a", "dr_kim", "tab", NOW, LATER), now=NOW)
     assert 0.9 < time.monotonic() - began < SECONDS
     done.set()
     holder.join()
-    assert impatient.claims.take(Claim("a", "dr_kim", "tab", NOW, LATER), now=NOW).reviewer == "dr_lee"
+    assert impatient.claims.acquire_claim(CaseClaim("a", "dr_kim", "tab", NOW, LATER), now=NOW).reviewer == "dr_lee"
     impatient.close()
 
 
-def test_a_row_that_is_refused_is_not_quoted(index: Index, postgresql: PostgreSQLServer, tmp_path: Path) -> None:
+def test_a_row_that_is_refused_is_not_quoted(index: OutputIndex, postgresql: PostgreSQLServer, tmp_path: Path) -> None:
     name = schema(tmp_path / "output")
     postgresql.execute(f"ALTER TABLE {name}.drafts ADD CHECK (case_id <> 'a')", "evalkit")
     with pytest.raises(EvalkitError, match="CheckViolation") as refused:
-        index.drafts.put(draft())
+        index.drafts.save_draft(draft())
     assert PATIENT not in told(refused.value)
 
 
@@ -330,23 +330,23 @@ def somebody_waits(server: PostgreSQLServer) -> bool:
 
 
 def test_a_claim_that_another_transaction_takes_and_keeps_is_theirs(
-    index: Index, postgresql: PostgreSQLServer, tmp_path: Path
+    index: OutputIndex, postgresql: PostgreSQLServer, tmp_path: Path
 ) -> None:
     """Compared with what stands when the other has committed, not with what stood when the statement began."""
-    other = Index(tmp_path / "output")
-    old = Claim("a", "dr_old", "tab", "2025-01-01T00:00:00+00:00", NOW)
-    index.claims.take(old, now="2025-01-01T00:00:00+00:00")
+    other = OutputIndex(tmp_path / "output")
+    old = CaseClaim("a", "dr_old", "tab", "2025-01-01T00:00:00+00:00", NOW)
+    index.claims.acquire_claim(old, now="2025-01-01T00:00:00+00:00")
     holds = threading.Event()
-    got: list[Claim] = []
+    got: list[CaseClaim] = []
 
     def take() -> None:
         holds.wait(SECONDS)
-        got.append(other.claims.take(Claim("a", "dr_kim", "tab", NOW, LATER), now=NOW))
+        got.append(other.claims.acquire_claim(CaseClaim("a", "dr_kim", "tab", NOW, LATER), now=NOW))
 
     waiting = threading.Thread(target=take)
     waiting.start()
-    with index.together():
-        assert index.claims.take(Claim("a", "dr_lee", "tab", NOW, LATER), now=NOW).reviewer == "dr_lee"
+    with index.shared_transaction():
+        assert index.claims.acquire_claim(CaseClaim("a", "dr_lee", "tab", NOW, LATER), now=NOW).reviewer == "dr_lee"
         holds.set()
         assert eventually(partial(somebody_waits, postgresql))
         assert got == []
@@ -356,40 +356,42 @@ def test_a_claim_that_another_transaction_takes_and_keeps_is_theirs(
 
 
 def test_a_rebuild_waits_for_who_writes_and_keeps_none_of_it(
-    index: Index, postgresql: PostgreSQLServer, tmp_path: Path
+    index: OutputIndex, postgresql: PostgreSQLServer, tmp_path: Path
 ) -> None:
-    other = Index(tmp_path / "output")
+    other = OutputIndex(tmp_path / "output")
     row = {"case_id": "a", "review_status": "pending"}
     outcomes: list[Any] = []
     rebuilding = threading.Thread(target=lambda: outcomes.extend(together(lambda: index.rebuild([], [row], []))))
-    with other.together():
-        other.put_case({"case_id": "a", "review_status": "completed"})
+    with other.shared_transaction():
+        other.upsert_case({"case_id": "a", "review_status": "completed"})
         rebuilding.start()
         assert eventually(partial(somebody_waits, postgresql))
         assert outcomes == []
     rebuilding.join()
     assert outcomes == [None]
-    assert [one["review_status"] for one in other.cases()] == ["pending"]
+    assert [one["review_status"] for one in other.list_cases()] == ["pending"]
     other.close()
 
 
 # --- what a text may hold ------------------------------------------------------------------------------------------
 
 
-def test_what_no_text_of_postgresql_holds_is_replaced(index: Index) -> None:
-    call = Call("q", "d", "v2", "m", NOW, 1.0, "torn \0 answer", None, 1, 1, 0, 0, None)
-    index.calls.add(call)
-    assert index.calls.of("q")[0].answer == "torn \ufffd answer"
-    at = Moments(NOW, NOW, NOW)
-    page = index.case_list.page(at, is_finished_shown=True, search="\0", facets={}, order="name", limit=9, offset=0)
+def test_what_no_text_of_postgresql_holds_is_replaced(index: OutputIndex) -> None:
+    call = ModelCall("q", "d", "v2", "m", NOW, 1.0, "torn \0 answer", None, 1, 1, 0, 0, None)
+    index.call_journal.add(call)
+    assert index.call_journal.of("q")[0].answer == "torn \ufffd answer"
+    at = QueueMoments(NOW, NOW, NOW)
+    page = index.case_list.list_queue_page(
+        at, is_finished_shown=True, search="\0", facet_values={}, order="name", limit=9, offset=0
+    )
     assert page == []
 
 
-def test_long_paths_are_indexed(index: Index) -> None:
+def test_long_paths_are_indexed(index: OutputIndex) -> None:
     folders = "/".join(f"{number:x}" * 20 for number in range(90_000, 90_040))
-    index.put_document({"doc_id": "a", "file_path": f"/{folders}/a.pdf", "sha256": "a", "replaced": False})
-    index.put_document({"doc_id": "b", "file_path": f"/{folders}/a.pdf", "sha256": "b", "replaced": False})
-    assert [row["replaced"] for row in index.documents()] == [True, False]
+    index.upsert_document({"doc_id": "a", "file_path": f"/{folders}/a.pdf", "sha256": "a", "replaced": False})
+    index.upsert_document({"doc_id": "b", "file_path": f"/{folders}/a.pdf", "sha256": "b", "replaced": False})
+    assert [row["replaced"] for row in index.list_documents()] == [True, False]
 
 
 # --- who opens it --------------------------------------------------------------------------------------------------
@@ -398,14 +400,14 @@ def test_long_paths_are_indexed(index: Index) -> None:
 def test_doctor_says_which_database_it_is(url: str, own: PostgreSQLServer, tmp_path: Path) -> None:
     def line(**given: Any) -> Any:
         settings = Settings.load(output=str(tmp_path), **given)
-        (found,) = (one for one in examine(settings) if one.name == "database")
+        (found,) = (one for one in run_checks(settings) if one.name == "database")
         assert not any(secret in f"{found}" for secret in SECRETS)
         return found
 
     assert line().is_fine
     assert "once there is a run" in line().found
     assert not list(tmp_path.iterdir())  # it only looks
-    Index(tmp_path).close()
+    OutputIndex(tmp_path).close()
     assert schema(tmp_path) in line().found
     own.stop()
     gone = line(database=own.url)
@@ -415,14 +417,14 @@ def test_doctor_says_which_database_it_is(url: str, own: PostgreSQLServer, tmp_p
 
 
 def test_doctor_says_that_it_is_the_file(tmp_path: Path) -> None:
-    Index(tmp_path).close()
-    (found,) = (one for one in examine(Settings.load(output=str(tmp_path))) if one.name == "database")
+    OutputIndex(tmp_path).close()
+    (found,) = (one for one in run_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
     assert (found.is_fine, found.found) == (True, "evalkit.sqlite in the output folder")
 
 
 @pytest.mark.parametrize("is_newer", [True, False])
 def test_doctor_looks_into_the_file_and_leaves_it_as_it_is(tmp_path: Path, is_newer: bool) -> None:
-    Index(tmp_path).close()
+    OutputIndex(tmp_path).close()
     path = tmp_path / "evalkit.sqlite"
     if is_newer:
         with closing(sqlite3.connect(path)) as connection, connection:
@@ -430,7 +432,7 @@ def test_doctor_looks_into_the_file_and_leaves_it_as_it_is(tmp_path: Path, is_ne
     else:
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     before = path.read_bytes()
-    (found,) = (one for one in examine(Settings.load(output=str(tmp_path))) if one.name == "database")
+    (found,) = (one for one in run_checks(Settings.load(output=str(tmp_path))) if one.name == "database")
     assert not found.is_fine
     assert ("schema 99" if is_newer else "cannot be opened") in found.found
     assert path.read_bytes() == before
@@ -442,22 +444,22 @@ def test_a_run_and_a_reindex_use_what_is_set(samples: Path, url: str, tmp_path: 
     done = evalkit_command("run", path, "--output", output)
     assert done.returncode in (0, 1), done.stderr
     assert not (output / "evalkit.sqlite").exists()
-    index = Index(output)
-    (document,), cases = index.documents(), index.cases()
+    index = OutputIndex(output)
+    (document,), cases = index.list_documents(), index.list_cases()
     assert document["file_path"] == str(path)
     assert reindex(output) == (1, len(cases))
-    assert index.cases() == cases
+    assert index.list_cases() == cases
     index.close()
 
 
 def test_nothing_of_the_address_is_logged(url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        index = Index(tmp_path)
-        index.drafts.put(draft())
+        index = OutputIndex(tmp_path)
+        index.drafts.save_draft(draft())
         index.close()
     assert not any(text in caplog.text for text in (*SECRETS, PATIENT))
 
 
 def test_the_argument_counts_before_what_is_set(url: str, tmp_path: Path) -> None:
-    assert chosen(tmp_path, "postgresql://else/where") == "postgresql://else/where"
-    assert chosen(tmp_path) == url
+    assert resolve_database_url(tmp_path, "postgresql://else/where") == "postgresql://else/where"
+    assert resolve_database_url(tmp_path) == url

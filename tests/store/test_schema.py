@@ -16,15 +16,15 @@ from review.racing import together
 from servers.postgresql import PostgreSQLServer
 
 from evalkit.errors import StoreError
-from evalkit.store import Index, schema, tables
-from evalkit.store.postgresql import of_schema
-from evalkit.store.sqlite import opened
+from evalkit.store import OutputIndex, schema, tables
+from evalkit.store.postgresql import open_schema_engine
+from evalkit.store.sqlite import open_engine
 
 PROCESSES = 4
 
 
 def open_and_close(folder: Path) -> int:
-    Index(folder).close()
+    OutputIndex(folder).close()
     return stored_number(folder)
 
 
@@ -38,23 +38,23 @@ def test_processes_that_open_at_once_make_the_tables_once(tmp_path: Path) -> Non
         for turn in range(5):
             folder = tmp_path / str(turn)
             folder.mkdir()
-            assert list(pool.map(open_and_close, [folder] * PROCESSES)) == [schema.NUMBER] * PROCESSES
+            assert list(pool.map(open_and_close, [folder] * PROCESSES)) == [schema.SCHEMA_NUMBER] * PROCESSES
 
 
 def test_threads_that_open_at_once_make_the_tables_once(tmp_path: Path) -> None:
-    indexes = together(*(partial(Index, tmp_path) for _ in range(4)))
-    assert [type(index) for index in indexes] == [Index] * 4
+    indexes = together(*(partial(OutputIndex, tmp_path) for _ in range(4)))
+    assert [type(index) for index in indexes] == [OutputIndex] * 4
     for index in indexes:
         index.close()
 
 
 def test_another_evalkits_file_is_left_alone(tmp_path: Path) -> None:
-    Index(tmp_path).close()
+    OutputIndex(tmp_path).close()
     with sqlite3.connect(tmp_path / "evalkit.sqlite") as connection:
         connection.execute("UPDATE schema_number SET number = 999")
     connection.close()
     with pytest.raises(StoreError, match="schema 999") as refused:
-        Index(tmp_path)
+        OutputIndex(tmp_path)
     assert refused.value.code == "STORE-NEWER"
     assert stored_number(tmp_path) == 999
 
@@ -68,11 +68,11 @@ def table_names(engine: sa.Engine) -> set[str]:
 
 def test_both_databases_have_every_table(tmp_path: Path, postgresql: PostgreSQLServer) -> None:
     expected = {*tables.metadata.tables, "schema_number"}
-    assert table_names(opened(tmp_path)) == expected
-    assert table_names(of_schema("evalkit_0123456789abcdef", postgresql.url, make=True)) == expected
+    assert table_names(open_engine(tmp_path)) == expected
+    assert table_names(open_schema_engine("evalkit_0123456789abcdef", postgresql.url, create_missing=True)) == expected
 
 
 def test_opening_sqlite_loads_nothing_of_a_server(tmp_path: Path) -> None:
-    program = "import sys; from evalkit.store import Index; Index(sys.argv[1]).close(); print(*sys.modules)"
+    program = "import sys; from evalkit.store import OutputIndex; OutputIndex(sys.argv[1]).close(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program, tmp_path], capture_output=True, text=True, check=True)
     assert {"psycopg", "sqlalchemy.dialects.postgresql"}.isdisjoint(done.stdout.split())

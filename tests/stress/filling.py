@@ -19,16 +19,16 @@ from review.conftest import Build
 
 from evalkit.classification.result import UsageReport
 from evalkit.review import SMEPacket
-from evalkit.review.ground_truth import Review, project
-from evalkit.review.packet import moment, packet_digest, to_json
+from evalkit.review.ground_truth import Review, project_ground_truth
+from evalkit.review.packet import compute_packet_digest, format_timestamp, serialise_packet
 from evalkit.store import (
-    Files,
-    bundle_name,
-    canonical,
-    ground_truth_name,
-    packet_name,
-    result_name,
-    review_name,
+    OutputFolder,
+    bundle_file_name,
+    encode_canonical_json,
+    ground_truth_file_name,
+    packet_file_name,
+    result_file_name,
+    review_file_name,
 )
 
 KINDS = ("Clinical Note", "Pathology Report", "Genomic Report", "Radiology Report", "Other", None)
@@ -116,7 +116,7 @@ class _Texts:
 def fill(output: Path, count: int, seed: int) -> Iterator[Filled]:
     """Write so many cases, each with its document's bundle and result, and of some a review and its ground truth."""
     chance = random.Random(seed)
-    files = Files(output)
+    files = OutputFolder(output)
     for folder in ("sme_packets", "results", "document_bundles", "ground_truth", "reviews"):
         (output / folder).mkdir(parents=True, mode=0o700, exist_ok=True)
     sorts = [
@@ -128,12 +128,12 @@ def fill(output: Path, count: int, seed: int) -> Iterator[Filled]:
         one = Filled(
             case_id=f"case_{number:06d}",
             pdf_filename=f"Fax {chance.randrange(count):06d}.pdf",
-            created_at=moment(NOW - timedelta(minutes=chance.randrange(60 * 24 * 30))),
+            created_at=format_timestamp(NOW - timedelta(minutes=chance.randrange(60 * 24 * 30))),
             is_closed=chance.random() < REVIEWED,
             sort=sort,
         )
         for name, text in _named(one):
-            path = files.path(name)
+            path = files.local_path(name)
             if one.is_closed and not path.parent.is_dir():
                 path.parent.mkdir(mode=0o700)
             # Not through Files.write: a hundred thousand synced files would take an hour.
@@ -147,17 +147,17 @@ def _named(one: Filled) -> Iterator[tuple[str, str]]:
     def told(text: str) -> str:
         return text.replace(_NAME, one.case_id).replace(_FILE, one.pdf_filename).replace(_MADE, one.created_at) + "\n"
 
-    yield bundle_name(one.case_id), told(texts.bundle)
-    yield result_name(one.case_id), told(texts.result)
+    yield bundle_file_name(one.case_id), told(texts.bundle)
+    yield result_file_name(one.case_id), told(texts.result)
     if not one.is_closed:
-        yield packet_name(one.case_id), told(texts.packet)
+        yield packet_file_name(one.case_id), told(texts.packet)
         return
     closed = told(texts.closed)
-    yield packet_name(one.case_id), closed
-    digest = packet_digest(SMEPacket.model_validate_json(closed))
-    yield review_name(one.case_id, 1), told(texts.review).replace(_DIGEST, digest)
+    yield packet_file_name(one.case_id), closed
+    digest = compute_packet_digest(SMEPacket.model_validate_json(closed))
+    yield review_file_name(one.case_id, 1), told(texts.review).replace(_DIGEST, digest)
     if texts.truth:
-        yield ground_truth_name(one.case_id), told(texts.truth).replace(_DIGEST, digest)
+        yield ground_truth_file_name(one.case_id), told(texts.truth).replace(_DIGEST, digest)
 
 
 _DIGEST = "PACKET-DIGEST"
@@ -191,7 +191,7 @@ def _texts(sort: Sort) -> _Texts:
     packet = Build.packet(result, bundle, review_reason=sort.reason, created_at=_MADE)
     review = Review(
         reviewer="dr_lee",
-        submitted_at=moment(NOW),
+        submitted_at=format_timestamp(NOW),
         seconds_active=61.5,
         outcome="corrected" if sort.kind else "undeterminable",
         before=answer,
@@ -200,12 +200,12 @@ def _texts(sort: Sort) -> _Texts:
         packet_sha256=_DIGEST,
         versions={"evalkit": "1"},
     )
-    truth = project(packet, [(1, review)])
+    truth = project_ground_truth(packet, [(1, review)])
     return _Texts(
-        packet=_readable(to_json(packet)),
+        packet=_readable(serialise_packet(packet)),
         result=_readable(result.model_dump(mode="json")),
-        bundle=canonical(bundle.model_dump(mode="json")).decode(),
-        closed=_readable(to_json(packet.model_copy(update={"review_status": "completed"}))),
+        bundle=encode_canonical_json(bundle.model_dump(mode="json")).decode(),
+        closed=_readable(serialise_packet(packet.model_copy(update={"review_status": "completed"}))),
         review=_readable(review.model_dump(mode="json")),
         truth=_readable(truth.model_dump(mode="json")) if truth else None,
     )

@@ -16,8 +16,8 @@ from functools import partial
 from stress.saving import looked_at, reviewed, tell
 
 from evalkit.errors import CaseTaken, ReviewConflict, ReviewRefused
-from evalkit.review import Case, Desk, Draft
-from evalkit.store import digest
+from evalkit.review import Draft, ReviewCase, ReviewSession
+from evalkit.store import hash_canonical_json
 
 DRAFTS = 3
 """Saved in each case before it is submitted."""
@@ -29,7 +29,7 @@ class Reviewer:
     """One process at one desk."""
 
     def __init__(self, output: str, name: str, seed: int) -> None:
-        self._desk = Desk(output, name, f"tab of {name}")
+        self._desk = ReviewSession(output, name, f"tab of {name}")
         self._chance = random.Random(seed)
         self._name = name
 
@@ -38,7 +38,7 @@ class Reviewer:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self._pause(pause)
-            case_id = self._desk.next_case()
+            case_id = self._desk.choose_next_case()
             if case_id is None:
                 break
             try:
@@ -48,20 +48,20 @@ class Reviewer:
         self._desk.close()
 
     def _review(self, case_id: str, pause: float) -> None:
-        case = self._desk.open(case_id, take_over=self._chance.random() < TAKEN_OVER)
+        case = self._desk.open_case(case_id, take_over=self._chance.random() < TAKEN_OVER)
         draft = looked_at(case)
         for number in range(DRAFTS):
             self._pause(pause)
-            draft = draft.with_notes(f"{draft.notes} {self._name} {number}".strip())
+            draft = draft.set_notes(f"{draft.notes} {self._name} {number}".strip())
             _timed(case_id, "draft", partial(self._drafted, case_id, draft))
         self._pause(pause)
         _timed(case_id, "submitted", partial(self._submitted, case, draft))
 
     def _drafted(self, case_id: str, draft: Draft) -> str:
         self._desk.save_draft(case_id, draft)
-        return digest(draft.model_dump(mode="json"))
+        return hash_canonical_json(draft.model_dump(mode="json"))
 
-    def _submitted(self, case: Case, draft: Draft) -> str:
+    def _submitted(self, case: ReviewCase, draft: Draft) -> str:
         case_id = case.packet.case_id
         if self._chance.random() < 0.5:
             return reviewed(self._desk.submit(case_id, draft, validate=True).review)

@@ -16,9 +16,9 @@ from itertools import count
 from typing import Any
 
 from evalkit.classification.schema import DocumentType
-from evalkit.review import Case, Desk, Draft, SMEReviewHelper
-from evalkit.review.ground_truth import Review, newest_revision, read_review, status_after
-from evalkit.store import Files, digest
+from evalkit.review import Draft, ReviewCase, ReviewSession, SMEReviewHelper
+from evalkit.review.ground_truth import Review, derive_review_status, find_newest_revision, read_review
+from evalkit.store import OutputFolder, hash_canonical_json
 
 REVIEWER, TAB = "dr_lee", "tab"
 
@@ -32,8 +32,8 @@ class Saver:
     def __init__(self, output: str, seed: int) -> None:
         self._chance = random.Random(seed)
         self._seed = seed
-        self._files = Files(output)
-        self._desk = Desk(output, REVIEWER, TAB)
+        self._files = OutputFolder(output)
+        self._desk = ReviewSession(output, REVIEWER, TAB)
         self._helper = SMEReviewHelper(output, REVIEWER)
 
     def go_on(self) -> None:
@@ -45,11 +45,13 @@ class Saver:
                 tell({what: case_id, "digest": call()})
 
     def _packets(self) -> Iterator[Any]:
-        return self._files.path("sme_packets").iterdir()
+        return self._files.local_path("sme_packets").iterdir()
 
     def _steps(self, case_id: str, words: str) -> Iterator[Step]:
-        revision = newest_revision(self._files, case_id)
-        is_closed = status_after(read_review(self._files, case_id, revision) if revision else None) == "completed"
+        revision = find_newest_revision(self._files, case_id)
+        is_closed = (
+            derive_review_status(read_review(self._files, case_id, revision) if revision else None) == "completed"
+        )
         if is_closed and (case_id.startswith("screen") or self._chance.random() < 0.6):
             yield "saved", lambda: reviewed(self._helper.reopen(case_id, words))
         elif case_id.startswith("screen"):
@@ -61,14 +63,14 @@ class Saver:
             yield "saved", lambda: reviewed(self._helper.save_review(case_id, correction_notes=words, **said))
 
     def _on_screen(self, case_id: str, words: str) -> Iterator[Step]:
-        case = self._desk.open(case_id)
-        draft = looked_at(case).with_notes(words)
+        case = self._desk.open_case(case_id)
+        draft = looked_at(case).set_notes(words)
         yield "draft", lambda: self._drafted(case_id, draft)
         choice = self._chance.random()
         if choice < 0.3:
             yield "submitted", lambda: reviewed(self._desk.submit(case_id, draft, undeterminable=words).review)
         elif choice < 0.7:
-            changed = draft.with_type(
+            changed = draft.set_segment_type(
                 0, self._chance.choice([DocumentType.PATHOLOGY_REPORT, DocumentType.GENOMIC_REPORT])
             )
             yield "draft", lambda: self._drafted(case_id, changed)
@@ -78,21 +80,21 @@ class Saver:
 
     def _drafted(self, case_id: str, draft: Draft) -> str:
         self._desk.save_draft(case_id, draft)
-        return digest(draft.model_dump(mode="json"))
+        return hash_canonical_json(draft.model_dump(mode="json"))
 
 
-def looked_at(case: Case) -> Draft:
+def looked_at(case: ReviewCase) -> Draft:
     """The case's draft after all that must be seen was seen."""
     draft = case.draft
-    for page in case.must_see.pages:
-        draft = draft.seen_page(page)
-    for issue_id in case.must_see.issues:
-        draft = draft.seen_evidence(issue_id)
+    for page in case.viewing_requirements.page_numbers:
+        draft = draft.mark_page_seen(page)
+    for issue_id in case.viewing_requirements.issue_ids:
+        draft = draft.mark_evidence_seen(issue_id)
     return draft
 
 
 def reviewed(review: Review) -> str:
-    return digest(review.model_dump(mode="json"))
+    return hash_canonical_json(review.model_dump(mode="json"))
 
 
 def tell(line: dict[str, Any]) -> None:

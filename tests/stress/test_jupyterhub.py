@@ -15,7 +15,7 @@ from playwright.sync_api import Browser
 from serving.hub import PASSWORD, PROXY, Hub, hub
 
 from evalkit.review.roster import Roster
-from evalkit.store import Files
+from evalkit.store import OutputFolder
 
 __all__ = ["chromium"]
 
@@ -44,10 +44,10 @@ def at_work(chromium: Browser, running: Hub, name: str) -> Screen:
 def test_a_review_is_written_under_the_name_that_the_hub_knows(chromium: Browser, tmp_path: Path) -> None:
     output = run_small(tmp_path)
     for name in ("dr_lee", "dr_kim"):
-        Roster(Files(output)).add(name)
+        Roster(OutputFolder(output)).add_reviewer(name)
     with hub(tmp_path / "hub", output) as running:
         lee, kim = at_work(chromium, running, "dr_lee"), at_work(chromium, running, "dr_kim")
-        lee.open("one_document")
+        lee.open_case("one_document")
         assert eventually(lambda: "open by dr_lee" in _refreshed(kim).row("one_document").inner_text())
         kernel = json.loads(lee.page.locator("#jupyter-config-data").text_content())["kernelId"]
         theirs = kim.page.evaluate(

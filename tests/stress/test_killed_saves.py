@@ -26,10 +26,10 @@ from stress import saving
 from tables import trying
 
 from evalkit.batch.reindex import reindex
-from evalkit.review import Desk, rebuild_closings
-from evalkit.review.ground_truth import project, read_review, revisions
+from evalkit.review import ReviewSession, rebuild_closing_rows
+from evalkit.review.ground_truth import list_revisions, project_ground_truth, read_review
 from evalkit.review.packet import read_packet
-from evalkit.store import Files, Index, digest, ground_truth_name, review_name
+from evalkit.store import OutputFolder, OutputIndex, ground_truth_file_name, hash_canonical_json, review_file_name
 
 CASES = [f"{where}_{number:02d}" for where in ("screen", "notebook") for number in range(20)]
 LONGEST = 0.6
@@ -79,7 +79,7 @@ def killed_while_saving(output: Path, seed: int) -> Iterator[dict[str, str]]:
 
 def check(output: Path, acknowledged: Acknowledged) -> None:
     """That nothing acknowledged is lost or torn, before anybody mends anything and after the index was rebuilt."""
-    files = Files(output)
+    files = OutputFolder(output)
     whole = {path: json.loads(path.read_bytes()) for path in output.rglob("*.json")}
     assert all(isinstance(value["schema_version"], int) for value in whole.values())
     for case_id in CASES:
@@ -87,11 +87,11 @@ def check(output: Path, acknowledged: Acknowledged) -> None:
         if case_id != acknowledged.in_flight:
             assert _truth(files, case_id) == _projected(files, case_id)
     before = _rows(output)
-    assert abs(_closed(output) - len(list(rebuild_closings(files)))) <= (acknowledged.in_flight is not None)
+    assert abs(_closed(output) - len(list(rebuild_closing_rows(files)))) <= (acknowledged.in_flight is not None)
     reindex(output)
     after = _rows(output)
     assert {case_id for case_id in CASES if before[case_id] != after[case_id]} <= {acknowledged.in_flight}
-    assert _closed(output) == len(list(rebuild_closings(files)))
+    assert _closed(output) == len(list(rebuild_closing_rows(files)))
     assert all(_truth(files, case_id) == _projected(files, case_id) for case_id in CASES)
     reindex(output)
     assert _rows(output) == after
@@ -99,17 +99,17 @@ def check(output: Path, acknowledged: Acknowledged) -> None:
     _check_drafts(output, acknowledged)
 
 
-def _check_chain(files: Files, case_id: str, acknowledged: Acknowledged) -> None:
+def _check_chain(files: OutputFolder, case_id: str, acknowledged: Acknowledged) -> None:
     known = acknowledged.reviews[case_id]
-    found = revisions(files, case_id)
+    found = list_revisions(files, case_id)
     assert found == list(range(1, len(found) + 1))
     assert 0 <= len(found) - len(known) <= (case_id == acknowledged.in_flight)
     digests, previous = [], None
     for revision in found:
         review = read_review(files, case_id, revision)
         assert review.prev_sha256 == previous
-        previous = hashlib.sha256(files.raw(review_name(case_id, revision))).hexdigest()
-        digests.append(digest(review.model_dump(mode="json")))
+        previous = hashlib.sha256(files.read_bytes(review_file_name(case_id, revision))).hexdigest()
+        digests.append(hash_canonical_json(review.model_dump(mode="json")))
     assert digests[: len(known)] == known
     acknowledged.told["reviews saved but not acknowledged"] += len(found) - len(known)
     acknowledged.reviews[case_id] = digests
@@ -117,10 +117,10 @@ def _check_chain(files: Files, case_id: str, acknowledged: Acknowledged) -> None
 
 def _check_drafts(output: Path, acknowledged: Acknowledged) -> None:
     """Every acknowledged draft, unless the call that was under way has just replaced it or submitted it."""
-    index = Index(output)
+    index = OutputIndex(output)
     for case_id in CASES:
-        stored = index.drafts.newest(case_id, saving.REVIEWER, saving.TAB)
-        found = stored and digest(json.loads(stored.draft))
+        stored = index.drafts.find_newest_draft(case_id, saving.REVIEWER, saving.TAB)
+        found = stored and hash_canonical_json(json.loads(stored.draft))
         if case_id == acknowledged.in_flight:
             acknowledged.drafts = {**acknowledged.drafts, case_id: found} if found else _less(acknowledged, case_id)
         assert found == acknowledged.drafts.get(case_id)
@@ -131,30 +131,30 @@ def _less(acknowledged: Acknowledged, case_id: str) -> dict[str, str]:
     return {name: draft for name, draft in acknowledged.drafts.items() if name != case_id}
 
 
-def _truth(files: Files, case_id: str) -> dict[str, Any] | None:
-    name = ground_truth_name(case_id)
-    return files.read(name) if files.exists(name) else None
+def _truth(files: OutputFolder, case_id: str) -> dict[str, Any] | None:
+    name = ground_truth_file_name(case_id)
+    return files.read_json(name) if files.has_file(name) else None
 
 
-def _projected(files: Files, case_id: str) -> dict[str, Any] | None:
-    chain = [(revision, read_review(files, case_id, revision)) for revision in revisions(files, case_id)]
-    record = project(read_packet(files, case_id), chain)
+def _projected(files: OutputFolder, case_id: str) -> dict[str, Any] | None:
+    chain = [(revision, read_review(files, case_id, revision)) for revision in list_revisions(files, case_id)]
+    record = project_ground_truth(read_packet(files, case_id), chain)
     return record and record.model_dump(mode="json")
 
 
 def _rows(output: Path) -> dict[str, dict[str, Any]]:
     """What the index says of each case, once the queue has seen to the claims."""
-    desk, index = Desk(output, saving.REVIEWER, saving.TAB), Index(output)
-    desk.queue()
-    rows = {row["case_id"]: dict(row) for row in index.cases()}
+    desk, index = ReviewSession(output, saving.REVIEWER, saving.TAB), OutputIndex(output)
+    desk.load_queue_page()
+    rows = {row["case_id"]: dict(row) for row in index.list_cases()}
     desk.close()
     index.close()
     return rows
 
 
 def _closed(output: Path) -> int:
-    index = Index(output)
-    closed = index.closed()
+    index = OutputIndex(output)
+    closed = index.count_closings()
     index.close()
     return closed
 

@@ -28,7 +28,7 @@ from documents.nasty import DATA
 from playwright.sync_api import Browser
 from servers.postgresql import PASSWORD, PostgreSQLServer, programs
 
-from evalkit.samples import draw
+from evalkit.samples import draw_demo_folder
 
 if TYPE_CHECKING:
     from servers.buckets import S3Server
@@ -137,7 +137,7 @@ def test_what_the_readme_says_takes_a_user_to_many_machines(tmp_path: Path, s3: 
 
 def _walk(machine: Machine, server: PostgreSQLServer, chromium: Browser, ending: ExitStack) -> None:
     records = machine.clone / "records"
-    draw(records / "demo")
+    draw_demo_folder(records / "demo")
     for name in _SHARED if DATA.is_dir() else ():
         (records / Path(name).name).write_bytes((DATA / "clinical_pdf" / name).read_bytes())
     count = len(list(records.rglob("*.pdf")))

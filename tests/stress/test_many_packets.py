@@ -22,8 +22,8 @@ from stress.filling import NOW, Filled, fill
 from stress.test_many_reviewers import in_earnest
 
 from evalkit.batch import reindex as rebuilding
-from evalkit.review import Desk, QueueView
-from evalkit.review.queue import FILTERS
+from evalkit.review import QueueQuery, ReviewSession
+from evalkit.review.queue import FILTER_VALUES
 
 __all__ = ["in_earnest"]
 
@@ -52,24 +52,24 @@ took = looked(sys.argv[1])
 print(json.dumps({"took": took, "megabytes": peak() / 2**20}))
 """
 VIEWS = {
-    "first page": QueueView(),
-    **{f"by {order}": QueueView(sort=order) for order in ("oldest", "newest", "name", "pages")},
-    "a severity": QueueView(severity="MAJOR"),
-    "a type": QueueView(dominant_type="Genomic Report"),
-    "an agent": QueueView(agent="V3"),
-    "a reason": QueueView(review_reason="audit"),
-    "a source": QueueView(source="embedded"),
-    "a kind": QueueView(kind="classification"),
-    "an age": QueueView(age="week"),
-    "two filters": QueueView(dominant_type="Genomic Report", agent="V3"),
-    "a search": QueueView(search="fax 0012"),
-    "a search for nothing": QueueView(search="no such file"),
-    "finished too": QueueView(show_finished=True),
-    "the twentieth page": QueueView(page=19),
-    "the last page": QueueView(page=2**31),
-    **{f"the last {order}": QueueView(sort=order, page=2**31) for order in ("oldest", "newest", "name", "pages")},
-    "the last but one, finished too": QueueView(show_finished=True, rows=70, page=3),
-    "all at once": QueueView(search="7", severity="MINOR", age="older", sort="name", show_finished=True, page=3),
+    "first page": QueueQuery(),
+    **{f"by {order}": QueueQuery(sort=order) for order in ("oldest", "newest", "name", "pages")},
+    "a severity": QueueQuery(severity="MAJOR"),
+    "a type": QueueQuery(dominant_type="Genomic Report"),
+    "an agent": QueueQuery(agent="V3"),
+    "a reason": QueueQuery(review_reason="audit"),
+    "a source": QueueQuery(source="embedded"),
+    "a kind": QueueQuery(kind="classification"),
+    "an age": QueueQuery(age="week"),
+    "two filters": QueueQuery(dominant_type="Genomic Report", agent="V3"),
+    "a search": QueueQuery(search="fax 0012"),
+    "a search for nothing": QueueQuery(search="no such file"),
+    "finished too": QueueQuery(show_finished=True),
+    "the twentieth page": QueueQuery(page=19),
+    "the last page": QueueQuery(page=2**31),
+    **{f"the last {order}": QueueQuery(sort=order, page=2**31) for order in ("oldest", "newest", "name", "pages")},
+    "the last but one, finished too": QueueQuery(show_finished=True, rows=70, page=3),
+    "all at once": QueueQuery(search="7", severity="MINOR", age="older", sort="name", show_finished=True, page=3),
 }
 """Each filter and order of the queue, alone and together."""
 
@@ -88,8 +88,10 @@ def looked(output: Path) -> dict[str, float]:
     """Milliseconds that each view takes at one desk: the median of five rounds, so that a machine which is slow for half
     a second is not one view's fault.
     """
-    desk = Desk(output, "dr_kim", "tab", clock=lambda: NOW)
-    works = {name: partial(desk.queue, view) for name, view in VIEWS.items()} | {"the next case": desk.next_case}
+    desk = ReviewSession(output, "dr_kim", "tab", clock=lambda: NOW)
+    works = {name: partial(desk.load_queue_page, view) for name, view in VIEWS.items()} | {
+        "the next case": desk.choose_next_case
+    }
     rounds = [{name: _milliseconds(work) for name, work in works.items()} for _ in range(5)]
     desk.close()
     return {name: statistics.median(took[name] for took in rounds) for name in works}
@@ -102,9 +104,9 @@ def _milliseconds(work: Callable[[], object]) -> float:
 
 
 def test_cases_that_can_follow_from_each_other_are_read_by_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuilding, "_SHARE", 2)
+    monkeypatch.setattr(rebuilding, "_CHUNK_SIZE", 2)
     planted, other = "b-0a1b2c3d", "b_0a1b2c3d"
-    shares = list(rebuilding._families(["d", "c", "b.extraction", planted, other, "b", "b.second", "a"]))
+    shares = list(rebuilding._group_related_cases(["d", "c", "b.extraction", planted, other, "b", "b.second", "a"]))
     assert shares == [["a", "b", planted, "b.extraction"], [other, "c"], ["d"]]
 
 
@@ -117,20 +119,20 @@ def test_the_index_of_three_hundred_cases_says_what_the_files_say(tmp_path: Path
     # What is there already is what would be written: nothing is written anew.
     after = {path: path.read_bytes() for path in output.rglob("*.json") if path.name != "database.json"}
     assert after == before
-    desk = Desk(output, "dr_kim", "tab", clock=lambda: NOW)
+    desk = ReviewSession(output, "dr_kim", "tab", clock=lambda: NOW)
     for view in VIEWS.values():
-        queue = desk.queue(view)
+        queue = desk.load_queue_page(view)
         wanted = [one for one in cases if _is_in(one, view)]
         assert queue.matching == len(wanted)
         first = queue.view.page * view.rows
         assert [row.case_id for row in queue.rows] == [
             one.case_id for one in sorted(wanted, key=lambda one: _place(one, view))[first : first + view.rows]
         ]
-    everything = desk.queue(QueueView(show_finished=True))
+    everything = desk.load_queue_page(QueueQuery(show_finished=True))
     shown = [one for one in cases if not _hides(one)]
     assert everything.facets["severity"] == Counter(one.sort.severity for one in shown)
     assert everything.facets["source"] == Counter(one.sort.model for one in cases)
-    assert desk.next_case() == min((one for one in cases if not one.is_closed), key=_weight).case_id
+    assert desk.choose_next_case() == min((one for one in cases if not one.is_closed), key=_weight).case_id
     desk.close()
 
 
@@ -139,7 +141,7 @@ def _hides(one: Filled) -> bool:
     return one.sort.reason in ("audit", "sample") and not one.is_closed
 
 
-def _is_in(one: Filled, view: QueueView) -> bool:
+def _is_in(one: Filled, view: QueueQuery) -> bool:
     days = (NOW - _moment(one)).total_seconds() / 86400
     told = {
         "severity": one.sort.severity,
@@ -154,7 +156,7 @@ def _is_in(one: Filled, view: QueueView) -> bool:
     return (
         (view.show_finished or not one.is_closed)
         and (view.search in one.pdf_filename.lower() or view.search in one.case_id)
-        and all(getattr(view, name) in (None, told[name]) for name in FILTERS)
+        and all(getattr(view, name) in (None, told[name]) for name in FILTER_VALUES)
     )
 
 
@@ -168,7 +170,7 @@ def _weight(one: Filled) -> tuple[int, int, int, str]:
     )
 
 
-def _place(one: Filled, view: QueueView) -> tuple[object, ...]:
+def _place(one: Filled, view: QueueQuery) -> tuple[object, ...]:
     own = {
         "worst": (),
         "oldest": (_moment(one).timestamp(),),

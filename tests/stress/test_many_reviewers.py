@@ -22,8 +22,8 @@ from review.conftest import Desk as Folder
 from servers.postgresql import PostgreSQLServer, programs
 from stress import reviewing
 
-from evalkit.review.ground_truth import read_review, revisions
-from evalkit.store import Files, Index, digest
+from evalkit.review.ground_truth import list_revisions, read_review
+from evalkit.store import OutputFolder, OutputIndex, hash_canonical_json
 
 SECONDS = float(os.environ.get("EVALKIT_STRESS_SECONDS", "600"))
 PROCESSES = 20
@@ -75,7 +75,7 @@ def review(root: Path, processes: int, seconds: float, pause: float) -> Told:
     folder = Folder(root)
     # More than they can do: each case takes an opening, the drafts and a submission.
     count = int(processes * (seconds / pause / (reviewing.DRAFTS + 2) * 1.5 + 5))
-    with folder.index.together():
+    with folder.index.shared_transaction():
         for number in range(count):
             folder.publish(Build.single("Clinical Note"), [Build.issue(severity="MINOR")], doc_id=f"case_{number:05d}")
     told = _at_work(root, processes, seconds, pause)
@@ -112,22 +112,22 @@ def _at_work(root: Path, processes: int, seconds: float, pause: float) -> Told:
 
 
 def _check(folder: Folder, told: Told, count: int) -> None:
-    files, index = Files(folder.root), Index(folder.root)
+    files, index = OutputFolder(folder.root), OutputIndex(folder.root)
     for case_id in (f"case_{number:05d}" for number in range(count)):
-        found = revisions(files, case_id)
+        found = list_revisions(files, case_id)
         reviews = [read_review(files, case_id, revision) for revision in found]
-        digests = [digest(one.model_dump(mode="json")) for one in reviews]
+        digests = [hash_canonical_json(one.model_dump(mode="json")) for one in reviews]
         assert digests == told.submitted.get(case_id, []), f"{case_id} was decided twice, or a review is lost"
         assert found in ([], [1])
         assert all(one.prev_sha256 is None for one in reviews)
-    statuses = {row["case_id"]: row["review_status"] for row in index.cases()}
+    statuses = {row["case_id"]: row["review_status"] for row in index.list_cases()}
     assert {case_id for case_id, status in statuses.items() if status == "completed"} == set(told.submitted)
-    assert index.closed() == len(told.submitted) < count
-    claimed = index.claims.live("")
+    assert index.count_closings() == len(told.submitted) < count
+    claimed = index.claims.list_live_claims("")
     assert claimed.keys().isdisjoint(told.submitted)
     for case_id in told.submitted:
         reviewer = read_review(files, case_id, 1).reviewer
-        assert index.drafts.newest(case_id, reviewer, f"tab of {reviewer}") is None
+        assert index.drafts.find_newest_draft(case_id, reviewer, f"tab of {reviewer}") is None
     index.close()
 
 

@@ -12,9 +12,9 @@ from extraction.reports import document, draw
 from extraction.test_extractor import praise, said
 from servers.gemini import GeminiServer, scripted
 
-from evalkit.extraction.optimizer import configured
+from evalkit.extraction.optimizer import build_loop_config
 from evalkit.extraction.reliability_loop import ReliabilityLoop
-from evalkit.extraction.template import template
+from evalkit.extraction.template import get_field_template
 from evalkit.llm.gate import Gate
 from evalkit.llm.gemini import Gemini
 from evalkit.llm.ledger import Ledger
@@ -36,9 +36,9 @@ def test_three_attempts_with_a_model_that_takes_two_seconds() -> None:
     with GeminiServer(scripted(answers), delay=2.0, caches=False) as server:
         ledger = Ledger()
         model = LanguageModel(Gemini("gemini-2.5-flash", base_url=server.url, api_key="k"), ledger, Gate(4))
-        loop = ReliabilityLoop(configured(min_improvement=-1.0), model)
+        loop = ReliabilityLoop(build_loop_config(min_improvement=-1.0), model)
         began = time.monotonic()
-        result = asyncio.run(loop.execute(bundle, range(1, 6), template("pathology")))
+        result = asyncio.run(loop.execute(bundle, range(1, 6), get_field_template("pathology")))
         seconds = time.monotonic() - began
     spent = ledger.spent_on(bundle.sha256)
     print(f"\n{result.iterations} attempts, {spent.calls} calls, {seconds:.1f} s, {spent.cost_usd} dollars")

@@ -9,7 +9,7 @@ from builders import doc2_6, document, page
 
 from evalkit.documents.bundle import Block
 from evalkit.errors import DocumentError
-from widgets.page_pane import HEADING_LENGTH, PagePane, heading
+from widgets.page_pane import MAX_HEADING_LENGTH, PagePane, extract_heading
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def pane(monkeypatch: pytest.MonkeyPatch) -> PagePane:
     sent: list[dict[str, Any]] = []
     monkeypatch.setattr(pane, "send", lambda content, buffers=None: sent.append(content | {"buffers": buffers}))
     pane.sent = sent
-    pane.begin("case:1", doc2_6(), [{"start": 1, "end": 8, "type": None}], evidence=[2], seen=(1,))
+    pane.show_document("case:1", doc2_6(), [{"start": 1, "end": 8, "type": None}], evidence=[2], seen=(1,))
     return pane
 
 
@@ -38,55 +38,57 @@ def test_a_document_is_told_once_page_by_page(pane: PagePane) -> None:
 
 
 def test_a_page_that_the_browser_has_is_not_drawn_again(pane: PagePane) -> None:
-    pane.turn(3, picture, [], "", cached=False)
+    pane.show_page(3, picture, [], "", is_cached=False)
     assert [(one["kind"], one["page"], one["buffers"]) for one in pane.sent] == [("page", 3, [b"jpeg 3"])]
-    pane.turn(4, broken, [], "", cached=True)
+    pane.show_page(4, broken, [], "", is_cached=True)
     pane.held = {"version": "case:1", "pages": [3]}
-    pane.turn(3, broken, [], "", cached=False)
+    pane.show_page(3, broken, [], "", is_cached=False)
     assert len(pane.sent) == 1
     assert pane.missing == {}
     pane.held = {"version": "case:0", "pages": [5]}  # what it had of another document
-    pane.turn(5, picture, [], "", cached=False)
+    pane.show_page(5, picture, [], "", is_cached=False)
     assert pane.sent[-1]["page"] == 5
 
 
 def test_a_page_that_was_sent_ahead_is_not_sent_again_unless_the_browser_dropped_it(pane: PagePane) -> None:
-    pane.send_pictures("preview", [4], picture)
-    pane.send_pictures("page", [4], picture)
-    pane.turn(4, broken, [], "", cached=False)
+    pane.send_images("preview", [4], picture)
+    pane.send_images("page", [4], picture)
+    pane.show_page(4, broken, [], "", is_cached=False)
     assert (pane.page, pane.missing, len(pane.sent)) == (4, {}, 2)
     pane.held = {"version": "case:1", "pages": [5]}
-    pane.turn(4, picture, [], "", cached=False)
+    pane.show_page(4, picture, [], "", is_cached=False)
     assert [(one["kind"], one["page"]) for one in pane.sent[2:]] == [("page", 4)]
-    pane.begin("case:2", doc2_6(), [])
-    pane.turn(4, picture, [], "", cached=False)
+    pane.show_document("case:2", doc2_6(), [])
+    pane.show_page(4, picture, [], "", is_cached=False)
     assert len(pane.sent) == 4
 
 
 def test_a_page_that_cannot_be_drawn_says_so_until_it_can(pane: PagePane) -> None:
-    pane.turn(3, broken, [], "", cached=False)
+    pane.show_page(3, broken, [], "", is_cached=False)
     assert pane.page == 3
     assert pane.missing == {"3": {"what": "page 3 cannot be drawn", "remedy": "Fetch it again."}}
     assert pane.sent[-1] == {"kind": "page", "page": 3, "version": "case:1", "buffers": None}
-    pane.send_pictures("page", [3], picture)
+    pane.send_images("page", [3], picture)
     assert pane.missing == {}
 
 
 def test_pages_beyond_the_document_are_passed_over(pane: PagePane) -> None:
-    pane.send_pictures("preview", [0, 1, 8, 9], picture)
+    pane.send_images("preview", [0, 1, 8, 9], picture)
     assert [(one["kind"], one["page"]) for one in pane.sent] == [("preview", 1), ("preview", 8)]
 
 
 def test_another_document_begins_with_nothing_of_the_last(pane: PagePane) -> None:
-    pane.turn(3, broken, [{"page": 3}], "V4-0001", cached=False)
-    pane.show_hits("x", (((3, 0.1, 0.1, 0.2, 0.2),),))
-    pane.begin("case:2", document("One page"), [{"start": 1, "end": 1, "type": None}])
+    pane.show_page(3, broken, [{"page": 3}], "V4-0001", is_cached=False)
+    pane.show_search_hits("x", (((3, 0.1, 0.1, 0.2, 0.2),),))
+    pane.show_document("case:2", document("One page"), [{"start": 1, "end": 1, "type": None}])
     assert (pane.page, pane.marks, pane.issue_id, pane.missing, pane.hits, pane.found_for) == (0, [], "", {}, [], "")
     assert (pane.headings, pane.evidence, pane.seen) == (["One page"], [], [])
 
 
 def test_hits_are_numbered_by_occurrence(pane: PagePane) -> None:
-    pane.show_hits("left breast", (((1, 0.5, 0.1, 0.9, 0.2), (1, 0.1, 0.2, 0.3, 0.3)), ((4, 0.1, 0.1, 0.2, 0.2),)))
+    pane.show_search_hits(
+        "left breast", (((1, 0.5, 0.1, 0.9, 0.2), (1, 0.1, 0.2, 0.3, 0.3)), ((4, 0.1, 0.1, 0.2, 0.2),))
+    )
     assert [(hit["page"], hit["hit"]) for hit in pane.hits] == [(1, 0), (1, 0), (4, 1)]
     assert pane.found_for == "left breast"
 
@@ -96,10 +98,10 @@ def test_hits_are_numbered_by_occurrence(pane: PagePane) -> None:
     [
         ([("paragraph", "Fax from 5550100", True), ("paragraph", "Dear doctor", False)], "Dear doctor"),
         ([("paragraph", "To whom", False), ("heading", "PATHOLOGY\n REPORT", False)], "PATHOLOGY REPORT"),
-        ([("heading", "x" * 200, False)], "x" * (HEADING_LENGTH - 1) + "…"),
+        ([("heading", "x" * 200, False)], "x" * (MAX_HEADING_LENGTH - 1) + "…"),
         ([], ""),
     ],
 )
 def test_a_page_is_headed(blocks: list[tuple[str, str, bool]], said: str) -> None:
     made = tuple(Block(type=kind, text=text, box=(0, 0, 1, 1), furniture=is_it) for kind, text, is_it in blocks)
-    assert heading(page(1, "").model_copy(update={"blocks": made})) == said
+    assert extract_heading(page(1, "").model_copy(update={"blocks": made})) == said

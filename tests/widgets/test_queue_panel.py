@@ -4,25 +4,25 @@ from pathlib import Path
 
 import pytest
 
-from evalkit.store import Index
+from evalkit.store import OutputIndex
 from widgets.workbench import Workbench
 
 
 def listed(screen: Workbench) -> list[str]:
-    return [row["case_id"] for row in screen._queue.rows]
+    return [row["case_id"] for row in screen._queue_panel.rows]
 
 
 def test_a_choice_shows_another_part_and_stays_chosen(screen: Workbench) -> None:
     everything = listed(screen)
-    screen._heard({"action": "view", "view": {"search": "QUEST_", "sort": "name"}})
+    screen._dispatch({"action": "view", "view": {"search": "QUEST_", "sort": "name"}})
     found = listed(screen)
     assert found == sorted(case_id for case_id in everything if "quest_" in case_id)
-    assert screen._queue.matching == len(found) < len(everything)
-    assert (screen._queue.view["search"], screen._queue.view["sort"]) == ("QUEST_", "name")
-    screen._heard({"action": "open", "case_id": found[0]})
-    screen._heard({"action": "queue"})
+    assert screen._queue_panel.matching == len(found) < len(everything)
+    assert (screen._queue_panel.view["search"], screen._queue_panel.view["sort"]) == ("QUEST_", "name")
+    screen._dispatch({"action": "open", "case_id": found[0]})
+    screen._dispatch({"action": "queue"})
     assert listed(screen) == found, "who comes back from a case finds the list as it was"
-    screen._heard({"action": "view", "view": {}})
+    screen._dispatch({"action": "view", "view": {}})
     assert listed(screen) == everything
 
 
@@ -41,19 +41,19 @@ def test_a_choice_shows_another_part_and_stays_chosen(screen: Workbench) -> None
 )
 def test_what_cannot_be_meant_shows_the_queue(screen: Workbench, view: object) -> None:
     everything = listed(screen)
-    screen._heard({"action": "view", "view": view})
-    assert (listed(screen), screen._queue.notice) == (everything, "")
-    assert screen._queue.view["rows"] == 50
+    screen._dispatch({"action": "view", "view": view})
+    assert (listed(screen), screen._queue_panel.notice) == (everything, "")
+    assert screen._queue_panel.view["rows"] == 50
 
 
 def test_a_choice_that_comes_late_does_not_close_a_case(screen: Workbench) -> None:
-    screen._heard({"action": "open", "case_id": "quest_genomic"})
-    screen._heard({"action": "view", "view": {"search": "x"}})
+    screen._dispatch({"action": "open", "case_id": "quest_genomic"})
+    screen._dispatch({"action": "view", "view": {"search": "x"}})
     assert screen.case.packet.case_id == "quest_genomic"
 
 
 def test_fifty_rows_are_sent_and_the_bar_counts_all(screen: Workbench, tmp_path: Path) -> None:
-    index = Index(tmp_path / "output")
+    index = OutputIndex(tmp_path / "output")
     rows = [
         {
             "case_id": f"many_{number}",
@@ -71,11 +71,11 @@ def test_fifty_rows_are_sent_and_the_bar_counts_all(screen: Workbench, tmp_path:
         for number in range(120)
     ]
     for row in rows:
-        index.put_case(row)
+        index.upsert_case(row)
     index.close()
-    screen._heard({"action": "view", "view": {"page": 1}})
-    assert len(screen._queue.rows) == 50
-    assert screen._queue.matching == screen._bar.total > 120
-    assert screen._queue.facets["kind"]["extraction"] == 120
-    screen._heard({"action": "open", "case_id": "many_7"})
-    assert screen._queue.notice == "This case is no longer there."
+    screen._dispatch({"action": "view", "view": {"page": 1}})
+    assert len(screen._queue_panel.rows) == 50
+    assert screen._queue_panel.matching == screen._bar.total > 120
+    assert screen._queue_panel.facets["kind"]["extraction"] == 120
+    screen._dispatch({"action": "open", "case_id": "many_7"})
+    assert screen._queue_panel.notice == "This case is no longer there."

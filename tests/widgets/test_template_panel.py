@@ -11,19 +11,19 @@ import pytest
 from ipywidgets.widgets.widget import _instances
 from statements.spoilt import Spoilt, put, spoilt, without_last_row
 
-from evalkit.documents.ingest import read
+from evalkit.documents.ingest import read_document
 from evalkit.review import SMEReviewHelper
-from evalkit.review.template_case import TemplateReview
+from evalkit.review.template_case import TemplateReviewCase
 from evalkit.statements.arbitration import Resolution
-from evalkit.statements.reading import Reading
+from evalkit.statements.reading import AppliedTemplate
 from evalkit.statements.record import ToldIssue
-from evalkit.statements.template import StatementTemplate, read_template
-from evalkit.store import Files, Index
+from evalkit.statements.template import StatementTemplate, parse_template_toml
+from evalkit.store import OutputFolder, OutputIndex
 from widgets.template_panel import TemplatePanel
 from widgets.workbench import Workbench
 
 
-def without_later_pages(template: StatementTemplate, reading: Reading) -> StatementTemplate:
+def without_later_pages(template: StatementTemplate, reading: AppliedTemplate) -> StatementTemplate:
     """Only the first page has a box."""
     return template.model_copy(update={"regions": template.regions[:1]})
 
@@ -40,7 +40,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Spoilt]:
 @pytest.fixture(scope="module")
 def output(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -> Path:
     output = tmp_path_factory.mktemp("templates") / "output"
-    files, index = Files(output), Index(output)
+    files, index = OutputFolder(output), OutputIndex(output)
     for one in cases.values():
         put(files, index, one)
     index.close()
@@ -51,33 +51,33 @@ def output(cases: dict[str, Spoilt], tmp_path_factory: pytest.TempPathFactory) -
 def screen(output: Path, tmp_path: Path) -> Workbench:
     shutil.copytree(output, tmp_path / "output")
     workbench = Workbench(tmp_path / "output", "dr_lee")
-    workbench._heard({"action": "hello", "tab": "tab-1", "case": None})
+    workbench._dispatch({"action": "hello", "tab": "tab-1", "case": None})
     return workbench
 
 
-def opened(screen: Workbench, one: Spoilt) -> TemplateReview:
-    screen._heard({"action": "open", "case_id": one.case_id})
-    assert isinstance(screen.case, TemplateReview)
+def opened(screen: Workbench, one: Spoilt) -> TemplateReviewCase:
+    screen._dispatch({"action": "open", "case_id": one.case_id})
+    assert isinstance(screen.case, TemplateReviewCase)
     return screen.case
 
 
 def press(screen: Workbench, action: str, **more: Any) -> None:
-    screen._heard({"action": action, "token": screen._page.version, **more})
+    screen._dispatch({"action": action, "token": screen._page_pane.version, **more})
 
 
 def test_the_worst_issue_is_open_and_its_rows_are_outlined(screen: Workbench, cases: dict[str, Spoilt]) -> None:
     opened(screen, cases["cut"])
-    assert isinstance(screen._right.children[0], TemplatePanel)
-    assert screen._editor.kind == "statement_template"
-    assert screen._template.selected == "layout_geometry_001"
-    (mark,) = [one for one in screen._page.marks if one["page"] == 2][-1:]
+    assert isinstance(screen._right_column.children[0], TemplatePanel)
+    assert screen._segment_editor.kind == "statement_template"
+    assert screen._template_panel.selected == "layout_geometry_001"
+    (mark,) = [one for one in screen._page_pane.marks if one["page"] == 2][-1:]
     assert mark["style"] == "near"
-    assert screen._template.place == "Outlined on page 2."
-    assert screen._page.strips == []
-    met = [check["is_met"] for check in screen._template.sums["checks"]]
+    assert screen._template_panel.place == "Outlined on page 2."
+    assert screen._page_pane.strips == []
+    met = [check["is_met"] for check in screen._template_panel.sums["checks"]]
     assert met == sorted(met), "what is not met is in sight"
     assert False in met
-    assert [(one["start"], one["end"], one["type"]) for one in screen._page.segments] == [
+    assert [(one["start"], one["end"], one["type"]) for one in screen._page_pane.segments] == [
         (1, 1, "the first page"),
         (2, 3, "all pages but the first"),
     ]
@@ -88,11 +88,11 @@ def test_rows_and_edges_are_those_of_the_page_on_screen(screen: Workbench, cases
     opened(screen, one)
     for page in (1, 2, 3):
         press(screen, "page", page=page)
-        rows = screen._template.rows
+        rows = screen._template_panel.rows
         drawn = [row for row in one.drawn.rows if row.page == page]
         read_rows = [(row["date"], row["amount"]) for row in rows]
         assert read_rows == [(row.date, f"{row.amount:,.2f}") for row in drawn][: len(rows)]
-        frames = screen._page.frames
+        frames = screen._page_pane.frames
         assert (frames["page"], len(frames["regions"]), len(frames["columns"])) == (page, 1, 5)
         ticks = [tick["is_read"] for tick in frames["ticks"]]
         assert ticks.count(True) == len(rows)
@@ -108,19 +108,19 @@ def test_an_edge_that_is_moved_is_read_kept_and_undone_as_one_change(
     one = cases["cut"]
     case = opened(screen, one)
     press(screen, "select", issue_id="row.1")
-    assert screen._page.marks
+    assert screen._page_pane.marks
     press(screen, "edge", edge="region.1.bottom", to=0.3)
-    assert (screen._template.selected, screen._page.marks) == ("", []), "the rows are others now"
+    assert (screen._template_panel.selected, screen._page_pane.marks) == ("", []), "the rows are others now"
     for to in (0.5, 0.7, one.sound.regions[1].box[3]):
         press(screen, "edge", edge="region.1.bottom", to=to, goes_on=True)
-    assert screen._template.sums["is_met"]
-    assert screen._editor.changes == list(case.changes(screen.draft)) != []
-    assert not screen._editor.can_correct
-    assert "not yet seen" in screen._editor.why_not
+    assert screen._template_panel.sums["is_met"]
+    assert screen._segment_editor.changes == list(case.describe_changes(screen.draft)) != []
+    assert not screen._segment_editor.can_correct
+    assert "not yet seen" in screen._segment_editor.why_not
     press(screen, "undo")
     assert screen.draft.template is None
     press(screen, "edge", edge="region.1.bottom", to=2.0, goes_on=True)
-    assert screen._editor.undo, "what goes on after an undo is a change of its own"
+    assert screen._segment_editor.undo, "what goes on after an undo is a change of its own"
 
 
 def test_what_cannot_be_done_is_said_and_changes_nothing(screen: Workbench, cases: dict[str, Spoilt]) -> None:
@@ -134,7 +134,7 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(screen: Workbench, case
         ("select", {"issue_id": "row.999"}),
     ):
         press(screen, action, **more)
-        assert screen._editor.problem, action
+        assert screen._segment_editor.problem, action
         assert screen.draft.template is None
 
 
@@ -142,13 +142,13 @@ def test_a_page_without_a_box_gets_one_that_is_read(screen: Workbench, cases: di
     one = cases["boxless"]
     opened(screen, one)
     press(screen, "page", page=2)
-    assert (screen._template.has_box, screen._template.rows, screen._page.frames) == (False, [], {})
+    assert (screen._template_panel.has_box, screen._template_panel.rows, screen._page_pane.frames) == (False, [], {})
     press(screen, "box", page=2)
-    assert screen._template.has_box
+    assert screen._template_panel.has_box
     press(screen, "edge", edge="region.1.top", to=one.sound.regions[1].box[1])
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
-    assert screen._template.sums["is_met"]
-    assert [one["type"] for one in screen._page.segments] == ["the first page", "all pages but the first"]
+    assert screen._template_panel.sums["is_met"]
+    assert [one["type"] for one in screen._page_pane.segments] == ["the first page", "all pages but the first"]
 
 
 def test_all_of_it_is_approved_and_the_next_case_opens(screen: Workbench, cases: dict[str, Spoilt]) -> None:
@@ -156,23 +156,23 @@ def test_all_of_it_is_approved_and_the_next_case_opens(screen: Workbench, cases:
     case = opened(screen, one)
     for page in (1, 2, 3):
         press(screen, "painted", page=page, issue="")
-    for told in case.shown:
+    for told in case.issues_within_caps:
         name = told.issue.issue_id
         press(screen, "select", issue_id=name)
-        press(screen, "painted", page=case.place(name, screen.draft).page, issue=name)
-    assert screen._template.wanted == []
-    assert "say why" in screen._editor.why_not
+        press(screen, "painted", page=case.locate_target(name, screen.draft).page, issue=name)
+    assert screen._template_panel.wanted == []
+    assert "say why" in screen._segment_editor.why_not
     press(screen, "unmet_sums", reason="  ")
     assert not screen.draft.unmet_sums
     press(screen, "edge", edge="region.1.bottom", to=one.sound.regions[1].box[3])
     press(screen, "unmet_sums", reason="there is nothing to explain")
-    assert "All sums are met" in screen._editor.problem
-    assert screen._editor.can_correct
+    assert "All sums are met" in screen._segment_editor.problem
+    assert screen._segment_editor.can_correct
     press(screen, "correct")
     assert screen.case.packet.case_id == cases["boxless"].case_id
     assert screen._bar.notice.endswith("cut.pdf approved with changes")
     stored = (screen._output / "templates" / "cut_bank.toml").read_text()
-    assert read_template(stored, "").version == 2
+    assert parse_template_toml(stored, "").version == 2
 
 
 def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str, Spoilt]) -> None:
@@ -182,10 +182,10 @@ def test_a_reload_comes_back_to_what_was_said(screen: Workbench, cases: dict[str
     press(screen, "select", issue_id="row.1")
     template = screen.draft.template
     again = Workbench(screen._output, "dr_lee")
-    again._heard({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    again._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
     assert again.draft.template == template
-    assert again._template.selected == "row.1"
-    assert again._template.sums["is_met"]
+    assert again._template_panel.selected == "row.1"
+    assert again._template_panel.sums["is_met"]
 
 
 @pytest.mark.parametrize("more", [-1, 1])
@@ -193,21 +193,21 @@ def test_a_draft_whose_columns_are_not_the_cases_any_more_opens_and_goes_on(
     screen: Workbench, cases: dict[str, Spoilt], more: int
 ) -> None:
     case = opened(screen, cases["cut"])
-    plain = case.agents.model_dump(mode="json")
+    plain = case.agent_template.model_dump(mode="json")
     if more < 0:
         del plain["column"][more:]
     else:
         plain["column"].append({"name": "other", "x": [0.97, 0.99], "title": ""})
     given = StatementTemplate.model_validate(plain)
-    screen.desk.save_draft(case.packet.case_id, screen.draft.with_template(given))
+    screen.review_session.save_draft(case.packet.case_id, screen.draft.set_template(given))
     press(screen, "queue")
     opened(screen, cases["cut"])
     assert screen.draft.template == given
-    assert len(screen._template.template["columns"]) == len(case.agents.columns) + more
-    edges = [one["name"] for one in screen._page.frames["edges"] if one["part"] == "column"]
+    assert len(screen._template_panel.template["columns"]) == len(case.agent_template.columns) + more
+    edges = [one["name"] for one in screen._page_pane.frames["edges"] if one["part"] == "column"]
     before = screen.draft
     press(screen, "edge", edge=edges[-1], to=0.98)
-    assert (screen._editor.problem, screen.draft != before) == ("", True)
+    assert (screen._segment_editor.problem, screen.draft != before) == ("", True)
 
 
 def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: dict[str, Spoilt]) -> None:
@@ -218,12 +218,12 @@ def test_an_arbitrators_word_and_two_reporters_are_told(tmp_path: Path, cases: d
         reasoning="the row is there",
     )  # fmt: skip
     both = ToldIssue(issue=told.issue, reported_by=("layout_geometry", "semantic_financial"), resolution=settled)
-    files, index = Files(tmp_path / "output"), Index(tmp_path / "output")
+    files, index = OutputFolder(tmp_path / "output"), OutputIndex(tmp_path / "output")
     put(files, index, Spoilt(one.drawn, one.bundle, one.sound, one.case.model_copy(update={"issues": (both,)})))
     index.close()
     screen = Workbench(tmp_path / "output", "dr_lee")
-    screen._heard({"action": "hello", "tab": "tab-1", "case": one.case_id})
-    (issue,) = screen._template.case["issues"]
+    screen._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    (issue,) = screen._template_panel.case["issues"]
     assert issue["by"] == "layout reviewer and finance reviewer"
     assert issue["arbitrator"] == "Arbitrator: sides with the layout reviewer, high, 85% sure: the row is there"
 
@@ -234,7 +234,11 @@ def test_a_closed_case_is_only_read(screen: Workbench, cases: dict[str, Spoilt])
     helper.save_review(one.case_id, corrected_template=one.sound)
     helper.close()
     opened(screen, one)
-    assert (screen._template.is_locked, screen._page.frames["is_locked"], screen._editor.is_locked) == (True,) * 3
+    assert (
+        screen._template_panel.is_locked,
+        screen._page_pane.frames["is_locked"],
+        screen._segment_editor.is_locked,
+    ) == (True,) * 3
 
 
 def test_moved_edges_leave_no_widgets_behind(tmp_path: Path) -> None:
@@ -243,14 +247,14 @@ def test_moved_edges_leave_no_widgets_behind(tmp_path: Path) -> None:
     for page in (1, 1):
         document.fullcopy_page(page, page)
     document.save(tmp_path / "longer.pdf")
-    bundle = read(tmp_path / "longer.pdf", doc_id="longer", timestamp="")
+    bundle = read_document(tmp_path / "longer.pdf", doc_id="longer", timestamp="")
     assert bundle.total_pages == 5
-    files, index = Files(tmp_path / "output"), Index(tmp_path / "output")
+    files, index = OutputFolder(tmp_path / "output"), OutputIndex(tmp_path / "output")
     put(files, index, Spoilt(one.drawn, bundle, one.sound, one.case))
     index.close()
     alive = len(_instances)
     screen = Workbench(tmp_path / "output", "dr_lee")
-    screen._heard({"action": "hello", "tab": "tab-1", "case": one.case_id})
+    screen._dispatch({"action": "hello", "tab": "tab-1", "case": one.case_id})
     for step in range(9):
         press(screen, "edge", edge="region.1.bottom", to=0.5 + step / 50)
     assert len(_instances) - alive < 150
